@@ -43,7 +43,7 @@ import vcsims
 from vcsims import Delay, Vcsim
 
 from bfinfra.backends.vcenter import hosts, inventory, machines
-from bfinfra.kinds.bitfusion_server.state import KEYS, MARK
+from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES, TRIPS = (10, 300, 1000, 10000), (0, 20)  # servers, milliseconds

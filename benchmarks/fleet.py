@@ -18,8 +18,8 @@ from typing import Any
 
 from bfinfra import app
 from bfinfra.backends import ova
-from bfinfra.kinds.bitfusion_server import properties, sizing, state
-from bfinfra.kinds.gpu_host.state import ATTRIBUTE, Note
+from bfinfra.kinds.vcenter.bitfusion_server import properties, sizing, state
+from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, Note
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret, digest

@@ -16,7 +16,6 @@ from bfinfra.binding import behind, bound_to, provided, shut
 from bfinfra.engine.observe import World, begun, survey
 from bfinfra.engine.plan import Wish, make
 from bfinfra.engine.retry import Patience
-from bfinfra.kinds import INSIDE, ON_MACHINES, SOURCES
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.drift import Report, judged
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
     from bfinfra.engine.apply import Options
     from bfinfra.engine.guard import Allow
     from bfinfra.engine.saved import Saved
-    from bfinfra.kinds.bitfusion_token import State as Token
-    from bfinfra.kinds.flexdirect_host.health import Examined
+    from bfinfra.kinds.machine.flexdirect_host.health import Examined
+    from bfinfra.kinds.source.bitfusion_token import State as Token
     from bfinfra.model.events import Sink
     from bfinfra.model.finding import Finding
     from bfinfra.sandbox import Running
@@ -82,6 +81,10 @@ class Rotation:
     restart: bool = False
 
 
+IN_CLUSTERS = frozenset({*kind_names("cluster"), "tanzu_cluster"})
+"""Where no cluster stands there is none of them; a Tanzu cluster is an object of its supervisor's cluster."""
+SOURCES = frozenset({*kind_names("source"), "linux_host"})
+"""Kinds that are only read: there is nothing of them but what a file says."""
 THE_WORLD = Setting()
 HASTE = 10.0  # seconds that the doctor waits for an answer
 
@@ -109,7 +112,7 @@ def plan(
     would do.
     """
     from bfinfra.engine import cut
-    from bfinfra.kinds._homes import CLUSTERS
+    from bfinfra.kinds.cluster_locator import CLUSTERS
 
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     with _bound(site, around, wish.wanted, read_only=True) as bound:
@@ -200,7 +203,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     """
     from bfinfra.engine import cut, guard, journal
     from bfinfra.engine.apply import Apply, Options
-    from bfinfra.kinds._homes import CLUSTERS
+    from bfinfra.kinds.cluster_locator import CLUSTERS
 
     wish = Wish.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
@@ -296,7 +299,7 @@ def _ground(site: Site, around: Setting) -> Iterator[Ground]:
 def health(site: Site, *, around: Setting = THE_WORLD) -> list[Examined]:
     """What `flexdirect health` says on each machine of the site's flexdirect_hosts, asked side by side."""
     from bfinfra.backends.ansible import LinuxHosts
-    from bfinfra.kinds.flexdirect_host.health import examine
+    from bfinfra.kinds.machine.flexdirect_host.health import examine
 
     hosts = LinuxHosts(seam := around.seam())
     try:
@@ -310,7 +313,7 @@ def tokens(site: Site) -> dict[str, Token | Problem]:
     """The site's Bitfusion tokens as their sources hold them now, by name: servers, and when each ends; a
     Problem where one can't be read. Asks nobody.
     """
-    from bfinfra.kinds.bitfusion_token import BitfusionToken
+    from bfinfra.kinds.source.bitfusion_token import BitfusionToken
 
     wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == "bitfusion_token"}
     seen = BitfusionToken().observe(wanted, {})
@@ -353,7 +356,7 @@ def history(site: str) -> Iterator[dict[str, Any]]:
 
 def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
-    from bfinfra.kinds._homes import CLUSTERS
+    from bfinfra.kinds.cluster_locator import CLUSTERS
 
     clusters = [key for key in site.resources if key.kind in CLUSTERS]
     key = next((key for key in clusters if address in (str(key), key.name)), None)
@@ -434,12 +437,10 @@ def certificate(
 
 def _rotating(site: Site, rotation: Rotation, bound: _Bound) -> frozenset[Key]:
     """Bind what rotates in the place of what only applies; the resources that it is about."""
-    from bfinfra.kinds import _rotation
+    from bfinfra.kinds.cluster.token_secret import rotate
 
-    keys = _rotation.about(site, rotation.token)
-    bound.kinds["token_secret"] = _rotation.Rotation(
-        bound.provide("Clusters"), site, restart=rotation.restart
-    )
+    keys = rotate.about(site, rotation.token)
+    bound.kinds["token_secret"] = rotate.Rotation(bound.provide("Clusters"), site, restart=rotation.restart)
     return keys
 
 
@@ -459,7 +460,7 @@ def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: Patience) -> World
     """
     world = survey(bound.kinds, wanted, patience)
     if any(getattr(state, "endpoint", None) is not None for state in world.states.values()) and (
-        late := bound.make(INSIDE - bound.kinds.keys())
+        late := bound.make(IN_CLUSTERS - bound.kinds.keys())
     ):
         bound.kinds.update(late)
         survey(late, wanted, patience, world)
@@ -469,12 +470,12 @@ def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: Patience) -> World
 def _asked(site: Site) -> list[str]:
     """The kinds that may have something to show, as far as a site tells; first those that have."""
     used = {key.kind for key in site.resources}
-    idle = (
-        (SOURCES - used)
-        | (frozenset() if used & INSIDE else INSIDE)
-        | (frozenset() if "linux_host" in used else ON_MACHINES)
-    )
-    return sorted(set(kind_names()) - idle, key=lambda name: (name not in used, name))
+    idle = SOURCES - used
+    if not used & IN_CLUSTERS:
+        idle |= IN_CLUSTERS
+    if "linux_host" not in used:
+        idle |= {*kind_names("machine")}
+    return sorted({*kind_names()} - idle, key=lambda name: (name not in used, name))
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from rights.given import administrator
 from bfinfra.backends.vcenter.events import Happened
 from bfinfra.engine.drift import traced
 from bfinfra.engine.observe import World
-from bfinfra.kinds._trails import of_machines
+from bfinfra.kinds.audit import of_machines
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import Denied
 from bfinfra.model.kind import Trace

@@ -215,7 +215,7 @@ def test_in_one_run_the_webhook_changes_the_pod_and_without_that_order_it_would_
         f"/pod.yaml}}}}"
     )
     if not ordered:
-        monkeypatch.setattr("bfinfra.kinds.workload.spec.Spec.requires", Ordered.requires)
+        monkeypatch.setattr("bfinfra.kinds.cluster.workload.spec.Spec.requires", Ordered.requires)
     found = applied(
         app.load(SPECS / "bitfusion-on-kubernetes.yaml", tmp_path / "more.yaml", sandbox=sandbox), sandbox
     )

@@ -9,8 +9,9 @@ from pathlib import Path
 import grown
 import pytest
 
-from bfinfra.kinds import INSIDE, SOURCES, kind, names, spec
-from bfinfra.kinds._homes import CLUSTERS
+from bfinfra.app import IN_CLUSTERS, SOURCES
+from bfinfra.kinds import groups, kind, names, spec
+from bfinfra.kinds.cluster_locator import CLUSTERS
 from bfinfra.model.kind import Source
 from bfinfra.model.refs import kinds_named
 from bfinfra.sandbox import Running
@@ -40,8 +41,10 @@ def test_the_version_is_told_without_anything_heavy():
 
 def test_a_site_is_validated_without_clients_and_decisions():
     seen = loaded(f"from bfinfra.cli import main; assert main(['validate', {str(SITE)!r}]) == 0; print()")
-    assert "bfinfra.kinds.bitfusion_server.spec" in seen
-    assert not (HEAVY | {"bfinfra.kinds.bitfusion_server.decide", "bfinfra.backends.transport"}) & seen
+    assert "bfinfra.kinds.vcenter.bitfusion_server.spec" in seen
+    assert (
+        not (HEAVY | {"bfinfra.kinds.vcenter.bitfusion_server.decide", "bfinfra.backends.transport"}) & seen
+    )
 
 
 @pytest.mark.parametrize("name", names())
@@ -60,9 +63,9 @@ world = running(pathlib.Path({str(sandbox.state)!r}))
 found = bfinfra.drift(bfinfra.load({str(site)!r}, sandbox=world), around=bfinfra.Setting(sandbox=world))
 assert found.found or found.problems
 """)
-    assert "bfinfra.kinds.bitfusion_server.decide" in seen
+    assert "bfinfra.kinds.vcenter.bitfusion_server.decide" in seen
     assert not {"lightkube", "cryptography", "rich"} & seen
-    assert not {f"bfinfra.kinds.{name}" for name in INSIDE | SOURCES} & seen
+    assert not {f"bfinfra.kinds.{groups()[name]}.{name}" for name in IN_CLUSTERS | SOURCES} & seen
 
 
 def test_what_is_asked_where_a_cluster_stands_only_is_what_can_be_nowhere_else() -> None:
@@ -72,5 +75,5 @@ def test_what_is_asked_where_a_cluster_stands_only_is_what_can_be_nowhere_else()
     takes = {name: {str(hint) for hint in kind(name).__init__.__annotations__.values()} for name in names()}
     assert {
         name for name in names() if "Clusters" in takes[name] and kinds_named(kind(name).Spec) & {*CLUSTERS}
-    } == INSIDE
+    } == IN_CLUSTERS
     assert {name for name in names() if issubclass(kind(name), Source)} == SOURCES

@@ -11,7 +11,7 @@ from bfinfra.doctor.blocked import Blocked
 from bfinfra.doctor.ground import Ground
 from bfinfra.doctor.servers import judged
 from bfinfra.doctor.vcenter import skew
-from bfinfra.kinds.tanzu_cluster.forms import FORMS
+from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, Health, bad, good, warning

@@ -1,5 +1,6 @@
-"""The folder is the registry: a kind is a module, or a package with `spec` and `kind`; a leading underscore
-means something else.
+"""The folders are the registry: a kind is a module, or a package with `spec` and `kind`, in its group.
+
+A group is where objects live; `base` in it is no kind, but what several of its kinds share.
 """
 
 from __future__ import annotations
@@ -13,45 +14,24 @@ from typing import Any
 
 from bfinfra.model.kind import Kind, Spec
 
-INSIDE = frozenset(
-    {
-        "bitfusion_device_plugin",
-        "mpi_job",
-        "mpi_operator",
-        "namespace",
-        "network_path",
-        "nvidia_device_plugin",
-        "registry_credential",
-        "tanzu_cluster",
-        "token_secret",
-        "workload",
-    }
-)
-"""Kinds whose objects are in clusters and nowhere else: where no cluster stands there is none of them."""
-SOURCES = frozenset({"bitfusion_token", "kubernetes_cluster", "linux_host"})
-"""Kinds that are only read: there is nothing of them but what a file says."""
-ON_MACHINES = frozenset(
-    {
-        "bitfusion_client",
-        "flexdirect_host",
-        "flexdirect_pool",
-        "kubeadm_cluster",
-        "loaded_image",
-        "nvidia_container_toolkit",
-        "vgpu_license",
-    }
-)
-"""Kinds whose objects are on Linux machines and nowhere else: where a file names none there is none of
-them.
-"""
+GROUPS = ("cluster", "image", "machine", "source", "supervisor", "vcenter")
 
 
 @functools.cache
-def names() -> tuple[str, ...]:
-    """Every kind's name, in alphabetical order; imports none of them."""
-    return tuple(
-        sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
-    )
+def groups() -> dict[str, str]:
+    """The group of every kind by its name, in alphabetical order; imports none of them."""
+    found = {
+        each.name: group
+        for group in GROUPS
+        for each in pkgutil.iter_modules([f"{folder}/{group}" for folder in __path__])
+        if each.name != "base"
+    }
+    return dict(sorted(found.items()))
+
+
+def names(*only: str) -> tuple[str, ...]:
+    """The names of the kinds of these groups, of all where none is given, in alphabetical order."""
+    return tuple(name for name, group in groups().items() if not only or group in only)
 
 
 @functools.cache
@@ -79,7 +59,5 @@ def spec(name: str) -> type[Spec]:
 
 def _part(name: str, part: str) -> ModuleType:
     """That module of a kind that is a package; else the one that it is."""
-    if name not in names():
-        raise KeyError(name)
-    home = importlib.import_module(f"{__name__}.{name}")
+    home = importlib.import_module(f"{__name__}.{groups()[name]}.{name}")
     return importlib.import_module(f"{home.__name__}.{part}") if hasattr(home, "__path__") else home

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import StringConstraints
+
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 DNS_LABEL_RULE = (
     "lower-case letters, digits and dashes, with a letter or digit at both ends, at most 63 characters"
@@ -13,6 +17,14 @@ LABEL_VALUE_RULE = (
     "letters, digits, dashes, underscores and dots, with a letter or digit at both ends, at most 63 "
     "characters"
 )
+
+ImageName = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^[a-z0-9][a-z0-9._-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?$"
+    ),
+]
+"""Name and tag of a container image."""
 
 
 def storage_class(policy: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bfinfra.kinds.flexdirect_host.health import Examined
+from bfinfra.kinds.machine.flexdirect_host.health import Examined
 from bfinfra.model.health import Report, Status
 from bfinfra.render.data import document
 from bfinfra.render.safe import safe

@@ -15,7 +15,7 @@ from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.vm import Hardware
 from bfinfra.cli import main
-from bfinfra.kinds.bitfusion_server.state import MARK, OVA, SECRETS
+from bfinfra.kinds.vcenter.bitfusion_server.state import MARK, OVA, SECRETS
 from bfinfra.sandbox import SMALL_WORLD, Running
 
 EVERYTHING = ("--yes", "--allow-delete", "all", "--allow-disruption", "all")

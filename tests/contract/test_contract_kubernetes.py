@@ -12,8 +12,8 @@ from bfinfra.backends.kubernetes import cluster as module
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.backends.kubernetes.owned import owned
-from bfinfra.kinds.network_path.policies import judge
-from bfinfra.kinds.network_path.spec import Spec as Path
+from bfinfra.kinds.cluster.network_path.policies import judge
+from bfinfra.kinds.cluster.network_path.spec import Spec as Path
 from bfinfra.model.errors import Busy, Conflict, Denied, Exists, Missing, Rejected
 from bfinfra.model.mark import Mark
 

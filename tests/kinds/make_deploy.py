@@ -12,7 +12,7 @@ from kube_api import until
 
 from bfinfra.backends import authority
 from bfinfra.backends.kubernetes import Cluster
-from bfinfra.kinds.token_secret import FORMS
+from bfinfra.kinds.cluster.token_secret.spec import FORMS
 from bfinfra.model.device_plugin import RELEASES
 
 REPOSITORY = "docker.io/bitfusiondeviceplugin"

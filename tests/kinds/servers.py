@@ -11,11 +11,11 @@ from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
 from bfinfra.backends.vcenter.places import Cluster, Datastore, Folder, Inventory, Pool
 from bfinfra.backends.vcenter.places import Network as VNetwork
 from bfinfra.backends.vcenter.vm import Attached, Disk, Machine, Nic
-from bfinfra.kinds.bitfusion_server.kind import BitfusionServer, Spec
-from bfinfra.kinds.bitfusion_server.state import MARK as MARK_KEY
-from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State, read, release
-from bfinfra.kinds.gpu_host.spec import Spec as HostSpec
-from bfinfra.kinds.gpu_host.state import read as read_host
+from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer, Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import MARK as MARK_KEY
+from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State, read, release
+from bfinfra.kinds.vcenter.gpu_host.spec import Spec as HostSpec
+from bfinfra.kinds.vcenter.gpu_host.state import read as read_host
 from bfinfra.model.kind import Around, Need, Step
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bfinfra.backends.ansible.play import Played
 from bfinfra.backends.ansible.reading import Answer
 from bfinfra.backends.bitfusion import read_token
-from bfinfra.kinds.bitfusion_client import (
+from bfinfra.kinds.machine.bitfusion_client import (
     BitfusionClient,
     Facts,
     Installed,

@@ -18,12 +18,12 @@ from kube_api import somebody_patches
 from pydantic import ValidationError
 
 from bfinfra.backends import authority
-from bfinfra.kinds import token_secret
-from bfinfra.kinds.bitfusion_device_plugin import decide, manifests
-from bfinfra.kinds.bitfusion_device_plugin.check import check
-from bfinfra.kinds.bitfusion_device_plugin.manifests import Filling, render
-from bfinfra.kinds.bitfusion_device_plugin.spec import Spec
-from bfinfra.kinds.bitfusion_device_plugin.state import Ground
+from bfinfra.kinds.cluster import token_secret
+from bfinfra.kinds.cluster.bitfusion_device_plugin import decide, manifests
+from bfinfra.kinds.cluster.bitfusion_device_plugin.check import check
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import Filling, render
+from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Ground
 from bfinfra.model.device_plugin import RELEASES
 from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.kind import Around, Need

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bfinfra.backends import ova
-from bfinfra.kinds.bitfusion_server import minimum
+from bfinfra.kinds.vcenter.bitfusion_server import minimum
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.makers.ova import make_ova
 

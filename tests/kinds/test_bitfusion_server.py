@@ -23,11 +23,11 @@ from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached, Disk
-from bfinfra.kinds.bitfusion_server import sizing
-from bfinfra.kinds.bitfusion_server.moids import Moids
-from bfinfra.kinds.bitfusion_server.run import Runs
-from bfinfra.kinds.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, identity
-from bfinfra.kinds.bitfusion_server.steps import PowerOn
+from bfinfra.kinds.vcenter.bitfusion_server import sizing
+from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
+from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
+from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, identity
+from bfinfra.kinds.vcenter.bitfusion_server.steps import PowerOn
 from bfinfra.model.errors import Conflict, Missing, Refusal
 from bfinfra.model.kind import Change, Disruption
 from bfinfra.model.mark import Mark

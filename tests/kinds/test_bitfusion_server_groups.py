@@ -6,7 +6,7 @@ import pytest
 from kinds.servers import MARK, spec
 
 from bfinfra.engine.graph import waits
-from bfinfra.kinds.bitfusion_server.groups import check
+from bfinfra.kinds.vcenter.bitfusion_server.groups import check
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.refs import Key

@@ -16,7 +16,7 @@ import bfinfra.app as app
 from bfinfra.backends.transport import Seam
 from bfinfra.backends.vcenter import VCenter, refs
 from bfinfra.engine.apply import Options
-from bfinfra.kinds.bitfusion_server.state import MARK
+from bfinfra.kinds.vcenter.bitfusion_server.state import MARK
 from bfinfra.sandbox import Running
 
 PATH = EXAMPLES["bitfusion_server"]

@@ -13,7 +13,7 @@ from kinds.servers import INVENTORY, around, machine, package, spec, state, step
 
 from bfinfra.backends.ova import Property
 from bfinfra.backends.vcenter.identity import Identity
-from bfinfra.kinds.bitfusion_server.state import MARK, Facts
+from bfinfra.kinds.vcenter.bitfusion_server.state import MARK, Facts
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark

@@ -13,10 +13,10 @@ from kinds.servers import GIB, HOST, machine, spec, state
 
 from bfinfra import app
 from bfinfra.backends.vcenter.esxi import PciDevice, Room
-from bfinfra.kinds.bitfusion_server.kind import BitfusionServer
-from bfinfra.kinds.bitfusion_server.state import Facts
-from bfinfra.kinds.gpu_host.spec import Spec as HostSpec
-from bfinfra.kinds.gpu_host.state import read as read_host
+from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer
+from bfinfra.kinds.vcenter.bitfusion_server.state import Facts
+from bfinfra.kinds.vcenter.gpu_host.spec import Spec as HostSpec
+from bfinfra.kinds.vcenter.gpu_host.state import read as read_host
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.kind import Ready
 from bfinfra.model.refs import Key

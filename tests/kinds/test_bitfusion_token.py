@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from pydantic import ValidationError
 
-from bfinfra.kinds.bitfusion_token import BitfusionToken, Spec, State
+from bfinfra.kinds.source.bitfusion_token import BitfusionToken, Spec, State
 from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import Around, Need
 from bfinfra.model.mark import Mark

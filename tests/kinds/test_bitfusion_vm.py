@@ -15,8 +15,8 @@ from pyVmomi import vim
 from rights.given import administrator
 
 from bfinfra.backends.vcenter.vm import Machine
-from bfinfra.kinds._machines import SETTINGS
-from bfinfra.kinds.bitfusion_vm import (
+from bfinfra.kinds.vcenter.base.machine_notes import SETTINGS
+from bfinfra.kinds.vcenter.bitfusion_vm import (
     BEFORE,
     BitfusionVM,
     Facts,

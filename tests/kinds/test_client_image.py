@@ -18,11 +18,12 @@ from bfinfra.backends.images import Images
 from bfinfra.engine import graph
 from bfinfra.engine.observe import World, needs_of
 from bfinfra.engine.plan import Wish, decide
-from bfinfra.kinds import kind, linux_host
-from bfinfra.kinds.bitfusion_token import BitfusionToken
-from bfinfra.kinds.client_image.dockerfile import dockerfile
-from bfinfra.kinds.client_image.kind import ClientImage, Spec
-from bfinfra.kinds.client_image.steps import Build, Delete, Push, Render, Seal
+from bfinfra.kinds import kind
+from bfinfra.kinds.image.client_image.dockerfile import dockerfile
+from bfinfra.kinds.image.client_image.kind import ClientImage, Spec
+from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
+from bfinfra.kinds.machine import linux_host
+from bfinfra.kinds.source.bitfusion_token import BitfusionToken
 from bfinfra.model.errors import Awaited, BfinfraError, Refusal, Rejected, SiteError, Unreachable
 from bfinfra.model.kind import Step
 from bfinfra.model.refs import Key

@@ -12,8 +12,8 @@ import pytest
 from kinds.lifecycle import EVERYTHING, endings, made
 
 import bfinfra.app as app
-from bfinfra.kinds.bitfusion_device_plugin.spec import Images
-from bfinfra.kinds.container_image import Build, Push, Seal
+from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Images
+from bfinfra.kinds.image.container_image import Build, Push, Seal
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.kind import Step
 from bfinfra.model.refs import Key

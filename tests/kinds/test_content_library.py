@@ -10,7 +10,16 @@ from pydantic import ValidationError
 from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter.content import Subscription
-from bfinfra.kinds.content_library import RELEASES, ContentLibrary, Create, Delete, Facts, Spec, State, Update
+from bfinfra.kinds.vcenter.content_library import (
+    RELEASES,
+    ContentLibrary,
+    Create,
+    Delete,
+    Facts,
+    Spec,
+    State,
+    Update,
+)
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Ready
 from bfinfra.model.mark import Mark

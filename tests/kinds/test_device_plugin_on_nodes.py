@@ -9,7 +9,7 @@ from at_cluster import Site
 from kube_api import somebody_patches
 from pydantic import ValidationError
 
-from bfinfra.kinds.bitfusion_device_plugin.spec import Spec
+from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
 from bfinfra.model.refs import Key
 
 KEY = Key.parse("bitfusion_device_plugin/p")

@@ -10,8 +10,8 @@ import uuid
 import pytest
 from at_cluster import Site
 
-from bfinfra.kinds.bitfusion_device_plugin import decide, readiness
-from bfinfra.kinds.bitfusion_device_plugin.manifests import CONFIG
+from bfinfra.kinds.cluster.bitfusion_device_plugin import decide, readiness
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import CONFIG
 
 ADDRESS = "bitfusion_device_plugin/p"
 

@@ -31,7 +31,7 @@ import bfinfra.kinds as registry
 from bfinfra import app
 from bfinfra.engine.rights import places
 from bfinfra.kinds import names
-from bfinfra.kinds.workload.decide import RESOURCES
+from bfinfra.kinds.cluster.workload.decide import RESOURCES
 from bfinfra.model.document import Document
 from bfinfra.model.events import StepBegun
 from bfinfra.model.kind import Source

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from bfinfra.kinds.flexdirect_host import decide
-from bfinfra.kinds.flexdirect_host.decide import Anew, Remove, Restart, SetUp, unit_text
-from bfinfra.kinds.flexdirect_host.spec import Scheduler, Spec
-from bfinfra.kinds.flexdirect_host.state import LOOK, Facts, Installed, State, read
+from bfinfra.kinds.machine.flexdirect_host import decide
+from bfinfra.kinds.machine.flexdirect_host.decide import Anew, Remove, Restart, SetUp, unit_text
+from bfinfra.kinds.machine.flexdirect_host.spec import Scheduler, Spec
+from bfinfra.kinds.machine.flexdirect_host.state import LOOK, Facts, Installed, State, read
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import Around

@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
-from bfinfra.kinds.gpu_host import cards
-from bfinfra.kinds.gpu_host.kind import GpuHost, Spec, State
-from bfinfra.kinds.gpu_host.state import ATTRIBUTE, Facts, Note, read
+from bfinfra.kinds.vcenter.gpu_host import cards
+from bfinfra.kinds.vcenter.gpu_host.kind import GpuHost, Spec, State
+from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, Facts, Note, read
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Disruption, Ready
 from bfinfra.model.mark import Mark

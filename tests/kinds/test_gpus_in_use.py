@@ -15,7 +15,7 @@ from kinds.test_gpu_host import MARK, ONE, TWO, card, host
 
 import bfinfra.kinds
 from bfinfra.backends.vcenter.esxi import Holder
-from bfinfra.kinds.gpu_host.state import Note
+from bfinfra.kinds.vcenter.gpu_host.state import Note
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Disruption, Step
 

@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from rights.given import administrator
 
 from bfinfra.backends.vcenter.esxi_settings import Vmk
-from bfinfra.kinds import host_option, vmkernel_adapter
-from bfinfra.kinds._host_notes import Note
-from bfinfra.kinds._host_settings import Setting
-from bfinfra.kinds.host_option import HostOption
-from bfinfra.kinds.vmkernel_adapter import Adapter, VmkernelAdapter
+from bfinfra.kinds.vcenter import host_option, vmkernel_adapter
+from bfinfra.kinds.vcenter.base.host_note import Note
+from bfinfra.kinds.vcenter.base.host_setting import Setting
+from bfinfra.kinds.vcenter.host_option import HostOption
+from bfinfra.kinds.vcenter.vmkernel_adapter import Adapter, VmkernelAdapter
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.mark import Mark

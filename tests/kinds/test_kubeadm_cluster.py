@@ -12,10 +12,19 @@ from typing import Any
 import pytest
 
 from bfinfra.backends.ansible import Answer
-from bfinfra.kinds.kubeadm_cluster import decide
-from bfinfra.kinds.kubeadm_cluster.spec import Spec
-from bfinfra.kinds.kubeadm_cluster.state import ADMIN, LOOK, Facts, Node, State, read, with_swap, without_swap
-from bfinfra.kinds.kubeadm_cluster.steps import Join
+from bfinfra.kinds.machine.kubeadm_cluster import decide
+from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
+from bfinfra.kinds.machine.kubeadm_cluster.state import (
+    ADMIN,
+    LOOK,
+    Facts,
+    Node,
+    State,
+    read,
+    with_swap,
+    without_swap,
+)
+from bfinfra.kinds.machine.kubeadm_cluster.steps import Join
 from bfinfra.model.awaited import Absent
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Awaited, Refusal

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bfinfra.kinds import linux_host
-from bfinfra.kinds._linux import OnHosts, across
+from bfinfra.kinds.linux import OnHosts, across
+from bfinfra.kinds.machine import linux_host
 from bfinfra.model.kind import Need
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key, edges

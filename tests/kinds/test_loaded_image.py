@@ -17,13 +17,13 @@ from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan, world
 from bfinfra.backends.ansible import LinuxHosts
 from bfinfra.backends.images import Images
 from bfinfra.backends.transport import Seam
-from bfinfra.kinds.container_image import Spec as Recipe
-from bfinfra.kinds.container_image import State as Built
-from bfinfra.kinds.loaded_image import decide
-from bfinfra.kinds.loaded_image.decide import Load, Remove
-from bfinfra.kinds.loaded_image.runtime import commands, listed, of_kubelet
-from bfinfra.kinds.loaded_image.spec import Spec
-from bfinfra.kinds.loaded_image.state import Facts, Found, Loaded, Noted, State, record
+from bfinfra.kinds.image.container_image import Spec as Recipe
+from bfinfra.kinds.image.container_image import State as Built
+from bfinfra.kinds.machine.loaded_image import decide
+from bfinfra.kinds.machine.loaded_image.decide import Load, Remove
+from bfinfra.kinds.machine.loaded_image.runtime import commands, listed, of_kubelet
+from bfinfra.kinds.machine.loaded_image.spec import Spec
+from bfinfra.kinds.machine.loaded_image.state import Facts, Found, Loaded, Noted, State, record
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import Around, Later, Need

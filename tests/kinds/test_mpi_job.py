@@ -9,11 +9,11 @@ from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, apply, endings, made, p
 from bfinfra import app
 from bfinfra.engine import guard
 from bfinfra.engine.apply import Options
-from bfinfra.kinds.mpi_job.decide import Clear, Create, Note, Replace, State, Withdraw, decide
-from bfinfra.kinds.mpi_job.kind import TOTAL, _phase
-from bfinfra.kinds.mpi_job.manifest import digest, manifest, mpirun
-from bfinfra.kinds.mpi_job.spec import Spec
-from bfinfra.kinds.mpi_operator.spec import Spec as Operator
+from bfinfra.kinds.cluster.mpi_job.decide import Clear, Create, Note, Replace, State, Withdraw, decide
+from bfinfra.kinds.cluster.mpi_job.kind import TOTAL, _phase
+from bfinfra.kinds.cluster.mpi_job.manifest import digest, manifest, mpirun
+from bfinfra.kinds.cluster.mpi_job.spec import Spec
+from bfinfra.kinds.cluster.mpi_operator.spec import Spec as Operator
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Need

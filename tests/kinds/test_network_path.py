@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from rights.given import other
 
 from bfinfra.backends.kubernetes.marks import mark_of
-from bfinfra.kinds.network_path.decide import Clear, Delete, State, Try
-from bfinfra.kinds.network_path.kind import NetworkPath, _found
-from bfinfra.kinds.network_path.policies import Judged, judge
-from bfinfra.kinds.network_path.probe import TRIED, read
-from bfinfra.kinds.network_path.spec import Spec
+from bfinfra.kinds.cluster.network_path.decide import Clear, Delete, State, Try
+from bfinfra.kinds.cluster.network_path.kind import NetworkPath, _found
+from bfinfra.kinds.cluster.network_path.policies import Judged, judge
+from bfinfra.kinds.cluster.network_path.probe import TRIED, read
+from bfinfra.kinds.cluster.network_path.spec import Spec
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later, Need, Ready

@@ -11,9 +11,9 @@ from pyVmomi import vim
 from rights.given import administrator
 
 from bfinfra.backends.vcenter.networks import Networks, PortGroup, Switch
-from bfinfra.kinds import distributed_switch, port_group
-from bfinfra.kinds.distributed_switch import DistributedSwitch
-from bfinfra.kinds.port_group import PortGroupKind
+from bfinfra.kinds.vcenter import distributed_switch, port_group
+from bfinfra.kinds.vcenter.distributed_switch import DistributedSwitch
+from bfinfra.kinds.vcenter.port_group import PortGroupKind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Later, Need
 from bfinfra.model.mark import Mark, below

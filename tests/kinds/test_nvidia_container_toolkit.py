@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from bfinfra.kinds.nvidia_container_toolkit import decide
-from bfinfra.kinds.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
-from bfinfra.kinds.nvidia_container_toolkit.runtime import Before, merged, standing, undone, wanted
-from bfinfra.kinds.nvidia_container_toolkit.spec import Spec
-from bfinfra.kinds.nvidia_container_toolkit.state import Facts, Installed, State
+from bfinfra.kinds.machine.nvidia_container_toolkit import decide
+from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
+from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import Before, merged, standing, undone, wanted
+from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
+from bfinfra.kinds.machine.nvidia_container_toolkit.state import Facts, Installed, State
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import Around

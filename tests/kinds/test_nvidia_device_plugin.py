@@ -21,10 +21,10 @@ import bfinfra.sandbox
 from bfinfra import app
 from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.engine.apply import Options
-from bfinfra.kinds.nvidia_device_plugin.kind import Clear, Create, NvidiaDevicePlugin, State, Update
-from bfinfra.kinds.nvidia_device_plugin.manifest import LABELS, NAME, fields, manifest
-from bfinfra.kinds.nvidia_device_plugin.readiness import readiness
-from bfinfra.kinds.nvidia_device_plugin.spec import Spec
+from bfinfra.kinds.cluster.nvidia_device_plugin.kind import Clear, Create, NvidiaDevicePlugin, State, Update
+from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import LABELS, NAME, fields, manifest
+from bfinfra.kinds.cluster.nvidia_device_plugin.readiness import readiness
+from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, SiteError
 from bfinfra.model.kind import Around, Need

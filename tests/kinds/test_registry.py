@@ -13,8 +13,8 @@ from rights.given import supervisor
 from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter.registries import Registry
-from bfinfra.kinds._cluster_notes import Leave, Take
-from bfinfra.kinds.registry import NSX, Create, Delete, Facts, RegistryKind, Spec, State
+from bfinfra.kinds.supervisor.base import Leave, Take
+from bfinfra.kinds.supervisor.registry import NSX, Create, Delete, Facts, RegistryKind, Spec, State
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around
 from bfinfra.model.mark import Mark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bfinfra.kinds._sights import Sights
+from bfinfra.kinds.cluster.base.sights import Sights
 from bfinfra.model.endpoint import Endpoint
 
 HOME, PLACE = Endpoint("10.1.0.1"), ("default", "token")

@@ -17,11 +17,11 @@ from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
 from bfinfra.backends.vcenter.tagging import Category, Tag
-from bfinfra.kinds.storage_policy.decide import decide
-from bfinfra.kinds.storage_policy.kind import StoragePolicy
-from bfinfra.kinds.storage_policy.spec import Spec
-from bfinfra.kinds.storage_policy.state import Facts, Own, State
-from bfinfra.kinds.storage_policy.steps import (
+from bfinfra.kinds.vcenter.storage_policy.decide import decide
+from bfinfra.kinds.vcenter.storage_policy.kind import StoragePolicy
+from bfinfra.kinds.vcenter.storage_policy.spec import Spec
+from bfinfra.kinds.vcenter.storage_policy.state import Facts, Own, State
+from bfinfra.kinds.vcenter.storage_policy.steps import (
     Attach,
     Create,
     Delete,

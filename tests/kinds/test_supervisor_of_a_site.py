@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from sandbox.asking import Rest, until
 
 from bfinfra.backends.vcenter.supervisors import Supervisor
-from bfinfra.kinds._cluster_notes import Leave, Take
-from bfinfra.kinds.supervisor.body import NSX, VDS, Ids
-from bfinfra.kinds.supervisor.decide import Disable, Enable, State, Update, decide
-from bfinfra.kinds.supervisor.spec import Spec
-from bfinfra.kinds.supervisor.standing import body
+from bfinfra.kinds.supervisor.base import Leave, Take
+from bfinfra.kinds.supervisor.supervisor.body import NSX, VDS, Ids
+from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, Update, decide
+from bfinfra.kinds.supervisor.supervisor.spec import Spec
+from bfinfra.kinds.supervisor.supervisor.standing import body
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, BfinfraError, Refusal
 from bfinfra.model.kind import Around, Ready
@@ -318,7 +318,7 @@ def test_what_does_not_fit_together_is_refused(wrong):
     ],
 )
 def test_it_is_ready_when_vcenter_and_kubernetes_say_so(status, kubernetes, ready):
-    from bfinfra.kinds.supervisor.kind import SupervisorKind  # noqa: PLC0415 - a method of it alone, without a server
+    from bfinfra.kinds.supervisor.supervisor.kind import SupervisorKind  # noqa: PLC0415 - a method of it alone, without a server
 
     state = State(cluster="c", found=Supervisor("c", status, kubernetes, "10.6.0.100"))
     assert SupervisorKind.ready(None, Spec(), state).status is ready

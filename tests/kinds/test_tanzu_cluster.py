@@ -9,14 +9,14 @@ from pydantic import ValidationError
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.backends.vcenter.registries import Registry
-from bfinfra.kinds.registry import State as RegistryState
-from bfinfra.kinds.tanzu_cluster import forms, upgrade
-from bfinfra.kinds.tanzu_cluster import manifest as form
-from bfinfra.kinds.tanzu_cluster.kind import TanzuCluster
-from bfinfra.kinds.tanzu_cluster.offers import Facts, Offer
-from bfinfra.kinds.tanzu_cluster.spec import Spec
-from bfinfra.kinds.tanzu_cluster.state import State, nodes_of, of
-from bfinfra.kinds.tanzu_cluster.steps import Create, Delete, Hop, Move, Roll, Update, Wait
+from bfinfra.kinds.supervisor.registry import State as RegistryState
+from bfinfra.kinds.supervisor.tanzu_cluster import forms, upgrade
+from bfinfra.kinds.supervisor.tanzu_cluster import manifest as form
+from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
+from bfinfra.kinds.supervisor.tanzu_cluster.offers import Facts, Offer
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
+from bfinfra.kinds.supervisor.tanzu_cluster.state import State, nodes_of, of
+from bfinfra.kinds.supervisor.tanzu_cluster.steps import Create, Delete, Hop, Move, Roll, Update, Wait
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Around, Change, Later, Need, Ready

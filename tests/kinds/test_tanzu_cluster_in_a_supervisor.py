@@ -9,10 +9,10 @@ import uuid
 import pytest
 from kube_api import somebody_patches, until
 
-from bfinfra.kinds.tanzu_cluster.forms import TANZU as KIND
-from bfinfra.kinds.tanzu_cluster.kind import TanzuCluster
-from bfinfra.kinds.tanzu_cluster.spec import V1ALPHA1 as API
-from bfinfra.kinds.tanzu_cluster.spec import Spec
+from bfinfra.kinds.supervisor.tanzu_cluster.forms import TANZU as KIND
+from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1 as API
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.kind import Around, Change, Need
 from bfinfra.model.mark import Mark

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from bfinfra.kinds.tanzu_cluster import decide, declared, offers
-from bfinfra.kinds.tanzu_cluster.kind import TanzuCluster
-from bfinfra.kinds.tanzu_cluster.spec import Spec
+from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared, offers
+from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.model.errors import Denied, Refusal
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.kubernetes.tanzu_definitions import definitions

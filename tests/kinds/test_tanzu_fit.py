@@ -10,9 +10,9 @@ import pytest
 
 from bfinfra.backends.vcenter.namespaces import Capacity, Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
-from bfinfra.kinds.tanzu_cluster import fit
-from bfinfra.kinds.tanzu_cluster.fit import Ground, Space
-from bfinfra.kinds.tanzu_cluster.spec import Spec
+from bfinfra.kinds.supervisor.tanzu_cluster import fit
+from bfinfra.kinds.supervisor.tanzu_cluster.fit import Ground, Space
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.model.errors import Refusal
 
 GIB = 2**30

@@ -7,7 +7,7 @@ import pytest
 from at_cluster import Site
 from pydantic import ValidationError
 
-from bfinfra.kinds.token_secret import Spec
+from bfinfra.kinds.cluster.token_secret.spec import Spec
 from bfinfra.model.kind import Change, Later
 from bfinfra.model.plan import Action, step_data
 from bfinfra.sandbox.makers.token import make_token

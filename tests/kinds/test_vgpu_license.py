@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bfinfra.kinds.vgpu_license import (
+from bfinfra.kinds.machine.vgpu_license import (
     Facts,
     Installed,
     Remove,

@@ -19,12 +19,12 @@ from rights.given import administrator
 from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Machine, NewDisk, Nic
 from bfinfra.engine.guard import Allow, check
-from bfinfra.kinds.virtual_machine.decide import decide
-from bfinfra.kinds.virtual_machine.disks import fitted
-from bfinfra.kinds.virtual_machine.properties import look
-from bfinfra.kinds.virtual_machine.spec import Spec
-from bfinfra.kinds.virtual_machine.state import MARK, Facts, State, encoded, identity
-from bfinfra.kinds.virtual_machine.steps import (
+from bfinfra.kinds.vcenter.virtual_machine.decide import decide
+from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
+from bfinfra.kinds.vcenter.virtual_machine.properties import look
+from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
+from bfinfra.kinds.vcenter.virtual_machine.state import MARK, Facts, State, encoded, identity
+from bfinfra.kinds.vcenter.virtual_machine.steps import (
     Delete,
     DeleteDisks,
     Deployed,

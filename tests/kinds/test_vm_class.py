@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter import vm_classes
-from bfinfra.kinds.vm_class import Create, Delete, Spec, State, Update, VmClass
+from bfinfra.kinds.vcenter.vm_class import Create, Delete, Spec, State, Update, VmClass
 from bfinfra.model.kind import Around, Change
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key

@@ -10,14 +10,14 @@ from at_cluster import Site
 from kube_api import until
 
 from bfinfra.engine import guard
-from bfinfra.kinds._pods import ran
-from bfinfra.kinds.token_secret import FORMS
-from bfinfra.kinds.workload import manifests
-from bfinfra.kinds.workload.compare import differing
-from bfinfra.kinds.workload.decide import _kept
-from bfinfra.kinds.workload.render import Filling, render
-from bfinfra.kinds.workload.spec import Spec
-from bfinfra.kinds.workload.state import Record, State, Thing
+from bfinfra.kinds.cluster.base.pods import ran
+from bfinfra.kinds.cluster.token_secret.spec import FORMS
+from bfinfra.kinds.cluster.workload import manifests
+from bfinfra.kinds.cluster.workload.compare import differing
+from bfinfra.kinds.cluster.workload.decide import _kept
+from bfinfra.kinds.cluster.workload.render import Filling, render
+from bfinfra.kinds.cluster.workload.spec import Spec
+from bfinfra.kinds.cluster.workload.state import Record, State, Thing
 from bfinfra.model.errors import Unsafe
 from bfinfra.model.kind import Change
 from bfinfra.model.mark import Mark

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bfinfra.kinds.workload import flexdirect
-from bfinfra.kinds.workload.spec import Spec
+from bfinfra.kinds.cluster.workload import flexdirect
+from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.model.errors import Refusal
 
 MANIFEST = Path(__file__).parents[2] / "specs/manifests/tf-cnn-flexdirect.yaml"

@@ -11,8 +11,8 @@ import yaml
 from at_cluster import Site
 
 from bfinfra.backends.kubernetes.marks import mark_of
-from bfinfra.kinds.workload.plugin import Installed, attach
-from bfinfra.kinds.workload.spec import Spec
+from bfinfra.kinds.cluster.workload.plugin import Installed, attach
+from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.model.device_plugin import RELEASES
 from bfinfra.model.errors import Refusal, SiteError
 

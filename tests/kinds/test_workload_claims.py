@@ -6,7 +6,7 @@ from types import SimpleNamespace as Seen
 
 import pytest
 
-from bfinfra.kinds.workload.claims import problem
+from bfinfra.kinds.cluster.workload.claims import problem
 from bfinfra.model.kind import Need
 from bfinfra.model.names import storage_class
 from bfinfra.model.refs import Key

@@ -16,7 +16,7 @@ from kinds.nvidia_manifests import OLD, OLDEST, UPSTREAM
 from peers.found import Peers
 from peers.site_files import SPECS, SiteFile, all_are, endings
 
-from bfinfra.kinds.nvidia_device_plugin.manifest import NAME, fields
+from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import NAME, fields
 from bfinfra.model.refs import Key
 
 KEY, GPU = "nvidia_device_plugin/gpus", "nvidia.com/gpu"

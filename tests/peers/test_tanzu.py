@@ -23,8 +23,8 @@ from bfinfra.backends.transport import Filling, Seam
 from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import Wish, make
-from bfinfra.kinds import supervisor_namespace
-from bfinfra.kinds.tanzu_cluster.kind import TanzuCluster
+from bfinfra.kinds.supervisor import supervisor_namespace
+from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import SiteError

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from recorded.conftest import Held
 from recorded.sources import fetched, stored
 
-from bfinfra.kinds.mpi_job import manifest as mpi
-from bfinfra.kinds.mpi_job.spec import Spec as MpiSpec
-from bfinfra.kinds.tanzu_cluster import declared, forms
-from bfinfra.kinds.tanzu_cluster.spec import Spec as TanzuSpec
+from bfinfra.kinds.cluster.mpi_job import manifest as mpi
+from bfinfra.kinds.cluster.mpi_job.spec import Spec as MpiSpec
+from bfinfra.kinds.supervisor.tanzu_cluster import declared, forms
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec as TanzuSpec
 
 BASES = "module/cluster-api-v1.14.2"
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"

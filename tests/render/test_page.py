@@ -9,7 +9,7 @@ import pytest
 from bad_input.nasty import acts
 from test_drift_text import BLIND, HOST, NEW, REPORT, SERVER, SPACE
 
-from bfinfra.kinds.gpu_host.spec import Spec as Host
+from bfinfra.kinds.vcenter.gpu_host.spec import Spec as Host
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.kind import Spec
 from bfinfra.model.refs import Key

@@ -17,7 +17,7 @@ from rights.given import FROM_LIBRARY, NO_HOSTS, OWN_GROUP, POC, Site, administr
 from sandbox.asking import Rest, Told, read
 
 from bfinfra.kinds import kind, names
-from bfinfra.kinds.mpi_operator.definition import definition
+from bfinfra.kinds.cluster.mpi_operator.definition import definition
 from bfinfra.model import process
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kube_serving import until
 
-from bfinfra.kinds.network_path.probe import SCRIPT
+from bfinfra.kinds.cluster.network_path.probe import SCRIPT
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
 from bfinfra.sandbox.kubernetes.outside import Outside

@@ -1,0 +1,166 @@
+"""What kinds provide to each other and require of each other within a site, in one place: two that mean the
+same say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bfinfra.kinds.cluster_locator import home_of
+from bfinfra.model.device_plugin import ALLOCATED, GROUP
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Key
+
+NVIDIA = "nvidia.com/gpu"
+PARTS = ("nvidia.com/gpu.", "nvidia.com/mig-")
+SERVERS = Capability("Bitfusion servers")
+"""Any of the site: for what doesn't say which."""
+
+LICENSE, TOOLKIT, FLEXDIRECT, LISTS = (
+    "vGPU license",
+    "GPUs in containers",
+    "FlexDirect",
+    "lists of FlexDirect servers",
+)
+"""On Linux machines."""
+SETTINGS, GRAPHICS, PVRDMA = "settings of the host", "graphics of type sharedDirect", "settings for PVRDMA"
+"""On ESXi hosts, before they restart or machines start there."""
+
+
+def allocatable(resource: str, cluster: str, site: Specs) -> Capability:
+    """A resource that nodes of a cluster offer to pods. Whatever pods ask Bitfusion with, the nodes offer one
+    thing; parts of NVIDIA's GPUs come with GPUs.
+    """
+    offered = (
+        ALLOCATED if resource.startswith(f"{GROUP}/") else NVIDIA if resource.startswith(PARTS) else resource
+    )
+    return Capability(offered, whole(cluster, site))
+
+
+def gpus(resource: str, cluster: str, site: Specs) -> Iterator[Capability]:
+    """GPUs for pods, with all that NVIDIA's need on the nodes before containers see them."""
+    offered = allocatable(resource, cluster, site)
+    yield offered
+    if offered.name == NVIDIA:
+        yield from on_nodes(LICENSE, cluster, site)
+        yield from on_nodes(TOOLKIT, cluster, site)
+
+
+def namespace(name: str, cluster: str, site: Specs) -> Capability:
+    """A namespace, by its name in the cluster."""
+    return Capability(f"namespace {name}", whole(cluster, site))
+
+
+def secret(name: str, space: str, cluster: str, site: Specs) -> Capability:
+    """A Secret."""
+    return Capability(f"Secret {space}/{name}", whole(cluster, site))
+
+
+def token(form: str, space: str, cluster: str, site: Specs) -> Capability:
+    """A Bitfusion token, in the form that a release of the device plug-in looks for."""
+    return Capability(f"a Bitfusion token of form {form} in {space}", whole(cluster, site))
+
+
+def claim(name: str, space: str, cluster: str, site: Specs) -> Capability:
+    """A claim for a volume."""
+    return Capability(f"PersistentVolumeClaim {space}/{name}", whole(cluster, site))
+
+
+def path(space: str, cluster: str, site: Specs) -> Capability:
+    """That pods of a namespace reach the Bitfusion servers."""
+    return Capability(f"a way to the Bitfusion servers from namespace {space}", whole(cluster, site))
+
+
+def mpi(cluster: str, site: Specs) -> Capability:
+    """Somebody who runs MPI jobs."""
+    return Capability("an MPI operator", whole(cluster, site))
+
+
+def image(name: str) -> Capability:
+    """A container image, under whatever of its names."""
+    short = name.removeprefix("docker.io/").removeprefix("library/")
+    tagged = "@" in short or ":" in short.rpartition("/")[2]
+    return Capability(f"image {short if tagged else f'{short}:latest'}")
+
+
+def server(address: str) -> Capability:
+    """A Bitfusion server."""
+    return Capability("a Bitfusion server", address)
+
+
+def host(name: str) -> Capability:
+    """An ESXi host that needs no more restarts."""
+    return Capability("a settled host", name)
+
+
+def hosts(cluster: str) -> Capability:
+    """All of a vSphere cluster's."""
+    return Capability("settled hosts", cluster)
+
+
+def machine(name: str) -> Capability:
+    """A virtual machine whose options are set: that takes it off and on."""
+    return Capability("options of the machine", f"virtual_machine/{name}")
+
+
+def template(name: str) -> Capability:
+    """A virtual machine to clone from."""
+    return Capability(f"machine {name}")
+
+
+def library(name: str) -> Capability:
+    """A content library."""
+    return Capability(f"content library {name}")
+
+
+def vm_class(name: str) -> Capability:
+    """A class of the supervisors' virtual machines."""
+    return Capability(f"VM class {name}")
+
+
+def storage(storage_class: str) -> Capability:
+    """A storage class of the supervisors."""
+    return Capability(f"storage class {storage_class}")
+
+
+def tag(category: str, name: str) -> Capability:
+    """A tag of datastores."""
+    return Capability(f"tag {category}/{name}")
+
+
+def anywhere(what: str, places: Iterable[str]) -> Iterator[Capability]:
+    """What is provided in some places: in each, and somewhere, for those who can't say where they need it."""
+    yield Capability(what)
+    yield from (Capability(what, place) for place in places)
+
+
+def on_machines(what: str, machines: Iterable[str]) -> Iterator[Capability]:
+    """The same on Linux machines."""
+    return anywhere(what, (f"linux_host/{each}" for each in machines))
+
+
+def on_nodes(what: str, cluster: str, site: Specs) -> Iterator[Capability]:
+    """What a cluster's nodes need, machine by machine where the site makes the cluster of them; somewhere,
+    where nobody knows which machines they are.
+    """
+    key = home_of(cluster, site)
+    if key is not None and key.kind == "kubeadm_cluster":
+        yield from (Capability(what, f"linux_host/{each}") for each in site[key].hosts)
+    elif key is None or key.kind == "kubernetes_cluster":
+        yield Capability(what)
+
+
+def whole(cluster: str, site: Specs) -> str:
+    """A cluster, by the name that specs give it."""
+    return str(home_of(cluster, site) or cluster)
+
+
+def space(written: str | None, cluster: str, site: Specs) -> str:
+    """A namespace's name in the cluster, by what a spec says of it."""
+    key = home_of(cluster, site)
+    if key is not None and key.kind == "supervisor_namespace":
+        return key.name
+    if written is None:
+        return "default"
+    own = site.get(Key("namespace", written))
+    return str(own.namespace) if own is not None and own.cluster == cluster and own.namespace else written

@@ -1,0 +1,1 @@
+"""Kinds whose objects are in Kubernetes clusters and nowhere else."""

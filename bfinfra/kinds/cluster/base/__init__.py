@@ -1,0 +1,1 @@
+"""What several kinds in Kubernetes clusters share."""

@@ -1,0 +1,78 @@
+"""The webhook's authority and its certificate, made where they are written: keys never leave this file but
+into the cluster.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bfinfra.backends import authority
+from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import WEBHOOK
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
+    AUTHORITY,
+    CA_KEYS,
+    CERTIFICATE,
+    OWN_KEYS,
+    value_of,
+)
+from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import Authorize, Certify
+from bfinfra.model.errors import Conflict
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster
+
+
+def make(cluster: Cluster, step: Authorize | Certify) -> None:
+    """What the step says."""
+    if isinstance(step, Authorize):
+        _authorize(cluster, step)
+    else:
+        _certify(cluster, step)
+
+
+def _authorize(cluster: Cluster, step: Authorize) -> None:
+    """A new authority; those before it stay trusted as long as they are good, as the webhook still shows what
+    they signed.
+    """
+    before = value_of(cluster.get("v1", "Secret", AUTHORITY, step.namespace), CA_KEYS[0])
+    certificate, key = authority.make(f"{WEBHOOK} in {step.namespace}", step.days)
+    _write(
+        cluster,
+        AUTHORITY,
+        step,
+        dict(zip(CA_KEYS, (certificate + authority.unexpired(before), key), strict=True)),
+    )
+
+
+def _certify(cluster: Cluster, step: Certify) -> None:
+    """A new certificate, by the authority whose key is in the cluster. Conflict where that was changed
+    meanwhile.
+    """
+    own = cluster.get("v1", "Secret", AUTHORITY, step.namespace)
+    try:
+        made = authority.issue(value_of(own, CA_KEYS[0]), value_of(own, CA_KEYS[1]), step.names, step.days)
+    except ValueError as error:
+        raise Conflict("sign the webhook's certificate", why=str(error)) from None
+    _write(cluster, CERTIFICATE, step, dict(zip(OWN_KEYS, made, strict=True)))
+
+
+def _write(cluster: Cluster, name: str, step: Authorize | Certify, values: Mapping[str, bytes]) -> None:
+    data = {key: base64.b64encode(value).decode() for key, value in values.items()}
+    sort = "kubernetes.io/tls" if name == AUTHORITY else "Opaque"
+    body = marked(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": sort,
+            "metadata": {"name": name, "namespace": step.namespace},
+            "data": data,
+        },
+        step.mark,
+    )
+    if name in step.standing:
+        cluster.apply(body, force=True)
+    else:
+        cluster.create(body)

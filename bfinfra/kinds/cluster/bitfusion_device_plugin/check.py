@@ -1,0 +1,217 @@
+"""What can be known before anything is written. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import shown
+from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Ground
+from bfinfra.kinds.cluster_locator import real_name
+from bfinfra.model.device_plugin import SYSTEM as SYSTEMS
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Need
+
+ENFORCE = "pod-security.kubernetes.io/enforce"
+NAMED = "kubernetes.io/metadata.name"
+SYSTEM = "kube-system"
+
+
+def check(spec: Spec, around: Around, ground: Ground) -> None:
+    """Refusal."""
+    _alone(spec, around)
+    for field in ("namespace", "plugin_namespace"):
+        _there(field, spec, around, ground)
+    for number, quota in enumerate(spec.quotas):
+        _there(f"quotas.{number}.namespace", spec, around, ground, quota.namespace)
+    _shown(spec, around, ground)
+    _privileged(spec, around, ground)
+    _unprivileged(spec, around, ground)
+    _token(spec, around)
+    _credential(spec, around)
+    if spec.failure_policy == "Fail" and NAMED not in (ground.labels.get(SYSTEM) or {}):
+        raise Refusal(
+            "the system's pods would be shown to the webhook",
+            field="failure_policy",
+            why=(
+                f"namespaces in this cluster have no label {NAMED}, by which they are left out (Kubernetes "
+                "before 1.21)"
+            ),
+            next="write failure_policy: Ignore",
+        )
+
+
+def _alone(spec: Spec, around: Around) -> None:
+    for other, (wanted, _) in around.sharing("cluster").items():
+        if wanted is not None:
+            raise Refusal(
+                f"{other} is in {spec.cluster} already",
+                field="cluster",
+                why="a cluster has one device plug-in: its objects' names are fixed",
+                next="keep one of them",
+            )
+
+
+def _own(need: Need | None, spec: Spec) -> Any:
+    """The spec of this site's namespace in the cluster, or None."""
+    return (
+        need.spec
+        if need is not None and need.spec is not None and need.spec.cluster == spec.cluster
+        else None
+    )
+
+
+def _there(field: str, spec: Spec, around: Around, ground: Ground, written: str = "") -> None:
+    name = written or getattr(spec, field)
+    if _own(around.needs.get(field), spec) is None and name in ground.labels and ground.labels[name] is None:
+        raise Refusal(
+            f"there is no namespace {name}",
+            field=field,
+            why=f"neither in the cluster {spec.cluster} nor in this site",
+            next=f"write  namespace: {{{name}: {{cluster: {spec.cluster}}}}}",
+        )
+
+
+def _shown(spec: Spec, around: Around, ground: Ground) -> None:
+    """Each of `namespaces` is there and can be selected, and the pods of one at least are shown to the
+    webhook.
+    """
+    for number, name in enumerate(spec.namespaces):
+        field = f"namespaces.{number}"
+        _there(field, spec, around, ground, name)
+        need = around.needs.get(field)
+        own = _own(need, spec)
+        state = need.state if need is not None else None
+        labels = (state.labels if state is not None else None) if own is not None else ground.labels.get(name)
+        if labels is not None and NAMED not in labels:
+            real = real_name(name, spec.cluster, need)
+            raise Refusal(
+                f"the namespace {real} can't be selected",
+                field=field,
+                why=f"it has no label {NAMED}, which Kubernetes sets from 1.21 on only",
+                next=f"kubectl label namespace {real} {NAMED}={real}",
+            )
+    own_spaces = [
+        real_name(getattr(spec, field), spec.cluster, around.needs.get(field))
+        for field in ("namespace", "plugin_namespace")
+    ]
+    chosen = [
+        real_name(name, spec.cluster, around.needs.get(f"namespaces.{number}"))
+        for number, name in enumerate(spec.namespaces)
+    ]
+    if chosen and not shown(chosen, *own_spaces):
+        raise Refusal(
+            "no pod would be shown to the webhook",
+            field="namespaces",
+            why="those of the system's namespaces and of the plug-in's own never are",
+            next="name a namespace of users, or leave namespaces out",
+        )
+
+
+def _privileged(spec: Spec, around: Around, ground: Ground) -> None:
+    own = _own(around.needs.get("plugin_namespace"), spec)
+    if own is not None:
+        level = own.pod_security.enforce or ""
+        remedy = f"write pod_security: {{enforce: privileged}} into namespace/{spec.plugin_namespace}"
+    else:
+        level, remedy = (
+            (ground.labels.get(spec.plugin_namespace) or {}).get(ENFORCE, "privileged"),
+            "name a namespace that allows it, or one of this site",
+        )
+    if level != "privileged":
+        raise Refusal(
+            f"Pod Security refuses the plug-in's pods in {spec.plugin_namespace}",
+            field="plugin_namespace",
+            why=(
+                "they are privileged, use the host's network and its kubelet's folder; the namespace's "
+                f"level is {level or 'not given'}"
+            ),
+            next=remedy,
+        )
+
+
+def _unprivileged(spec: Spec, around: Around, ground: Ground) -> None:
+    """The webhook's image runs as root, which the level `restricted` refuses."""
+    own = _own(around.needs.get("namespace"), spec)
+    level = (
+        own.pod_security.enforce
+        if own is not None
+        else (ground.labels.get(spec.namespace) or {}).get(ENFORCE)
+    )
+    if level == "restricted":
+        remedy = (
+            f"write pod_security: {{enforce: baseline}} into namespace/{spec.namespace}"
+            if own is not None
+            else "name a namespace at the level baseline, or one of this site"
+        )
+        raise Refusal(
+            f"Pod Security refuses the webhook's pods in {spec.namespace}",
+            field="namespace",
+            why="its image runs as root, and the namespace's level is restricted",
+            next=remedy,
+        )
+
+
+def _token(spec: Spec, around: Around) -> None:
+    need = around.needs.get("token_secret")
+    if need is None or need.spec is None:
+        return
+    spaces = {real_name(each, spec.cluster, None) for each in need.spec.namespaces}
+    if need.spec.cluster != spec.cluster or SYSTEM not in spaces:
+        raise Refusal(
+            f"{need.key} puts no token into {SYSTEM} of {spec.cluster}",
+            field="token_secret",
+            why="the webhook copies it from there",
+            next=f"add {SYSTEM} to its namespaces"
+            if need.spec.cluster == spec.cluster
+            else "name one for that cluster",
+        )
+    if need.spec.form != spec.release.form:
+        raise Refusal(
+            f"{need.key} has the form {need.spec.form}",
+            field="token_secret",
+            why=f"release {spec.version} looks for the form {spec.release.form}",
+            next=f"write form: {spec.release.form} there",
+        )
+
+
+def _credential(spec: Spec, around: Around) -> None:
+    need = around.needs.get("registry_credential")
+    if need is None or need.spec is None:
+        return
+    reached = need.spec.namespaces
+    missing = [each for each in dict.fromkeys((spec.namespace, spec.plugin_namespace)) if each not in reached]
+    if need.spec.cluster != spec.cluster or missing:
+        raise Refusal(
+            f"{need.key} does not reach {', '.join(missing) or spec.cluster}",
+            field="registry_credential",
+            why="the webhook's and the plug-in's pods pull with it",
+            next="add the namespaces there, or name one for that cluster",
+        )
+    built = around.needs.get("images.built.client")
+    client = built.spec.image if built is not None and built.spec is not None else spec.image("client")
+    named = {f"namespaces.{number}": each for number, each in enumerate(spec.namespaces)} | {
+        f"quotas.{number}.namespace": each.namespace for number, each in enumerate(spec.quotas)
+    }
+    users = {
+        real_name(each, spec.cluster, around.needs.get(field)): each
+        for field, each in named.items()
+        if each not in (*SYSTEMS, spec.namespace, spec.plugin_namespace)
+    }
+    if host_of(client) == host_of(need.spec.server) and (
+        late := [real for real, each in users.items() if not {real, each} & {*reached}]
+    ):
+        raise Refusal(
+            f"{need.key} does not reach {', '.join(late)}",
+            field="registry_credential",
+            why=f"pods with GPUs pull the client image {client} in their own namespaces",
+            next=(
+                f"add {', '.join(late)} to its namespaces; the pods name it in imagePullSecrets, or their "
+                "service account does"
+            ),
+        )
+
+
+def host_of(image: str) -> str:
+    """The registry of an image, or of a credential."""
+    return image.removeprefix("https://").partition("/")[0]

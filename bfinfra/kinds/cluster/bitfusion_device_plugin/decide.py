@@ -1,0 +1,410 @@
+"""From what is to what shall be: the steps of a device plug-in. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.kinds.cluster.bitfusion_device_plugin.check import check
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import (
+    ASKING,
+    CONFIG,
+    RUNNING,
+    WEBHOOK,
+    Filling,
+    Rendered,
+    config_of,
+    host_names,
+    render,
+)
+from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
+    AUTHORITY,
+    CERTIFICATE,
+    Ground,
+    Place,
+    State,
+    Thing,
+    Trust,
+    place_of,
+    record_place,
+)
+from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
+    Ask,
+    Authorize,
+    Certify,
+    Clear,
+    Note,
+    Remove,
+    Replace,
+    RollOut,
+    Seal,
+    Write,
+)
+from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import (
+    check_standing,
+    foreign,
+    must_wait,
+    trusting_both,
+    unchangeable,
+)
+from bfinfra.kinds.cluster.workload.render import RENDERED
+from bfinfra.kinds.cluster_locator import real_name
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.kind import Around, Change, Later, Need, differences
+
+if TYPE_CHECKING:
+    from bfinfra.backends.authority import Certificate
+
+ON_THE_WAY = "(made on the way)"
+OBJECT = ("apiVersion", "kind", "metadata", "status")
+KNOWS_SECCOMP = 19
+"""The first minor version of Kubernetes whose pods have `seccompProfile`."""
+
+
+def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Note, certificates, objects, pods, then what asks the webhook; that goes first where it goes."""
+    if spec is None:
+        return () if state is None else tuple(_removal(state, Remove, tuple(state.things)))
+    ground: Ground = around.facts[name]
+    check(spec, around, ground)
+    if state is not None and state.cluster == spec.cluster:
+        check_standing(state, filling_of(spec, around, state.trust))
+    if state is not None and state.cluster != spec.cluster:
+        moved = differences({"cluster": state.cluster}, {"cluster": spec.cluster})
+        return (*_removal(state, Clear, tuple(state.things), moved), *_here(name, spec, None, around, ground))
+    return tuple(_here(name, spec, state, around, ground))
+
+
+def filling_of(spec: Spec, around: Around, trust: Trust) -> Filling:
+    """What goes into the objects, as far as it is known."""
+    needs = around.needs
+    spaces = {
+        each.namespace: real_name(each.namespace, spec.cluster, needs.get(f"quotas.{n}.namespace"))
+        for n, each in enumerate(spec.quotas)
+    }
+    spaces |= {
+        each: real_name(each, spec.cluster, needs.get(f"namespaces.{n}"))
+        for n, each in enumerate(spec.namespaces)
+    }
+    credential = needs["registry_credential"].spec if spec.registry_credential else None
+    return Filling(
+        real_name(spec.namespace, spec.cluster, needs.get("namespace")),
+        real_name(spec.plugin_namespace, spec.cluster, needs.get("plugin_namespace")),
+        spaces,
+        (credential.secret or spec.registry_credential or "") if credential else "",
+        certificate=trust.serving.fingerprint if trust.serving else "",
+        bundle=trust.bundle,
+        built={what: needs[f"images.built.{what}"].spec.image for what in spec.images.built},
+        seccomp=_knows_seccomp(needs["cluster"]),
+    )
+
+
+def _knows_seccomp(cluster: Need) -> bool:
+    """Whether its pods have `seccompProfile`, by the version that it runs, or else that the file says; where
+    neither is known they have.
+    """
+    said = str(getattr(cluster.state, "version", "") or getattr(cluster.spec, "version", ""))
+    found = re.match(r"v?1\.(\d+)", said)
+    return found is None or int(found[1]) >= KNOWS_SECCOMP
+
+
+def _noted(spec: Spec, filling: Filling, state: State | None) -> str:
+    """What the webhook's pods shall say that they read. Pods of an earlier bfinfra, which say nothing, are
+    left alone where nothing they read changed since.
+    """
+    place = Place("apps/v1", "Deployment", filling.namespace, WEBHOOK)
+    running = state.things.get(place) if state else None
+    if state is None or running is None or CONFIG in _template_notes(running):
+        return config_of(spec, filling)
+    read = [each for each in render(spec, filling) if each.manifest["kind"] == "ConfigMap"]
+    things = [state.things.get(place_of(each.manifest)) for each in read]
+    same = all(not _changes(each, state) for each in read) and all(
+        thing is not None and thing.written <= running.written for thing in things
+    )
+    return "" if same and running.digest == _digest(WEBHOOK, spec, filling) else config_of(spec, filling)
+
+
+def _digest(name: str, spec: Spec, filling: Filling) -> str:
+    return next(
+        each.digest
+        for each in render(spec, filling)
+        if each.manifest["metadata"]["name"] == name and each.manifest["kind"] in RUNNING
+    )
+
+
+def _template_notes(thing: Thing) -> Mapping[str, str]:
+    template = (thing.live.get("spec") or {}).get("template") or {}
+    return (template.get("metadata") or {}).get("annotations") or {}
+
+
+def _here(name: str, spec: Spec, state: State | None, around: Around, ground: Ground) -> Iterator[kind.Step]:
+    trust = state.trust if state else Trust()
+    filling = filling_of(spec, around, trust)
+    filling = replace(filling, config=_noted(spec, filling, state))
+    certificates = tuple(_certificates(spec, filling, state, around, ground))
+    objects = render(spec, _expecting(filling, certificates))
+    home = state.home if state else around.needs["cluster"].get("endpoint")
+    record = record_place(filling.namespace, name)
+    secrets = (
+        Place("v1", "Secret", filling.namespace, AUTHORITY),
+        Place("v1", "Secret", filling.namespace, CERTIFICATE),
+    )
+    planned = (*secrets, *(place_of(each.manifest) for each in objects))
+    standing = tuple(state.things) if state else ()
+    changes = kind.changes(spec, state.mark if state else None)
+    noted = state.records.get(record) if state else None
+    every = tuple(dict.fromkeys((*planned, *standing)))
+    if noted is None or noted.going or not {*every} <= {*noted.places}:
+        yield Note(
+            record=record,
+            places=every,
+            standing=noted is not None and not noted.going,
+            home=home,
+            mark=around.mark,
+            changes=changes,
+        )
+    yield from certificates
+    yield from _writes(objects, state, around, home, must_wait(state, filling))
+    stale = tuple(place for place in standing if place not in planned)
+    others = tuple(place for place in (state.records if state else ()) if place != record)
+    if state is not None and (stale or others):
+        yield from _removal(state, Remove, stale, records=others)
+    mark = around.mark.seal(spec.applied())
+    if (
+        noted is None
+        or noted.mark is None
+        or noted.mark.applied != mark.applied
+        or {*noted.places} != {*planned}
+    ):
+        yield Seal(record=record, places=planned, home=home, mark=mark, changes=changes)
+
+
+def _certificates(
+    spec: Spec, filling: Filling, state: State | None, around: Around, ground: Ground
+) -> Iterator[kind.Step]:
+    """Anew where they lack, are spoiled, end soon, or are for another name. A new authority is trusted before
+    anything is signed by it.
+    """
+    trust, wanted = (state.trust if state else Trust()), spec.certificates
+    soon = ground.now + timedelta(days=wanted.renew_before)
+    at: dict[str, Any] = {
+        "namespace": filling.namespace,
+        "home": state.home if state else around.needs["cluster"].get("endpoint"),
+        "mark": around.mark,
+    }
+    newest = trust.authorities[0] if trust.authorities else None
+    things = {
+        each: state.things.get(Place("v1", "Secret", filling.namespace, each)) if state else None
+        for each in (AUTHORITY, CERTIFICATE)
+    }
+    at["standing"] = tuple(each for each, thing in things.items() if thing is not None)
+    marks = {each: thing is not None and thing.mark is not None for each, thing in things.items()}
+    if newest is None or not trust.whole or newest.not_after <= soon or not marks[AUTHORITY]:
+        yield Authorize(
+            days=wanted.authority_days,
+            changes=(Change("authority", _ends(newest), f"a new one, for {wanted.authority_days} days"),),
+            **at,
+        )
+        newest = None
+    names, serving = host_names(filling.namespace), trust.serving
+    good = (
+        serving is not None
+        and newest is not None
+        and trust.fits
+        and serving.not_after > soon
+        and serving.names == names
+        and marks[CERTIFICATE]
+    )
+    if not good or newest is None or trust.signer != newest.fingerprint:
+        if state is not None and foreign(state, trust):
+            yield from _foreign_first(
+                state, spec, filling if newest else replace(filling, bundle=ON_THE_WAY), around
+            )
+        elif state is not None and newest is not None:
+            yield from _trusted_first(state, trust, spec, filling, around)
+        yield Certify(
+            names=names,
+            days=wanted.days,
+            changes=(Change("certificate", _ends(serving), f"a new one, for {wanted.days} days"),),
+            **at,
+        )
+
+
+def _expecting(filling: Filling, certificates: Sequence[kind.Step]) -> Filling:
+    """What a plan can't know yet: the pods get a certificate, and the API server an authority, that are made
+    before.
+    """
+    made = {type(step) for step in certificates}
+    return replace(
+        filling,
+        certificate=ON_THE_WAY if Certify in made else filling.certificate,
+        bundle=ON_THE_WAY if Authorize in made else filling.bundle,
+    )
+
+
+def _trusted_first(
+    state: State, trust: Trust, spec: Spec, filling: Filling, around: Around
+) -> Iterator[kind.Step]:
+    """Where the API server asks already, it gets the new authority beside the old one before the webhook
+    shows a certificate of the new one.
+    """
+    objects = [
+        each
+        for each in render(spec, filling)
+        if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things
+    ]
+    if trust.serving is not None:
+        yield from _group(Ask, objects, state, around, state.home)
+
+
+def _foreign_first(state: State, spec: Spec, filling: Filling, around: Around) -> Iterator[kind.Step]:
+    """Where another installation's webhook is asked, its authority stays trusted until our pods have taken
+    over; and no pod is refused meanwhile if it does not answer.
+    """
+    loose = spec.model_copy(update={"failure_policy": "Ignore"})
+    standing = [
+        each
+        for each in render(loose, filling)
+        if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things
+    ]
+    yield from _group(
+        Ask, [trusting_both(each, state, filling.bundle) for each in standing], state, around, state.home
+    )
+
+
+def _ends(certificate: Certificate | None) -> str | None:
+    return f"ends {certificate.not_after:%Y-%m-%d}" if certificate else None
+
+
+def _writes(
+    objects: Sequence[Rendered],
+    state: State | None,
+    around: Around,
+    home: Endpoint | Later,
+    late: Place | None,
+) -> Iterator[kind.Step]:
+    """`late`: a Deployment that is written again to be waited for, before the API server's trust is
+    narrowed.
+    """
+    groups: dict[type[Write], list[Rendered]] = {Write: [], Replace: [], RollOut: [], Ask: []}
+    for each in objects:
+        what = each.manifest["kind"]
+        groups[
+            Replace
+            if unchangeable(each, state)
+            else RollOut
+            if what in RUNNING
+            else Ask
+            if what in ASKING
+            else Write
+        ].append(each)
+    yield from _group(Write, groups[Write], state, around, home)
+    if state is not None and groups[Replace]:
+        yield _replacing(groups[Replace], state, around)
+    rolled = tuple(_group(RollOut, groups[RollOut], state, around, home))
+    yield from rolled
+    if late and not any(late in map(place_of, step.manifests) for step in rolled):
+        again = tuple(_sealed(each, around) for each in groups[RollOut] if place_of(each.manifest) == late)
+        yield RollOut(what=str(late), home=home, manifests=again, standing=(late,))
+    yield from _group(Ask, groups[Ask], state, around, home)
+
+
+def _replacing(group: Sequence[Rendered], state: State, around: Around) -> Replace:
+    places = [place_of(each.manifest) for each in group]
+    changes = tuple(change for each in group for change in unchangeable(each, state))
+    return Replace(
+        what=", ".join(map(str, places)),
+        home=state.home,
+        manifests=tuple(_sealed(each, around) for each in group),
+        standing=tuple(places),
+        uids=tuple(state.things[place].uid for place in places),
+        changes=changes,
+    )
+
+
+def _group(
+    step: type[Write], group: Sequence[Rendered], state: State | None, around: Around, home: Endpoint | Later
+) -> Iterator[Write]:
+    """One step for all of a group that lack or differ."""
+    wrong = [(each, changes) for each in group if (changes := _changes(each, state))]
+    if wrong:
+        manifests = tuple(_sealed(each, around) for each, _ in wrong)
+        places = [place_of(each) for each in manifests]
+        standing = tuple(place for place in places if state is not None and place in state.things)
+        yield step(
+            what=", ".join(map(str, places)),
+            home=home,
+            manifests=manifests,
+            standing=standing,
+            changes=tuple(c for _, found in wrong for c in found),
+        )
+
+
+def _sealed(rendered: Rendered, around: Around) -> dict[str, Any]:
+    manifest = marked(rendered.manifest, around.mark)
+    manifest["metadata"]["annotations"][RENDERED] = rendered.digest
+    return manifest
+
+
+def _changes(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
+    """Why an object is to be written: it lacks, the site says something else than before, or somebody changed
+    it.
+    """
+    place = place_of(rendered.manifest)
+    thing = state.things.get(place) if state else None
+    if thing is None or thing.going:
+        return (Change(str(place), None, rendered.digest[:12]),)
+    parts = {
+        **{name: value for name, value in rendered.manifest.items() if name not in OBJECT},
+        "labels": rendered.manifest["metadata"]["labels"],
+    }
+    live = {**thing.live, "labels": thing.live["metadata"].get("labels")}
+    drift = tuple(
+        change
+        for name, wanted in parts.items()
+        for change in _differing(live.get(name), wanted, f"{place}.{name}")
+    )
+    if thing.digest != rendered.digest:
+        return (Change(str(place), thing.digest[:12] or None, rendered.digest[:12]),)
+    return drift
+
+
+def _differing(live: Any, wanted: Any, path: str) -> Iterator[Change]:
+    """The leaves that are not as wanted; what a server or somebody else adds is left alone."""
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        for name, value in wanted.items():
+            yield from _differing(live.get(name), value, f"{path}.{name}")
+    elif isinstance(wanted, list) and isinstance(live, list) and len(live) == len(wanted):
+        for number, (have, value) in enumerate(zip(live, wanted, strict=True)):
+            yield from _differing(have, value, f"{path}.{number}")
+    elif live != wanted:
+        big = path.endswith(".caBundle") or isinstance(wanted, (list, Mapping))
+        yield Change(
+            path, "another one" if big and live is not None else live, "the site's" if big else wanted
+        )
+
+
+def _removal(
+    state: State,
+    step: type[Remove],
+    places: Sequence[Place],
+    changes: tuple[Change, ...] = (),
+    records: Sequence[Place] | None = None,
+) -> Iterator[Remove]:
+    """What asks the webhook first, then pods, then the rest; the records last, as they name all of it."""
+    order = {kind_: number for number, kind_ in enumerate((*reversed(ASKING), *RUNNING))}
+    known = tuple(state.records) if records is None else tuple(records)
+    going = {
+        *(place for place, thing in state.things.items() if thing.going),
+        *(place for place, record in state.records.items() if record.going),
+    }
+    listed = [*sorted(places, key=lambda place: order.get(place.kind, len(order))), *known]
+    if left := tuple(place for place in listed if place not in going):
+        own = changes or tuple(Change(str(place), "there", None) for place in left)
+        yield step(what=", ".join(map(str, left)), home=state.home, places=left, changes=own)

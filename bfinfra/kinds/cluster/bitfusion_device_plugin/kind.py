@@ -1,0 +1,283 @@
+"""The device plug-in: observe, wait, act."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
+from bfinfra.kinds.cluster.bitfusion_device_plugin.decide import decide
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import OF_CLUSTER
+from bfinfra.kinds.cluster.bitfusion_device_plugin.places import KINDS, planned
+from bfinfra.kinds.cluster.bitfusion_device_plugin.readiness import readiness
+from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
+    Ground,
+    Object,
+    Place,
+    State,
+    place_of,
+    record_of,
+    state_of,
+)
+from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
+    HOOKS,
+    ROLES,
+    Ask,
+    Authorize,
+    Certify,
+    Clear,
+    Note,
+    Remove,
+    Replace,
+    RollOut,
+    Seal,
+    Write,
+)
+from bfinfra.kinds.cluster_locator import WHOLE, Home, Places, api_of, home_of
+from bfinfra.model import kind
+from bfinfra.model.device_plugin import SYSTEM
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.kind import Around, Need, Readiness, Report, Seen
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import CLUSTERS as EVERYWHERE
+from bfinfra.model.rights import Api, may
+from bfinfra.model.rights import Places as Where
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster, Clusters
+
+ADDRESS = "bitfusion_device_plugin/"
+RECORD = "bfinfra-device-plugin-"
+
+
+class BitfusionDevicePlugin(kind.Kind[Spec, State]):
+    """The Bitfusion device plug-in and its webhook in a cluster."""
+
+    document = Document.ON_KUBERNETES
+    deadline = 600
+    acts = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Seal)
+    reads = (may("list", "configmaps", EVERYWHERE),)
+    looks = (
+        may("get", "serviceaccounts configmaps services secrets deployments.apps", "webhook"),
+        may("get", "daemonsets.apps", "plugin"),
+        may("get", "resourcequotas", "quotas"),
+        may("get", f"{ROLES} {HOOKS}", "named"),
+        may("get", "namespaces", "spaces"),
+        may("list", "pods", "webhook", spare="why a pod of the webhook doesn't start is not told"),
+        may("list", "pods", "plugin", spare="why a pod of the plug-in doesn't start is not told"),
+        may("get", "pods/log", "webhook", spare="why the webhook ends is not told"),
+        may("get", "pods/log", "plugin", spare="why the plug-in ends on a node is not told"),
+    )
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._places = Places(clusters, WHOLE)
+        self._site = site.name
+        self._grounds: dict[str, Ground] = {}
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list of ConfigMaps a cluster, among them the records, then what these and the wanted name. The
+        facts: a Ground by name.
+        """
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(
+            placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others
+        )
+        states: dict[str, State] = {}
+        for key, found in answers.found.items():
+            for name, state in found.items():
+                spec = wanted.get(name)
+                fits = spec is not None and spec.cluster == key.name
+                if (others or name in wanted) and (name not in states or not fits):
+                    self._places.saw(name, key)
+                    states[name] = state
+        return Seen(states, dict(self._grounds), answers.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """Its namespaces; names where objects of the cluster stand already."""
+        cluster = needs["cluster"]
+        webhook, plugin = (
+            api_of(cluster, getattr(spec, field), needs.get(field))
+            for field in ("namespace", "plugin_namespace")
+        )
+        quotas = tuple(
+            api_of(cluster, each.namespace, needs.get(f"quotas.{number}.namespace"))
+            for number, each in enumerate(spec.quotas)
+        )
+        spaces = dict.fromkeys(
+            (
+                SYSTEM[0],
+                spec.namespace,
+                spec.plugin_namespace,
+                *spec.namespaces,
+                *(each.namespace for each in spec.quotas),
+            )
+        )
+        whole = Api(cluster.key)
+        return {
+            "webhook": (webhook,),
+            "plugin": (plugin,),
+            "quotas": quotas,
+            "cluster": (whole,),
+            "named": (Api(cluster.key, names=OF_CLUSTER),),
+            "spaces": (Api(cluster.key, names=tuple(spaces)),),
+        }
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """The document's own checks: the plug-in runs on the nodes, they advertise GPUs, and the webhook
+        runs.
+        """
+        return readiness(state, self._clusters.at(state.home))
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One step: of several objects each is written on its own, so that a run that dies between them goes
+        on.
+        """
+        match step:
+            case Note(home=Endpoint() as home) | Seal(home=Endpoint() as home):
+                self._record(self._clusters.at(home), step)
+            case Authorize(home=Endpoint() as home) | Certify(home=Endpoint() as home):
+                from bfinfra.kinds.cluster.bitfusion_device_plugin.certify import make  # noqa: PLC0415 - start-up is a feature
+
+                make(self._clusters.at(home), step)
+            case Replace(home=Endpoint() as home, manifests=manifests, uids=uids):
+                cluster = self._clusters.at(home)
+                for manifest, uid in zip(manifests, uids, strict=True):
+                    place = place_of(manifest)
+                    cluster.delete(
+                        place.api_version, place.kind, place.name, place.namespace, seen={"uid": uid}
+                    )
+                    cluster.create(manifest)
+            case Write(home=Endpoint() as home, manifests=manifests):
+                cluster = self._clusters.at(home)
+                for manifest in manifests:
+                    if place_of(manifest) in step.standing:
+                        cluster.apply(manifest, force=True)  # the plan showed what others had changed
+                    else:
+                        cluster.create(manifest)
+            case Remove(home=home, places=places):
+                for place in places:
+                    self._remove(self._clusters.at(home), place)
+            case _:
+                raise AssertionError(step)
+
+    def _record(self, cluster: Cluster, step: Note | Seal) -> None:
+        place = step.record
+        data = {"places": json.dumps([list(each) for each in step.places])}
+        body = marked(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": place.name, "namespace": place.namespace},
+                "data": data,
+            },
+            step.mark,
+        )
+        if isinstance(step, Note) and not step.standing:
+            cluster.create(body)
+        else:
+            kept = {key: body["metadata"][key] for key in ("labels", "annotations")}
+            cluster.patch("v1", "ConfigMap", place.name, {"metadata": kept, "data": data}, place.namespace)
+
+    def _remove(self, cluster: Cluster, place: Place) -> None:
+        """Only what bears this site's mark, in the version that was looked at."""
+        found = cluster.get(place.api_version, place.kind, place.name, place.namespace)
+        if found is not None and self._ours(mark_of(found)):
+            seen = {name: str(found["metadata"][name]) for name in ("uid", "resourceVersion")}
+            cluster.delete(place.api_version, place.kind, place.name, place.namespace, seen=seen)
+
+    def _ours(self, mark: Mark | None) -> bool:
+        return mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
+
+    def _read(
+        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool
+    ) -> dict[str, State]:
+        records = [
+            obj
+            for obj in home.cluster.list("v1", "ConfigMap", labels=selector(self._site))
+            if obj["metadata"]["name"].startswith(RECORD)
+        ]
+        by_name: dict[str, list[Object]] = {}
+        for obj in records:
+            mark = mark_of(obj)
+            if mark is not None and self._ours(mark):
+                by_name.setdefault(mark.address.removeprefix(ADDRESS), []).append(obj)
+        here = {
+            name: spec for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], WHOLE)
+        }
+        found = {}
+        for name in {**here, **{name: None for name in by_name if others or name in wanted}}:
+            spec = here.get(name)
+            state = self._one(name, spec, by_name.get(name, []), home, needs)
+            if state is not None:
+                found[name] = state
+            if spec is not None and (others or name not in self._grounds):
+                self._grounds[name] = self._ground(spec, home)
+        return found
+
+    def _one(
+        self, name: str, spec: Spec | None, records: list[Object], home: Home, needs: Mapping[Key, Need]
+    ) -> State | None:
+        """What stands in the places of its records and of its spec; of strangers' objects only those in
+        places that are wanted.
+        """
+        wanted = planned(name, spec, needs) if spec else ()
+        namespace = (
+            wanted[0].namespace if wanted else next((obj["metadata"]["namespace"] for obj in records), "")
+        )
+        places = dict.fromkeys(
+            [
+                *wanted,
+                *(
+                    place
+                    for obj in records
+                    for place in record_of(obj).places
+                    if (place.api_version, place.kind) in KINDS
+                ),
+            ]
+        )
+        by_kind: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for place in places:
+            by_kind.setdefault((place.api_version, place.kind), []).append((place.namespace, place.name))
+        objects = [
+            dict(obj)
+            for (api, thing), there in by_kind.items()
+            for obj in home.cluster.find(api, thing, there)
+        ]
+        own = [obj for obj in objects if place_of(obj) in wanted or self._ours(mark_of(obj))]
+        noted = {
+            place_of(obj): obj
+            for obj in (*records, *(each for each in own if each["metadata"]["name"].startswith(RECORD)))
+        }
+        rest = [obj for obj in own if place_of(obj) not in noted]
+        return state_of(list(noted.values()), rest, home, namespace) if noted or rest else None
+
+    def _ground(self, spec: Spec, home: Home) -> Ground:
+        names = dict.fromkeys(
+            (
+                SYSTEM[0],
+                spec.namespace,
+                spec.plugin_namespace,
+                *spec.namespaces,
+                *(each.namespace for each in spec.quotas),
+            )
+        )
+        found = {name: home.cluster.get("v1", "Namespace", name) for name in names}
+        return Ground(
+            datetime.now(UTC),
+            {name: (obj["metadata"].get("labels") or {}) if obj else None for name, obj in found.items()},
+        )

@@ -1,0 +1,376 @@
+"""The objects of a device plug-in, as its deployment files have them, with what today's clusters ask for.
+Pure.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Nodes, Spec, What
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import CERTIFICATE
+from bfinfra.kinds.cluster.token_secret.spec import FORMS
+from bfinfra.model.device_plugin import ALLOCATED, SYSTEM
+from bfinfra.model.records import dataclass
+
+Manifest = dict[str, Any]
+PLUGIN, WEBHOOK, ACCOUNT = (
+    "bitfusion-cli-device-plugin",
+    "bitfusion-webhook-deployment",
+    "bwki-webhook-deployment",
+)
+SERVICE, SIDECAR, CLIENTS, QUOTA = (
+    "bwki-webhook-svc",
+    "bwki-webhook-configmap",
+    "bwki-bitfusion-client-configmap",
+    "bitfusion-quota",
+)
+RUNNING, ASKING = (
+    ("DaemonSet", "Deployment"),
+    ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
+)
+NAMES = dict(
+    zip(
+        ASKING,
+        (
+            ("validation.bitfusion.io-cfg", "bwkival.bitfusion.io"),
+            ("bwki-webhook-cfg", "bwkimua.bitfusion.io"),
+        ),
+        strict=True,
+    )
+)
+"""Configuration and webhook."""
+OF_CLUSTER = (ACCOUNT, *(name for name, _ in NAMES.values()))
+"""Names of what stands in no namespace."""
+RBAC, ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io/v1"
+NOTE = "bfinfra.io/certificate"
+"""On the webhook's pods: the certificate that they read when they start."""
+CONFIG = "bfinfra.io/config"
+"""On the webhook's pods: a digest of the ConfigMaps, which they read when they start and never again, and of
+the release.
+"""
+LISTENS = 8443
+REVIEWS = {"/mutate": ["v1beta1"], "/validate": ["v1"]}
+"""What each answers rightly: /mutate leaves apiVersion and kind out, which v1 doesn't take; /validate writes
+v1 into every answer.
+"""
+MB = 1_000_000
+
+
+SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
+"""With a container's name, the annotation that confines it where pods have no `seccompProfile`: before
+Kubernetes 1.19.
+"""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What goes into them. Namespaces by their names in the cluster; `spaces`: as written → in the cluster;
+    `pull`: image pull Secret.
+
+    `built`: plugin, webhook or client → name of the image that the site builds. `seccomp`: whether the
+    cluster's pods have `seccompProfile`. `config`: what CONFIG shall say, "" where it is not said.
+    `certificate`: fingerprint of the one that the webhook shall serve with; `bundle`: base64 of the
+    authorities that the API server shall trust.
+    """
+
+    namespace: str
+    plugin_namespace: str
+    spaces: Mapping[str, str] = field(default_factory=dict)
+    pull: str = ""
+    config: str = ""
+    certificate: str = ""
+    bundle: str = ""
+    built: Mapping[str, str] = field(default_factory=dict)
+    seccomp: bool = True
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """One object to send. `digest`: of all that the site decides, certificates and CONFIG aside."""
+
+    manifest: Manifest
+    digest: str
+
+
+def render(spec: Spec, filling: Filling) -> tuple[Rendered, ...]:
+    """In the order in which they are made: what asks the webhook comes last."""
+    bare = _objects(spec, replace(filling, config="", certificate="", bundle=""))
+    texts = (json.dumps(each, sort_keys=True, separators=(",", ":")) for each in bare)
+    return tuple(
+        Rendered(each, hashlib.sha256(text.encode()).hexdigest())
+        for each, text in zip(_objects(spec, filling), texts, strict=True)
+    )
+
+
+def config_of(spec: Spec, filling: Filling) -> str:
+    """The digest that CONFIG stands for."""
+    read = [each["data"] for each in _read_at_start(spec, filling)]
+    return hashlib.sha256(json.dumps([spec.version, read], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def host_names(namespace: str) -> tuple[str, ...]:
+    """The names of the webhook's Service that its certificate is for, the one that the API server checks
+    last.
+    """
+    return (SERVICE, f"{SERVICE}.{namespace}", f"{SERVICE}.{namespace}.svc")
+
+
+def _objects(spec: Spec, filling: Filling) -> list[Manifest]:
+    quotas = [_quota(filling.spaces[each.namespace], each.shares) for each in spec.quotas]
+    return [
+        *_access(spec, filling),
+        *_read_at_start(spec, filling),
+        _service(spec, filling),
+        *quotas,
+        _daemon_set(spec, filling),
+        _deployment(spec, filling),
+        _asking(ASKING[0], "/validate", spec, filling),
+        _asking(ASKING[1], "/mutate", spec, filling),
+    ]
+
+
+def _read_at_start(spec: Spec, filling: Filling) -> list[Manifest]:
+    """The ConfigMaps."""
+    return [_sidecar(spec, filling), *([_clients(spec, filling)] if spec.release.clients else [])]
+
+
+def _object(api_version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Manifest:
+    space = {"namespace": namespace} if namespace else {}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name, **space, "labels": {"app": "bwki"}},
+        **fields,
+    }
+
+
+def _image(spec: Spec, filling: Filling, what: What) -> str:
+    return filling.built.get(what) or spec.image(what)
+
+
+def _access(spec: Spec, filling: Filling) -> list[Manifest]:
+    """What the webhook's code does: copy the token's Secrets to where a pod needs them, and look what nodes
+    have.
+    """
+    rules = [
+        {
+            "apiGroups": [""],
+            "resources": ["secrets"],
+            "verbs": ["get"],
+            "resourceNames": list(FORMS[spec.release.form]),
+        },
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]},
+    ]
+    role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": ACCOUNT}
+    subjects = [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": filling.namespace}]
+    return [
+        _object("v1", "ServiceAccount", ACCOUNT, filling.namespace),
+        _object(f"{RBAC}/v1", "ClusterRole", ACCOUNT, rules=rules),
+        _object(f"{RBAC}/v1", "ClusterRoleBinding", ACCOUNT, roleRef=role, subjects=subjects),
+    ]
+
+
+@functools.cache
+def _template(name: str) -> str:
+    return (Path(__file__).parent / "sidecar" / f"{name}.yaml").read_text()
+
+
+def _sidecar(spec: Spec, filling: Filling) -> Manifest:
+    text = _template(spec.release.sidecar).replace("CLIENT_IMAGE", _image(spec, filling, "client"))
+    return _object("v1", "ConfigMap", SIDECAR, filling.namespace, data={"sidecarconfig.yaml": text})
+
+
+def _clients(spec: Spec, filling: Filling) -> Manifest:
+    listed = [
+        {
+            "BitfusionVersion": each.version,
+            "OSVersion": each.os,
+            "BinaryPath": f"/bitfusion/{each.folder}/usr/bin/bitfusion",
+            "EnvVariable": f"/bitfusion/{each.folder}/{each.libraries}{each.inherits}",
+        }
+        for each in spec.packages
+    ]
+    text = yaml.safe_dump({"BitfusionClients": listed}, sort_keys=False)
+    return _object("v1", "ConfigMap", CLIENTS, filling.namespace, data={"bitfusion-client-config.yaml": text})
+
+
+def _service(spec: Spec, filling: Filling) -> Manifest:
+    ports = [{"name": "https", "protocol": "TCP", "port": spec.port, "targetPort": LISTENS}]
+    return _object(
+        "v1", "Service", SERVICE, filling.namespace, spec={"ports": ports, "selector": {"app": "bwki"}}
+    )
+
+
+def _quota(namespace: str, shares: int) -> Manifest:
+    return _object(
+        "v1", "ResourceQuota", QUOTA, namespace, spec={"hard": {f"requests.{ALLOCATED}": str(shares)}}
+    )
+
+
+def _pull(filling: Filling) -> Manifest:
+    return {"imagePullSecrets": [{"name": filling.pull}]} if filling.pull else {}
+
+
+def _on(nodes: Nodes) -> Manifest:
+    """What keeps a pod to these nodes."""
+    tolerations = [each.model_dump(exclude_defaults=True) for each in nodes.tolerations]
+    return {
+        **({"nodeSelector": nodes.selector} if nodes.selector else {}),
+        **({"tolerations": tolerations} if tolerations else {}),
+    }
+
+
+def _daemon_set(spec: Spec, filling: Filling) -> Manifest:
+    env = {
+        "SOCKET_NAME": "bitfusion.io",
+        "INTERVAL": str(spec.interval),
+        "RESOURCE_NAME": ALLOCATED,
+        "RESOURCE_NUMS": str(spec.shares),
+    }
+    container = {
+        "name": "bitfusion-device-plugin",
+        "image": _image(spec, filling, "plugin"),
+        "securityContext": {"privileged": True},
+        "env": [{"name": name, "value": value} for name, value in env.items()],
+        "volumeMounts": [{"name": "kubelet-socket", "mountPath": "/var/lib/kubelet"}],
+    }
+    pod = {
+        "hostNetwork": True,
+        "automountServiceAccountToken": False,
+        **_pull(filling),
+        **_on(spec.plugin_nodes),
+        "containers": [container],
+        "volumes": [{"name": "kubelet-socket", "hostPath": {"path": spec.kubelet_folder}}],
+    }
+    labels = {"app": "bitfusion-device-plugin", "tier": "node"}
+    return _object(
+        "apps/v1",
+        "DaemonSet",
+        PLUGIN,
+        filling.plugin_namespace,
+        spec={"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
+    )
+
+
+def _deployment(spec: Spec, filling: Filling) -> Manifest:
+    mounts = {"webhook-certs": "certs", "webhook-config": "config"}
+    volumes: list[Manifest] = [
+        {"name": "webhook-certs", "secret": {"secretName": CERTIFICATE}},
+        {"name": "webhook-config", "configMap": {"name": SIDECAR}},
+    ]
+    args = ["-sidecarCfgFile=/etc/webhook/config/sidecarconfig.yaml"]
+    if spec.release.clients:
+        mounts["webhook-bitfusion-client-config"] = "bitfusion-client-config"
+        volumes.append({"name": "webhook-bitfusion-client-config", "configMap": {"name": CLIENTS}})
+        args.append(
+            "-bitfusionClientConfig=/etc/webhook/bitfusion-client-config/bitfusion-client-config.yaml"
+        )
+    container = {
+        "name": "bwki",
+        "image": _image(spec, filling, "webhook"),
+        "imagePullPolicy": "IfNotPresent",
+        "env": [{"name": "TOTAL_GPU_MEMORY", "value": str(spec.total_gpu_memory // MB)}],
+        "args": [
+            *args,
+            "-tlsCertFile=/etc/webhook/certs/cert.pem",
+            "-tlsKeyFile=/etc/webhook/certs/key.pem",
+            "-alsologtostderr",
+            "-v=4",
+        ],
+        "ports": [{"name": "https", "containerPort": LISTENS, "protocol": "TCP"}],
+        "readinessProbe": {"tcpSocket": {"port": LISTENS}, "periodSeconds": 5},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            **({"seccompProfile": {"type": "RuntimeDefault"}} if filling.seccomp else {}),
+        },
+        "volumeMounts": [
+            {"name": name, "mountPath": f"/etc/webhook/{folder}", "readOnly": True}
+            for name, folder in mounts.items()
+        ],
+    }
+    notes = {NOTE: filling.certificate, **({CONFIG: filling.config} if filling.config else {})}
+    notes |= {} if filling.seccomp else {f"{SECCOMP}bwki": "runtime/default"}
+    metadata = {"labels": {"app": "bwki"}, "annotations": notes}
+    template = {
+        "metadata": metadata,
+        "spec": {
+            "serviceAccountName": ACCOUNT,
+            **_pull(filling),
+            **_on(spec.webhook_nodes),
+            "containers": [container],
+            "volumes": volumes,
+        },
+    }
+    return _object(
+        "apps/v1",
+        "Deployment",
+        WEBHOOK,
+        filling.namespace,
+        spec={"replicas": spec.replicas, "selector": {"matchLabels": {"app": "bwki"}}, "template": template},
+    )
+
+
+def _asking(kind: str, path: str, spec: Spec, filling: Filling) -> Manifest:
+    name, hook = NAMES[kind]
+    service = {"namespace": filling.namespace, "name": SERVICE, "path": path, "port": spec.port}
+    return _object(
+        ADMISSION,
+        kind,
+        name,
+        webhooks=[
+            {
+                "name": hook,
+                "admissionReviewVersions": REVIEWS[path],
+                "sideEffects": "None" if path == "/validate" else "NoneOnDryRun",
+                "timeoutSeconds": 5,
+                "failurePolicy": spec.failure_policy,
+                "clientConfig": {"service": service, "caBundle": filling.bundle},
+                "namespaceSelector": {"matchExpressions": [_selected(spec, filling)]},
+                "rules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["CREATE"],
+                        "resources": ["pods"],
+                        "scope": "Namespaced",
+                    }
+                ],
+            }
+        ],
+    )
+
+
+def _selected(spec: Spec, filling: Filling) -> Manifest:
+    """Never the system's pods, nor those that the webhook itself needs to start. check() refuses a choice
+    that leaves none.
+    """
+    key = "kubernetes.io/metadata.name"
+    if spec.namespaces:
+        chosen = (filling.spaces[each] for each in spec.namespaces)
+        return {
+            "key": key,
+            "operator": "In",
+            "values": shown(chosen, filling.namespace, filling.plugin_namespace),
+        }
+    return {
+        "key": key,
+        "operator": "NotIn",
+        "values": list(dict.fromkeys((*SYSTEM, filling.namespace, filling.plugin_namespace))),
+    }
+
+
+def shown(chosen: Iterable[str], *own: str) -> list[str]:
+    """Of chosen namespaces those whose pods are shown to the webhook: not the system's, nor the plug-in's
+    own. Names in the cluster.
+    """
+    return [each for each in chosen if each not in (*SYSTEM, *own)]

@@ -1,0 +1,171 @@
+"""The document's own checks: the plug-in runs on the nodes, they advertise GPUs, and the webhook runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.words import safe
+from bfinfra.kinds.cluster.base.pods import PULLING, STUCK, Object
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import PLUGIN, WEBHOOK
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import State
+from bfinfra.model.device_plugin import ALLOCATED
+from bfinfra.model.errors import RemoteError
+from bfinfra.model.kind import Readiness, Ready, failed, waiting
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster
+
+NEVER = ("InvalidImageName",)
+FOLDERS = (
+    "/var/lib/kubelet",
+    "/var/vcap/data/kubelet (TKGI)",
+    "/var/lib/k0s/kubelet (k0s)",
+    "/var/snap/microk8s/common/var/lib/kubelet (MicroK8s)",
+)
+"""Where kubelets are known to have their folder."""
+REMEDY = f"Write kubelet_folder as the kubelet has it in --root-dir: {', '.join(FOLDERS)}, or another"
+SOCKET = re.compile(r"device-plugins/|register to kubelet|connect to kubelet")
+FATAL = re.compile(r"^[FE]\d{4} \S+ +\d+ [\w.]+:\d+\] ")
+"""A line of glog that says why a program ends; its goroutines are printed below it."""
+TAIL = 80  # lines of a log
+SHOWN = 5  # nodes that a line names
+OWN = {PLUGIN: "app=bitfusion-device-plugin", WEBHOOK: "app=bwki"}
+"""Labels of their pods."""
+
+
+def readiness(state: State, cluster: Cluster) -> Readiness:
+    """May pods ask for GPUs?"""
+    things = {
+        place.name: thing
+        for place, thing in state.things.items()
+        if place.kind in ("DaemonSet", "Deployment")
+    }
+    if any(thing.going for thing in state.things.values()):
+        return waiting("what was there before is being removed")
+    for name, told in ((PLUGIN, _plugin), (WEBHOOK, webhook_late)):
+        thing = things.get(name)
+        if thing is None or (why := told(thing.live)):
+            return _late(cluster, name, why if thing else "is not there", thing.live if thing else None)
+    nodes = {
+        node["metadata"]["name"]: str(
+            ((node.get("status") or {}).get("allocatable") or {}).get(ALLOCATED, "0")
+        )
+        for node in cluster.list("v1", "Node")
+    }
+    good = [each for each in nodes.values() if each != "0"]
+    plugin = things[PLUGIN].live
+    if len(good) < plugin["status"]["numberAvailable"]:
+        silent = sorted(
+            _nodes(_pods(cluster, plugin["metadata"]["namespace"], OWN[PLUGIN]))
+            & {name for name, number in nodes.items() if number == "0"}
+        )
+        return waiting(
+            f"{', '.join(silent[:SHOWN]) or 'a node'} registers no {ALLOCATED} yet, though the plug-in "
+            f"runs there; if that stays so, its kubelet's folder is not {_folder(plugin)}. {REMEDY}"
+        )
+    note = f"{len(good)} nodes advertise {ALLOCATED}, {', '.join(sorted(set(good)))} each"
+    pods = [
+        pod for name in OWN for pod in _pods(cluster, things[name].live["metadata"]["namespace"], OWN[name])
+    ]
+    return Readiness(Ready.READY, note="; ".join([note, *_different(pods)]))
+
+
+def _different(pods: Sequence[Object]) -> Iterator[str]:
+    """Images of which nodes run different contents: their tag was built anew, and some have pulled it
+    before.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for pod in pods:
+        node = safe((pod.get("spec") or {}).get("nodeName", ""), 100)
+        for each in (pod.get("status") or {}).get("containerStatuses") or ():
+            if digest := safe(str(each.get("imageID", "")).rpartition("@")[2], 80):
+                found.setdefault(safe(each.get("image", ""), 300), {}).setdefault(digest, node)
+    for image, digests in found.items():
+        if len(digests) > 1:
+            listed = ", ".join(f"{digest[:19]} on {node}" for digest, node in sorted(digests.items()))
+            yield (
+                f"nodes have different images under the name {image} ({listed}): write another tag, or the "
+                "image by its digest"
+            )
+
+
+def _late(cluster: Cluster, name: str, why: str, live: Object | None) -> Readiness:
+    """With what its pods say, where one is stuck."""
+    for pod in _pods(cluster, live["metadata"]["namespace"], OWN[name]) if live else ():
+        for each in (pod.get("status") or {}).get("containerStatuses") or ():
+            wait = (each.get("state") or {}).get("waiting") or {}
+            if wait.get("reason") not in (*PULLING, *STUCK):
+                continue
+            said = f"{name} {why}: {safe(wait['reason'], 80)}: {safe(wait.get('message', ''), 300)}"
+            if wait["reason"] in NEVER:
+                return failed(said)
+            words = _last_words(cluster, pod, each["name"]) if wait["reason"] == "CrashLoopBackOff" else ""
+            if live and name == PLUGIN and SOCKET.search(words):
+                node = safe((pod.get("spec") or {}).get("nodeName", "a node"), 100)
+                return failed(
+                    f"{node} registers no {ALLOCATED}: its kubelet's folder seems not to be "
+                    f"{_folder(live)}; the plug-in's log says: {words}. {REMEDY}"
+                )
+            return waiting(f"{said}; its log says: {words}" if words else said)
+    return waiting(f"{name} {why}")
+
+
+def _folder(live: Object) -> str:
+    volumes = ((live.get("spec") or {}).get("template") or {}).get("spec", {}).get("volumes") or ()
+    return safe(next((each["hostPath"].get("path", "") for each in volumes if "hostPath" in each), ""), 200)
+
+
+def _pods(cluster: Cluster, namespace: str, label: str) -> Sequence[Object]:
+    """None where they may not be listed."""
+    try:
+        return cluster.list("v1", "Pod", namespace, label)
+    except RemoteError:
+        return ()
+
+
+def _nodes(pods: Sequence[Object]) -> set[str]:
+    return {safe((pod.get("spec") or {}).get("nodeName", ""), 100) for pod in pods}
+
+
+def _last_words(cluster: Cluster, pod: Object, container: str) -> str:
+    """What the program said when it ended: its fatal line, else its last one; "" where the log may not be
+    read.
+    """
+    try:
+        lines = cluster.log(
+            pod["metadata"]["name"], container, pod["metadata"]["namespace"], TAIL
+        ).splitlines()
+    except RemoteError:
+        return ""
+    fatal = [FATAL.sub("", line) for line in lines if FATAL.match(line)]
+    return safe((fatal or [line for line in lines if line.strip()] or [""])[-1], 300)
+
+
+def _plugin(live: Object) -> str:
+    """Why the plug-in doesn't run on every node that it is meant for, or ""."""
+    status = live.get("status") or {}
+    wanted, there = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
+    if status.get("observedGeneration", 0) < live["metadata"].get("generation", 1):
+        return "was changed just now"
+    if not wanted:
+        return "has no node to run on"
+    return (
+        ""
+        if there >= wanted <= status.get("updatedNumberScheduled", 0)
+        else f"runs on {there} of {wanted} nodes"
+    )
+
+
+def webhook_late(live: Object) -> str:
+    """Why not all of the webhook's pods run as they are wanted, or ""."""
+    status, wanted = live.get("status") or {}, (live.get("spec") or {}).get("replicas", 1)
+    if status.get("observedGeneration", 0) < live["metadata"].get("generation", 1):
+        return "was changed just now"
+    counts = [status.get(name, 0) for name in ("updatedReplicas", "availableReplicas")]
+    return (
+        ""
+        if min(counts) >= wanted and status.get("replicas", 0) == wanted
+        else f"has {min(counts)} of {wanted} pods"
+    )

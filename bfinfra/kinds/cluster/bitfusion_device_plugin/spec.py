@@ -1,0 +1,264 @@
+"""What a user writes for the device plug-in of one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bfinfra.kinds.capabilities import allocatable, image, namespace, space, token
+from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
+from bfinfra.model import kind
+from bfinfra.model.device_plugin import (
+    ALLOCATED,
+    LIBRARIES,
+    NEWEST,
+    RELEASES,
+    SYSTEM,
+    Client,
+    Release,
+    Version,
+)
+from bfinfra.model.errors import Problem
+from bfinfra.model.kind import Part
+from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Ref
+from bfinfra.model.units import Bytes
+
+Namespace = Annotated[DnsLabel, Ref("namespace", optional=True)]
+What = Literal["plugin", "webhook", "client"]
+Image = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][\w./:@-]*$", max_length=500)]
+Days = Annotated[int, Field(ge=1, le=36500)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class Images(Part):
+    """Where the images are: published, mirrored, or built by this site."""
+
+    repository: Image = "docker.io/bitfusiondeviceplugin"
+    """Registry and folder of all three."""
+    tag: Annotated[str, StringConstraints(pattern=r"^[\w][\w.-]{0,127}$")] | None = None
+    """Their tag; the release where it isn't given. Nodes that have pulled it keep what they have: what is
+    built anew gets another tag.
+    """
+    plugin: Image | None = None
+    """The whole name of the device plug-in's image, where it differs."""
+    webhook: Image | None = None
+    """The same for the webhook's."""
+    client: Image | None = None
+    """The same for the one with the client packages, which user pods pull."""
+    built: dict[What, Annotated[str, Ref("container_image")]] = Field(default_factory=dict)
+    """plugin, webhook or client → the container_image of this site that it is; built and pushed before
+    anything runs it.
+    """
+
+    @model_validator(mode="after")
+    def _once(self) -> Images:
+        if twice := [what for what in self.built if getattr(self, what)]:
+            raise ValueError(f"{twice[0]}: it is named, and built as well")
+        return self
+
+
+class ClientPackage(Part):
+    """A client package in the client image, for pods that ask for it by its annotations."""
+
+    version: str
+    """As pods write it: "450"."""
+    os: str
+    """As pods write it: ubuntu20."""
+    folder: str
+    """Its folder below /bitfusion in the image."""
+    libraries: str = LIBRARIES
+    """Folder of its libraries, below that."""
+
+
+class Quota(Part):
+    """How many GPUs the pods of a namespace may ask for together."""
+
+    namespace: Namespace
+    """The namespace."""
+    gpus: Annotated[float, Field(gt=0, le=100_000, multiple_of=0.01)]
+    """GPUs, in hundredths if need be: 1.5."""
+
+    @property
+    def shares(self) -> int:
+        """Hundredths of a GPU."""
+        return round(self.gpus * 100)
+
+
+class Toleration(Part):
+    """A taint of nodes that pods put up with, as in a pod's spec."""
+
+    key: Annotated[str, StringConstraints(max_length=316)] = ""
+    """The taint's key; left out with operator: Exists, any."""
+    operator: Literal["Exists", "Equal"] = "Equal"
+    """Equal: the value counts too."""
+    value: str = ""
+    """The taint's value."""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+    """The taint's effect; left out, any."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Toleration:
+        if self.operator == "Exists" and self.value:
+            raise ValueError("value: goes with operator: Equal")
+        if self.operator == "Equal" and not self.key:
+            raise ValueError("key: is needed, or operator: Exists")
+        return self
+
+
+class Nodes(Part):
+    """On which nodes pods run."""
+
+    selector: dict[str, str] = Field(default_factory=dict)
+    """Labels that a node must have."""
+    tolerations: tuple[Toleration, ...] = ()
+    """Taints that they put up with."""
+
+
+class Certificates(Part):
+    """The webhook's certificate, and the authority that signs it."""
+
+    days: Days = 365
+    """How long the webhook's certificate is good."""
+    authority_days: Days = 3650
+    """How long its authority is good."""
+    renew_before: Days = 30
+    """Days before the end at which an apply makes it anew."""
+
+    @model_validator(mode="after")
+    def _order(self) -> Certificates:
+        if not self.renew_before < self.days <= self.authority_days:
+            raise ValueError("renew_before must be less than days, and days no more than authority_days")
+        return self
+
+
+class Spec(kind.Spec):
+    """What a user writes for the device plug-in of one cluster."""
+
+    name_pattern = DNS_LABEL
+    name_rule = DNS_LABEL_RULE
+
+    cluster: Annotated[str, Ref(*WHOLE)]
+    """Cluster whose pods get remote GPUs."""
+    version: Version = NEWEST
+    """Release of the plug-in."""
+    namespace: Namespace = "bwki"
+    """Namespace of the webhook: one of this site, or one that is there anyway."""
+    plugin_namespace: Namespace = "kube-system"
+    """Namespace of the plug-in on the nodes; its pods are privileged, which Pod Security must allow there."""
+    token_secret: Annotated[str, Ref("token_secret")] | None = None
+    """Token in kube-system, which the webhook copies to where pods need it; left out where it is there
+    anyway.
+    """
+    images: Images = Images()
+    """Where the images are."""
+    registry_credential: Annotated[str, Ref("registry_credential")] | None = None
+    """Account to pull the plug-in's and the webhook's images with."""
+    clients: tuple[ClientPackage, ...] = ()
+    """Client packages in the client image; those of the release where none are given."""
+    total_gpu_memory: Bytes = 0
+    """Memory of each GPU, which requests of gpu-memory are shares of; 0 = pods can't ask for memory."""
+    shares: Annotated[int, Field(ge=1)] = 1000
+    """Hundredths of a GPU that each node advertises; what one pod asks for must fit one node."""
+    interval: Annotated[int, Field(ge=1)] = 10
+    """Seconds between the plug-in's reports to the kubelet."""
+    kubelet_folder: Annotated[str, StringConstraints(pattern=r"^/[^\s:]*$")] = "/var/lib/kubelet"
+    """The kubelet's folder on the nodes."""
+    plugin_nodes: Nodes = Nodes()
+    """Nodes that the plug-in runs on: all without taints where nothing is given. Pods with GPUs run on these
+    alone.
+    """
+    webhook_nodes: Nodes = Nodes()
+    """Nodes that the webhook runs on. The document's master node: selector {node-role.kubernetes.io/master:
+    ""}, and a toleration of its taint.
+    """
+    replicas: Annotated[int, Field(ge=1, le=10)] = 1
+    """Pods of the webhook."""
+    port: Port = 443
+    """Port of the webhook's Service."""
+    failure_policy: Literal["Ignore", "Fail"] = "Ignore"
+    """What becomes of pods while the webhook doesn't answer. Ignore: they stay as they are, and find no node
+    if they ask for GPUs; Fail: they are refused.
+    """
+    namespaces: tuple[Namespace, ...] = ()
+    """Namespaces whose pods are shown to the webhook; none given: all but the system's and the
+    plug-in's own.
+    """
+    quotas: tuple[Quota, ...] = ()
+    """How many GPUs namespaces may use."""
+    certificates: Certificates = Certificates()
+    """The webhook's certificate and its authority."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Spec:
+        if self.clients and not self.release.clients:
+            raise ValueError(f"clients: release {self.version} knows no choice of clients")
+        if len({quota.namespace for quota in self.quotas}) < len(self.quotas):
+            raise ValueError("quotas: a namespace stands there twice")
+        return self
+
+    @property
+    def release(self) -> Release:
+        """In what its version differs from others."""
+        return RELEASES[self.version]
+
+    @property
+    def packages(self) -> tuple[Client, ...]:
+        """The client packages that pods may choose."""
+        own = tuple(Client(each.version, each.os, each.folder, each.libraries) for each in self.clients)
+        return own or self.release.clients
+
+    def image(self, what: What) -> str:
+        """The name of an image that is not built here."""
+        names = {
+            "plugin": "bitfusion-device-plugin",
+            "webhook": "bitfusion-webhook",
+            "client": "bitfusion-client",
+        }
+        return (
+            getattr(self.images, what)
+            or f"{self.images.repository}/{names[what]}:{self.images.tag or self.version}"
+        )
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Remote GPUs for pods."""
+        yield allocatable(ALLOCATED, self.cluster, site)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The namespaces that it is about, its images, and the token that its webhook copies."""
+        written = (
+            self.namespace,
+            self.plugin_namespace,
+            *self.namespaces,
+            *(quota.namespace for quota in self.quotas),
+        )
+        yield from (
+            namespace(space(each, self.cluster, site), self.cluster, site) for each in dict.fromkeys(written)
+        )
+        yield from (image(self.image(what)) for what in get_args(What) if what not in self.images.built)
+        if self.token_secret is None:
+            yield token(self.release.form, "kube-system", self.cluster, site)
+
+    def warnings(self) -> Iterable[tuple[str, Problem]]:
+        """A single webhook that everybody waits for; namespaces that are never shown."""
+        if self.failure_policy == "Fail" and self.replicas == 1:
+            yield (
+                "failure_policy",
+                Problem(
+                    "while the one pod of the webhook is moved, no pod starts",
+                    next="write replicas: 2, or failure_policy: Ignore",
+                ),
+            )
+        for number, each in enumerate(self.namespaces):
+            if each in (*SYSTEM, self.namespace, self.plugin_namespace):
+                yield (
+                    f"namespaces.{number}",
+                    Problem(
+                        f"pods in {each} are not shown to the webhook",
+                        why="neither the system's nor those beside the webhook itself ever are",
+                        next="take it out of namespaces",
+                    ),
+                )

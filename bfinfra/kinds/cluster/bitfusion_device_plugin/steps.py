@@ -1,0 +1,169 @@
+"""What may be done to a device plug-in. Keys of certificates stand in no step: they are made where they are
+written, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Place
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.rights import Right, Use, may
+
+CONFIGURING = "serviceaccounts configmaps services"
+ROLES = "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"
+HOOKS = (
+    "validatingwebhookconfigurations.admissionregistration.k8s.io "
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+)
+
+
+def each(verbs: str) -> tuple[Right, ...]:
+    """The verbs on every object, where it stands."""
+    return (
+        may(verbs, f"{CONFIGURING} secrets deployments.apps", "webhook"),
+        may(verbs, "daemonsets.apps", "plugin"),
+        may(verbs, "resourcequotas", "quotas"),
+        may(verbs, f"{ROLES} {HOOKS}", "cluster" if verbs == "create" else "named"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note(kind.Step):
+    """note in {record} which objects there will be"""
+
+    rights = (may("create patch", "configmaps", "webhook"),)
+
+    record: Place
+    places: tuple[Place, ...]
+    standing: bool
+    home: Endpoint | Later
+    mark: Mark
+
+    @property
+    def exclusive(self) -> bool:
+        """Making is."""
+        return not self.standing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authorize(kind.Step):
+    """make an authority for the webhook's certificate, for {days} days"""
+
+    rights = (may("get create patch", "secrets", "webhook"),)
+
+    namespace: str
+    home: Endpoint | Later
+    standing: tuple[str, ...]
+    days: int
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certify(kind.Step):
+    """make a certificate for the webhook, for {days} days"""
+
+    rights = (may("get create patch", "secrets", "webhook"),)
+
+    namespace: str
+    home: Endpoint | Later
+    standing: tuple[str, ...]
+    names: tuple[str, ...]
+    days: int
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write(kind.Step):
+    """write {what}"""
+
+    rights: ClassVar[tuple[Right, ...]] = (
+        may("create patch", CONFIGURING, "webhook"),
+        may("create patch", "resourcequotas", "quotas"),
+        may("create", ROLES, "cluster"),
+        may("patch", ROLES, "named"),
+        may("get create", "secrets", "cluster"),
+        may("list", "nodes", "cluster"),
+    )
+    """The last two are what the webhook is given: nobody can give what they don't have. Nodes are also what a
+    rollout waits for.
+    """
+
+    what: str
+    home: Endpoint | Later
+    manifests: tuple[Mapping[str, Any], ...]
+    standing: tuple[Place, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollOut(Write):
+    """roll out {what}"""
+
+    rights = (
+        may("create patch", "daemonsets.apps", "plugin"),
+        may("create patch", "deployments.apps", "webhook"),
+    )
+    settles = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replace(Write):
+    """replace {what}, which can't be changed as it stands"""
+
+    rights = (
+        may("create get delete", f"{CONFIGURING} deployments.apps", "webhook"),
+        may("create get delete", "daemonsets.apps", "plugin"),
+        may("create", ROLES, "cluster"),
+        may("get delete", ROLES, "named"),
+    )
+    uses = (Use.DESTROY,)
+    disruption = Disruption.REPLACE
+    why = "an API server lets nobody change these fields"
+
+    uids: tuple[str, ...]
+    """What is replaced, in the order of the manifests."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask(Write):
+    """let the API server ask the webhook: {what}"""
+
+    rights = (may("create", HOOKS, "cluster"), may("patch", HOOKS, "named"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove(kind.Step):
+    """remove {what}"""
+
+    rights = each("get delete")
+    uses = (Use.DESTROY,)
+
+    what: str
+    home: Endpoint
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clear(Remove):
+    """remove {what}, to make it elsewhere"""
+
+    disruption = Disruption.REPLACE
+    why = "a plug-in can't move to another cluster"
+    settles = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(kind.Step):
+    """note in {record} what was applied"""
+
+    rights = (may("patch", "configmaps", "webhook"),)
+
+    record: Place
+    places: tuple[Place, ...]
+    home: Endpoint | Later
+    mark: Mark

@@ -1,0 +1,212 @@
+"""From what is to what shall be: the steps of an MPI job. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.kinds.cluster.base.field_diffs import departures
+from bfinfra.kinds.cluster.base.pods import pull_secret
+from bfinfra.kinds.cluster.mpi_job.manifest import digest, field_of, manifest
+from bfinfra.kinds.cluster.mpi_job.spec import Spec
+from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, NAME
+from bfinfra.kinds.cluster_locator import WHOLE, real_name
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, Disruption, Later, differences
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+from bfinfra.model.rights import Right, Use, may
+
+RENDERED = "bfinfra.io/rendered"
+ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What the cluster says. `phase`: Created, Running, Restarting, Succeeded, Failed, Suspended or "";
+    `why`: what it says of it.
+    """
+
+    cluster: Annotated[str, Ref(*WHOLE)]
+    namespace: Annotated[str, Ref("namespace", optional=True)]
+    operator: Annotated[str, Ref("mpi_operator")] | None = None
+    registry_credential: Annotated[str, Ref("registry_credential")] | None = None
+    name: str
+    home: Endpoint
+    version: str
+    digest: str
+    spec: Mapping[str, Any]
+    phase: str
+    why: str = ""
+    held_up: str = ""
+    """Which of its pods finds no node or does not start, and why."""
+    ran: bool = True
+    """Whether any container of it was ever started; True where nobody can tell."""
+    going: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job(kind.Step):
+    what: str
+    namespace: str
+    cluster: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(_Job):
+    """start MPI job {what} in namespace {namespace} of {cluster}"""
+
+    rights = (may("create", NAME, "namespace"),)
+
+    home: Endpoint | Later
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note(_Job):
+    """note on MPI job {what} what was applied"""
+
+    rights = (may("patch", NAME, "namespace"),)
+
+    home: Endpoint
+    version: str
+    mark: Mark
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(_Job):
+    """delete MPI job {what} from namespace {namespace} of {cluster}"""
+
+    destructive = True
+    rights: ClassVar[tuple[Right, ...]] = (may("delete", NAME, "namespace"),)
+    uses = (Use.DESTROY,)
+    home: Endpoint
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clear(Delete):
+    """clear away MPI job {what} in namespace {namespace}, which has ended"""
+
+    destructive = False
+    uses = (Use.APPLY,)
+    settles = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withdraw(Clear):
+    """take back MPI job {what} in namespace {namespace}, of which nothing ran yet, to make it anew"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replace(Delete):
+    """stop and delete MPI job {what} in namespace {namespace}, to make it anew"""
+
+    uses = (Use.APPLY,)
+    disruption = Disruption.REPLACE
+    why = "a running MPI job can't be changed"
+    settles = True
+
+
+def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Start it, start it anew, or take it away; only what apply waits for can change beneath a running
+    one.
+    """
+    if spec is None:
+        return () if state is None or state.going else (_gone(Delete, name, state),)
+    namespace, version = place(spec, around), version_of(spec, around)
+    made = manifest(
+        name,
+        spec,
+        version,
+        namespace,
+        pull_secret(around.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
+    )
+    mark, wanted = around.mark.seal(spec.applied()), digest(made)
+    drift = _drift(state, made, wanted)
+    found = kind.changes(spec, state.mark if state else None, drift)
+    home = state.home if state and state.cluster == spec.cluster else around.needs["cluster"].get("endpoint")
+    body = {**made, "metadata": {**made["metadata"], "annotations": {RENDERED: wanted}}}
+    create = Create(
+        what=name,
+        namespace=namespace,
+        cluster=spec.cluster,
+        home=home,
+        manifest=marked(body, mark),
+        changes=found,
+    )
+    if state is None or state.going:
+        return (create,)
+    moved = differences(
+        {"cluster": state.cluster, "namespace": state.namespace},
+        {"cluster": spec.cluster, "namespace": namespace},
+    )
+    if moved or drift or state.digest not in ("", wanted):
+        step = Clear if state.phase in ENDED else Replace if state.ran else Withdraw
+        return (_gone(step, name, state, (*moved, *found)), create)
+    note = Note(
+        what=name,
+        namespace=namespace,
+        cluster=spec.cluster,
+        home=state.home,
+        version=version,
+        mark=mark,
+        digest=wanted,
+        changes=found,
+    )
+    return (note,) if found or state.mark != mark else ()
+
+
+def place(spec: Spec, around: Around) -> str:
+    """The namespace that a spec means."""
+    return (
+        real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
+        if spec.namespace
+        else "default"
+    )
+
+
+def version_of(spec: Spec, around: Around) -> str:
+    """The version of MPIJob. Refusal where the operator serves another, or another cluster."""
+    need = around.needs.get("operator")
+    if need is None or need.spec is None:
+        return spec.api or "v2beta1"
+    if need.spec.cluster != spec.cluster:
+        raise Refusal(
+            f"{need.key} runs in the cluster {need.spec.cluster}",
+            field="operator",
+            why=f"the job runs in {spec.cluster}",
+            next="name the operator there",
+        )
+    if spec.api not in (None, need.spec.api):
+        raise Refusal(
+            f"{need.key} serves {GROUP}/{need.spec.api}",
+            field="api",
+            next="leave it out, or change the operator's",
+        )
+    return str(need.spec.api)
+
+
+def _drift(state: State | None, made: Mapping[str, Any], wanted: str) -> tuple[Change, ...]:
+    """Where a job that was made of these very words stands otherwise."""
+    if state is None or state.going or state.digest not in ("", wanted):
+        return ()
+    return tuple(
+        Change(field_of(each.field), each.now, each.wanted) for each in departures(made["spec"], state.spec)
+    )
+
+
+def _gone(step: type[Delete], name: str, state: State, changes: tuple[Change, ...] = ()) -> Delete:
+    return step(
+        what=name,
+        namespace=state.namespace,
+        cluster=state.cluster,
+        home=state.home,
+        version=state.version,
+        changes=changes,
+    )

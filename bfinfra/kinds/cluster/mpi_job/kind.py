@@ -1,0 +1,265 @@
+"""The MPI job: observe, wait for its result, act."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.kubernetes.marks import mark_of, marked, notes, selector
+from bfinfra.backends.words import safe
+from bfinfra.kinds.cluster.base.pods import pulling, ran, stuck, unplaced
+from bfinfra.kinds.cluster.mpi_job.decide import (
+    ENDED,
+    RENDERED,
+    Clear,
+    Create,
+    Delete,
+    Note,
+    Replace,
+    State,
+    Withdraw,
+    decide,
+)
+from bfinfra.kinds.cluster.mpi_job.manifest import LAUNCHERS, PODS
+from bfinfra.kinds.cluster.mpi_job.spec import Spec
+from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, NAME
+from bfinfra.kinds.cluster_locator import WHOLE, Home, Places, api_of, home_of, real_name
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import RemoteError
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import CLUSTERS as EVERYWHERE
+from bfinfra.model.rights import Places as Where
+from bfinfra.model.rights import may
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+__all__ = ["MpiJob", "Spec", "State"]
+ADDRESS = "mpi_job/"
+UNTOLD = "its result is not told"
+UNSEEN = f"{UNTOLD}, and a job that never ran is not replaced without an allowance"
+BEFORE = ("", "Created")  # phases in which no launcher ran yet
+LINES = 200  # of a launcher's log, from its end
+TOTAL = re.compile(r"^.*?[Tt]otal (?:images|img)/sec(?: on \d+ \S+)?: *([0-9.]+)", re.MULTILINE)
+STEP = re.compile(r"^.*?(\d+)\s+images/sec: *([0-9.]+)", re.MULTILINE)
+ERROR = re.compile(r"^.*\b(?:Error|ERROR|Traceback|mpirun noticed)\b.*$", re.MULTILINE)
+Object = dict[str, Any]
+
+
+class MpiJob(kind.Kind[Spec, State]):
+    """A distributed training that MPI starts."""
+
+    deadline = 3600
+    document = Document.PVRDMA
+    acts = (Create, Note, Clear, Withdraw, Replace, Delete)
+    reads = (may("list", NAME, EVERYWHERE),)
+    looks = (
+        may("get", NAME, "namespace"),
+        may("list", "pods", "namespace", spare=UNSEEN),
+        may("get", "pods/log", "namespace", spare=UNTOLD),
+    )
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._places = Places(clusters, WHOLE)
+        self._site = site.name
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list a cluster that serves MPI jobs, and what stands under wanted names."""
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
+        states: dict[str, State] = {}
+        for key, objects in answers.found.items():
+            owner = {
+                (_namespace(s, needs), n): n
+                for n, s in wanted.items()
+                if s is not None and home_of(s.cluster, [key], WHOLE)
+            }
+            for obj in objects:
+                name = self._name(obj, owner)
+                spec = wanted.get(name)
+                fits = spec is not None and spec.cluster == key.name
+                if name and (others or name in wanted) and (name not in states or fits):
+                    self._places.saw(name, key)
+                    states[name] = self._looked_into(_state(obj, answers.homes[key]), spec)
+        return Seen(states, unreadable=answers.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """Its namespace."""
+        return {"namespace": (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)}
+
+    def ready(self, spec: Spec | None, state: State) -> Readiness:
+        """It runs, or has ended well, as the spec asks; its images a second are the note."""
+        if state.going or spec is None:
+            return waiting("the old one is being removed")
+        if state.phase in ENDED:
+            return self._outcome(spec, state)
+        if state.phase == "Running" and spec.wait == "running":
+            return Readiness(Ready.READY)
+        if state.phase == "Created" and state.held_up:
+            return waiting(state.held_up)
+        said = STEP.findall(self._log(state)) if state.phase == "Running" else []
+        return waiting(
+            f"step {said[-1][0]}: {said[-1][1]} images/sec"
+            if said
+            else f"it is {state.phase.lower() or 'not taken up by an operator yet'} {state.why}".rstrip()
+        )
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One call."""
+        match step:
+            case Create(home=Endpoint() as home, manifest=manifest):
+                self._clusters.at(home).create(manifest)
+            case Note(home=home):
+                metadata = marked({"metadata": {"name": step.what, "namespace": step.namespace}}, step.mark)[
+                    "metadata"
+                ]
+                body = {
+                    "metadata": {
+                        "labels": metadata["labels"],
+                        "annotations": {**metadata["annotations"], RENDERED: step.digest},
+                    }
+                }
+                self._clusters.at(home).patch(
+                    f"{GROUP}/{step.version}", KIND, step.what, body, step.namespace
+                )
+            case Delete(home=home):
+                self._clusters.at(home).delete(f"{GROUP}/{step.version}", KIND, step.what, step.namespace)
+            case _:
+                raise AssertionError(step)
+
+    def _outcome(self, spec: Spec, state: State) -> Readiness:
+        log = self._log(state)
+        if state.phase == "Failed":
+            lines = ERROR.findall(log)
+            said = f"its log says: {safe(lines[-1], 300)}" if lines else ""
+            return failed("; ".join(part for part in (state.why, said) if part) or "it failed")
+        totals = TOTAL.findall(log)
+        return Readiness(
+            Ready.READY,
+            note=f"{totals[-1]} images/sec on {spec.workers * spec.slots} processes over {spec.transport}"
+            if totals
+            else "",
+        )
+
+    def _looked_into(self, state: State, spec: Spec | None) -> State:
+        """With what its pods say, as long as its launcher never ran; without where nobody wants it, or may
+        look.
+        """
+        if spec is None or state.phase not in BEFORE:
+            return state
+        try:
+            pods = self._clusters.at(state.home).list(
+                "v1", "Pod", state.namespace, PODS[state.version].format(state.name)
+            )
+        except RemoteError:
+            return state
+        found = (
+            (
+                pod["metadata"]["name"],
+                f"finds no node: {why}" if (why := unplaced(pod)) else stuck(pod) or pulling(pod),
+            )
+            for pod in pods
+        )
+        held_up = next((f"{name} {safe(why, 300)}" for name, why in found if why), "")
+        return replace(state, held_up=held_up, ran=any(map(ran, pods)))
+
+    def _log(self, state: State) -> str:
+        """The end of its launcher's log, "" where there is none to be had: a note is worth no failure."""
+        cluster = self._clusters.at(state.home)
+        try:
+            pods = cluster.list("v1", "Pod", state.namespace, LAUNCHERS[state.version].format(state.name))
+            newest = max(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp")), default=None)
+            return (
+                cluster.log(newest["metadata"]["name"], namespace=state.namespace, tail=LINES)
+                if newest
+                else ""
+            )
+        except RemoteError:
+            return ""
+
+    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> list[Object]:
+        version = next((each for each in home.cluster.versions(GROUP) if each in LAUNCHERS), "")
+        if not version:
+            return []
+        found = home.cluster.list(f"{GROUP}/{version}", KIND, labels=selector(self._site))
+        have = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in found}
+        here = (
+            (_namespace(spec, needs), name)
+            for name, spec in wanted.items()
+            if spec and home_of(spec.cluster, [home.key], WHOLE)
+        )
+        return [
+            *found,
+            *home.cluster.find(f"{GROUP}/{version}", KIND, (place for place in here if place not in have)),
+        ]
+
+    def _name(self, obj: Object, owner: Mapping[tuple[str, str], str]) -> str:
+        """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
+        mark, metadata = mark_of(obj), obj["metadata"]
+        own = mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
+        return (
+            mark.address.removeprefix(ADDRESS)
+            if mark and own
+            else owner.get((metadata["namespace"], metadata["name"]), "")
+        )
+
+
+def _namespace(spec: Spec, needs: Mapping[Key, Need]) -> str:
+    return (
+        real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
+        if spec.namespace
+        else "default"
+    )
+
+
+def _state(obj: Object, home: Home) -> State:
+    metadata, mark = obj["metadata"], mark_of(obj)
+    applied = (mark.applied if mark else None) or {}
+    phase, why = _phase((obj.get("status") or {}).get("conditions") or ())
+    return State(
+        mark=mark,
+        name=metadata["name"],
+        cluster=home.key.name,
+        namespace=metadata["namespace"],
+        home=home.endpoint,
+        operator=applied.get("operator"),
+        registry_credential=applied.get("registry_credential"),
+        version=obj["apiVersion"].rpartition("/")[2],
+        digest=notes(obj).get(RENDERED, ""),
+        spec=obj.get("spec") or {},
+        phase=phase,
+        why=safe(why, 300),
+        going=bool(metadata.get("deletionTimestamp")),
+    )
+
+
+def _phase(conditions: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """The furthest that is true: an ended job keeps its Created, and in v1alpha2 its Running too."""
+    true = {
+        str(each.get("type")): str(each.get("message") or each.get("reason") or "")
+        for each in conditions
+        if each.get("status") == "True"
+    }
+    return next(
+        (
+            (phase, true[phase])
+            for phase in (*ENDED, "Suspended", "Restarting", "Running", "Created")
+            if phase in true
+        ),
+        ("", ""),
+    )

@@ -1,0 +1,42 @@
+"""What a cluster's nodes have, as far as a site's file says. Pure."""
+
+from __future__ import annotations
+
+from bfinfra.kinds.cluster_locator import home_of
+from bfinfra.model.order import Specs
+from bfinfra.model.refs import Key
+
+
+def gpus_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
+    """The GPUs that each worker of a cluster which this site makes has for pods; None where the file doesn't
+    tell.
+    """
+    plugin = next(
+        (
+            spec
+            for key, spec in site.items()
+            if key.kind == "nvidia_device_plugin" and home_of(spec.cluster, site) == cluster
+        ),
+        None,
+    )
+    found = None if plugin is not None and plugin.mig_strategy != "none" else _cards_of_workers(cluster, site)
+    shared = plugin.time_slicing or 1 if plugin is not None else 1
+    return None if found is None else tuple(count * shared for count in found)
+
+
+def _cards_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
+    spec = site.get(cluster)
+    if spec is None or cluster.kind not in ("kubeadm_cluster", "tanzu_cluster"):
+        return None
+    if cluster.kind == "kubeadm_cluster":
+        machines = [
+            site.get(Key("virtual_machine", getattr(site.get(Key("linux_host", host)), "vm", None) or ""))
+            for host in spec.workers
+        ]
+        return None if None in machines else tuple(len(machine.vgpus) for machine in machines if machine)
+    pools = [(nodes.count, site.get(Key("vm_class", nodes.vm_class))) for nodes in spec.workers.values()]
+    if any(found is None for _, found in pools):
+        return None
+    return tuple(
+        len(found.vgpus) + len(found.devices) for count, found in pools if found for _ in range(count)
+    )

@@ -1,0 +1,119 @@
+"""What a user writes for an MPI job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from bfinfra.kinds.capabilities import NVIDIA, gpus, image, mpi, namespace, space
+from bfinfra.kinds.cluster.mpi_job.nodes import gpus_of_workers
+from bfinfra.kinds.cluster.mpi_operator.spec import Version
+from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, home_of
+from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Ref
+from bfinfra.model.units import Seconds
+
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+LONGEST = (
+    51  # letters of a job's name: its pods are `NAME-launcher-xxxxx` and `NAME-worker-123`, labels at most 63
+)
+
+
+class Spec(kind.Spec):
+    """What a user writes for one job."""
+
+    name_pattern = rf"(?=.{{1,{LONGEST}}}$){DNS_LABEL}"
+    name_rule = DNS_LABEL_RULE.replace("63", str(LONGEST))
+
+    cluster: Annotated[str, Ref(*WHOLE)]
+    """Cluster that it runs in."""
+    namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] | None = None
+    """Namespace; empty = default."""
+    operator: Annotated[str, Ref("mpi_operator")] | None = None
+    """The operator that this site makes; empty where the cluster has one anyway."""
+    api: Version | None = None
+    """Version of MPIJob; empty = the operator's, or v2beta1."""
+    image: str
+    """Image of launcher and workers; with v2beta1 it must hold an SSH server."""
+    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    """What each process runs: what stands after mpirun and its options."""
+    workers: Annotated[int, Field(ge=1, le=1000)]
+    """Worker pods."""
+    slots: Annotated[int, Field(ge=1)] = 1
+    """Processes on each worker."""
+    gpus: Annotated[int, Field(ge=0)] = 1
+    """GPUs of each worker."""
+    gpu_resource: str = NVIDIA
+    """The name under which nodes offer them."""
+    transport: Literal["roce", "tcp"]
+    """roce: NCCL over RDMA, and privileged workers with the devices mounted; tcp: neither."""
+    devices: Annotated[str, StringConstraints(pattern="^/")] = "/dev/infiniband"
+    """Folder of the nodes' RDMA devices."""
+    environment: dict[Variable, str] = Field(default_factory=dict)
+    """Variables for all processes, over those that transport sets."""
+    mpirun: tuple[str, ...] = (
+        "-bind-to",
+        "none",
+        "-map-by",
+        "slot",
+        "-mca",
+        "pml",
+        "ob1",
+        "-mca",
+        "btl",
+        "^openib",
+    )
+    """Options of mpirun besides `--allow-run-as-root`, `-np` and the variables."""
+    clean_pods: Literal["none", "running", "all"] = "running"
+    """Which pods go once the job has ended; with `all` its log goes too, and no result can be read from
+    it.
+    """
+    retries: Annotated[int, Field(ge=0)] | None = None
+    """How often the launcher is started again; empty = as the operator does (6)."""
+    deadline: Seconds | None = None
+    """How long it may run."""
+    registry_credential: Annotated[str, Ref("registry_credential")] | None = None
+    """Account to pull the image with."""
+    wait: Literal["running", "finished"] = "finished"
+    """What apply waits for."""
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
+        """Workers that find no node with GPUs enough: the job would wait for ever."""
+        for key, spec in mine.items():
+            home = home_of(spec.cluster, site, WHOLE)
+            nodes = (
+                gpus_of_workers(home, site) if home and spec.gpus and spec.gpu_resource == NVIDIA else None
+            )
+            if (
+                nodes is not None
+                and home
+                and (room := sum(each // spec.gpus for each in nodes)) < spec.workers
+            ):
+                yield Conflict(
+                    Spot(key, "workers"),
+                    f"{spec.workers} workers with {_counted(spec.gpus, 'GPU')} each find room for {room}",
+                    (Spot(home, "workers"),),
+                    why=(
+                        f"{home} has {_counted(len(nodes), 'worker node')} with {_counted(sum(nodes), 'GPU')}"
+                    ),
+                    next="fewer workers, or more nodes",
+                )
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its namespace and image, an operator, and GPUs for its workers."""
+        yield namespace(space(self.namespace, self.cluster, site), self.cluster, site)
+        yield image(self.image)
+        if self.operator is None:
+            yield mpi(self.cluster, site)
+        if self.gpus:
+            yield from gpus(self.gpu_resource, self.cluster, site)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

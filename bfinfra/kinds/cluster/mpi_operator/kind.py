@@ -1,0 +1,303 @@
+"""The operator: observe, decide, wait, act."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from bfinfra.backends.kubernetes.marks import mark_of, marked, ours
+from bfinfra.kinds.cluster.base.field_diffs import departures
+from bfinfra.kinds.cluster.mpi_operator import definition
+from bfinfra.kinds.cluster.mpi_operator.manifests import KINDS, NAME, manifests
+from bfinfra.kinds.cluster.mpi_operator.spec import Spec
+from bfinfra.kinds.cluster_locator import WHOLE, Home, Places, api_of, home_of, real_name
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import READY, Around, Change, Later, Need, Readiness, Report, Seen, waiting
+from bfinfra.model.mark import Mark, common
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import CLUSTERS as EVERYWHERE
+from bfinfra.model.rights import Api, Right, Use, may
+from bfinfra.model.rights import Places as Where
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+__all__ = ["MpiOperator", "Spec", "State"]
+ADDRESS = "mpi_operator/"
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+ROLE = "clusterroles.rbac.authorization.k8s.io"
+ROLES = f"{ROLE} clusterrolebindings.rbac.authorization.k8s.io"
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One object as it stands."""
+
+    mark: Mark | None
+    manifest: Mapping[str, Any]
+    going: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What stands of an operator, by `Deployment/mpi-operator`."""
+
+    cluster: Annotated[str, Ref(*WHOLE)]
+    namespace: Annotated[str, Ref("namespace", optional=True)]
+    api: str
+    home: Endpoint
+    things: Mapping[str, Thing] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create {what} in {cluster}"""
+
+    rights: ClassVar[tuple[Right, ...]] = (
+        may("create", DEFINITIONS, "cluster"),
+        may("create", ROLES, "cluster"),
+        may("escalate", ROLE, "cluster"),
+        may("bind", ROLE, "roles"),
+        may("create", "serviceaccounts deployments.apps", "namespace"),
+    )
+    """What is made has no name yet that `escalate` could be bounded by."""
+
+    what: str
+    cluster: str
+    home: Endpoint | Later
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(Create):
+    """change {what} in {cluster}"""
+
+    rights = (
+        may("patch", DEFINITIONS, "definition"),
+        may("patch", ROLES, "roles"),
+        may("escalate bind", ROLE, "roles"),
+        may("patch", "serviceaccounts deployments.apps", "namespace"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete {what} from {cluster}"""
+
+    destructive = True
+    rights = (
+        may("delete", DEFINITIONS, "definition"),
+        may("get delete", ROLES, "roles"),
+        may("get delete", "serviceaccounts deployments.apps", "namespace"),
+    )
+    uses = (Use.DESTROY,)
+
+    what: str
+    cluster: str
+    home: Endpoint
+    api_version: str
+    namespace: str
+
+
+class MpiOperator(kind.Kind[Spec, State]):
+    """The Kubeflow MPI operator."""
+
+    document = Document.PVRDMA
+    acts = (Create, Update, Delete)
+    reads = (may("get", DEFINITIONS, EVERYWHERE), may("list", definition.NAME, EVERYWHERE))
+    looks = (may("get", ROLES, "roles"), may("get", "serviceaccounts deployments.apps", "namespace"))
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._places = Places(clusters, WHOLE)
+        self._site = site.name
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """The definition in each cluster; where it is ours or wanted, the rest by name."""
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(
+            placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others
+        )
+        states: dict[str, State] = {}
+        for key, found in answers.found.items():
+            for name, state in found.items():
+                self._places.saw(name, key)
+                spec = wanted.get(name)
+                if name not in states or (spec is not None and spec.cluster == key.name):
+                    states[name] = state
+        return Seen(states, unreadable=answers.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Create what lacks, change what departs, delete the definition last."""
+        if spec is None:
+            return () if state is None else tuple(_removal(state))
+        namespace = real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
+        if state is not None:
+            _stays(spec, state, namespace)
+        return tuple(_steps(spec, state, namespace, around))
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """Its namespace, and what has no namespace by name; making things can't be bounded by name."""
+        cluster = needs["cluster"].key
+        own = (api_of(needs["cluster"], spec.namespace, needs.get("namespace")),)
+        return {
+            "cluster": (Api(cluster),),
+            "definition": (Api(cluster, names=(definition.NAME,)),),
+            "roles": (Api(cluster, names=(NAME,)),),
+            "namespace": own,
+        }
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Its jobs can be made, and its pod is there."""
+        if any(thing.going for thing in state.things.values()):
+            return waiting("the old one is being removed")
+        if not self._clusters.at(state.home).serves(f"{definition.GROUP}/{spec.api}", definition.KIND):
+            return waiting("the cluster does not serve MPI jobs yet")
+        deployment = state.things.get(f"Deployment/{NAME}")
+        available = deployment and (deployment.manifest.get("status") or {}).get("availableReplicas")
+        return READY if available else waiting("its pod isn't ready yet")
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One call."""
+        match step:
+            case Update(home=Endpoint() as home, manifest=manifest):
+                self._clusters.at(home).apply(manifest, force=True)  # the plan showed what others had changed
+            case Create(home=Endpoint() as home, manifest=manifest):
+                self._clusters.at(home).create(manifest)
+            case Delete(home=home, what=what):
+                thing, _, name = what.partition("/")
+                self._clusters.at(home).delete(step.api_version, thing, name, step.namespace)
+            case _:
+                raise AssertionError(step)
+
+    def _read(
+        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool
+    ) -> dict[str, State]:
+        crd = home.cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
+        found: dict[str, State] = {}
+        mark = mark_of(crd) if crd else None
+        if mark and mark.site == self._site and mark.address.startswith(ADDRESS):
+            name = mark.address.removeprefix(ADDRESS)
+            if others or name in wanted:
+                found[name] = self._state(
+                    home,
+                    crd,
+                    str((mark.applied or {}).get("namespace") or _namespace(wanted.get(name), needs)),
+                    gone=wanted.get(name) is None,
+                )
+        for name, spec in wanted.items():
+            if (
+                spec is not None
+                and name not in found
+                and home_of(spec.cluster, [home.key], WHOLE)
+                and (state := self._state(home, crd, _namespace(spec, needs))).things
+            ):
+                found[name] = state
+        return found
+
+    def _state(self, home: Home, crd: Object | None, namespace: str, *, gone: bool = False) -> State:
+        objects = [crd, *(home.cluster.get(api, thing, NAME, namespace) for api, thing in KINDS)]
+        kinds = ("CustomResourceDefinition", *(thing for _, thing in KINDS))
+        there = {
+            f"{k}/{o['metadata']['name']}": Thing(mark_of(o), o, bool(o["metadata"].get("deletionTimestamp")))
+            for k, o in zip(kinds, objects, strict=True)
+            if o
+        }
+        served = crd["spec"]["versions"][0]["name"] if crd else ""
+        return State(
+            mark=common([thing.mark for thing in there.values()]),
+            cluster=home.key.name,
+            namespace=namespace,
+            api=served,
+            home=home.endpoint,
+            things=there,
+            contents=self._jobs(home, served) if gone and crd else (),
+        )
+
+    def _jobs(self, home: Home, version: str) -> tuple[str, ...]:
+        """Other people's jobs, which go with the definition."""
+        if version not in home.cluster.versions(definition.GROUP):
+            return ()
+        found = home.cluster.list(f"{definition.GROUP}/{version}", definition.KIND)
+        return tuple(
+            f"MPIJob {o['metadata']['namespace']}/{o['metadata']['name']}"
+            for o in found
+            if not ours(o, self._site)
+        )
+
+
+def _namespace(spec: Spec | None, needs: Mapping[Key, Need]) -> str:
+    return (
+        real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace))) if spec else NAME
+    )
+
+
+def _stays(spec: Spec, state: State, namespace: str) -> None:
+    """Refusal where it would have to go and come again, and all jobs with it."""
+    for name, now, then in (
+        ("cluster", state.cluster, spec.cluster),
+        ("namespace", state.namespace, namespace),
+        ("api", state.api, spec.api),
+    ):
+        if now and now != then:
+            raise Refusal(
+                f"an MPI operator can't change from {now} to {then}",
+                field=name,
+                why="every MPI job in the cluster would go with its definition",
+                next="take it and its jobs out of the file, apply, and put them in again",
+            )
+
+
+def _steps(spec: Spec, state: State | None, namespace: str, around: Around) -> Iterator[kind.Step]:
+    mark = around.mark.seal(spec.applied())
+    home = state.home if state else around.needs["cluster"].get("endpoint")
+    changed = kind.changes(spec, state.mark if state else None)
+    for manifest in manifests(spec, namespace):
+        what = f"{manifest['kind']}/{manifest['metadata']['name']}"
+        thing = state.things.get(what) if state else None
+        if thing is None or thing.going:
+            lacks = (Change(what, None, "as in the file"),) if state else ()
+            yield Create(
+                what=what,
+                cluster=spec.cluster,
+                home=home,
+                manifest=marked(manifest, mark),
+                changes=(*lacks, *changed),
+            )
+        else:
+            moved = tuple(
+                Change(f"{what}.{c.field}", c.now, c.wanted) for c in departures(manifest, thing.manifest)
+            )
+            if moved or thing.mark is None or thing.mark.applied != mark.applied:
+                yield Update(
+                    what=what,
+                    cluster=spec.cluster,
+                    home=home,
+                    manifest=marked(manifest, mark),
+                    changes=(*moved, *changed),
+                )
+
+
+def _removal(state: State) -> Iterator[kind.Step]:
+    apis = {thing: api for api, thing in KINDS}
+    for what, thing in reversed(list(state.things.items())):
+        kind_ = what.partition("/")[0]
+        if not thing.going:
+            yield Delete(
+                what=what,
+                cluster=state.cluster,
+                home=state.home,
+                api_version=apis.get(kind_, "apiextensions.k8s.io/v1"),
+                namespace=str(thing.manifest["metadata"].get("namespace") or ""),
+            )

@@ -1,0 +1,368 @@
+"""A namespace in a cluster, with the level of Pod Security that its workloads need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
+from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
+from bfinfra.kinds.audit import of_field
+from bfinfra.kinds.capabilities import namespace
+from bfinfra.kinds.cluster_locator import WHOLE, Answers, DnsLabel, Home, Places, home_of
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Refusal, RemoteError
+from bfinfra.model.kind import (
+    READY,
+    Around,
+    Change,
+    Disruption,
+    Later,
+    Need,
+    Part,
+    Readiness,
+    Seen,
+    Trace,
+    differences,
+    waiting,
+)
+from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import CLUSTERS as EVERYWHERE
+from bfinfra.model.rights import Api, Use, may
+from bfinfra.model.rights import Places as Where
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+SPARE = "a cluster that has such objects can't say whether a deletion takes them along"
+PREFIX = "pod-security.kubernetes.io/"
+NAMED = "kubernetes.io/metadata.name"
+"""What namespaces are selected by. Kubernetes sets it from 1.21 on; before, nobody else does."""
+MODES = ("enforce", "audit", "warn")
+Level = Literal["privileged", "baseline", "restricted"]
+Label = Annotated[
+    str, StringConstraints(pattern=r"^(([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?)$", max_length=63)
+]
+
+
+class PodSecurity(Part):
+    """What pods in the namespace may do, by Pod Security Admission."""
+
+    enforce: Level | None = None
+    """Pods beyond this level are refused."""
+    audit: Level | None = None
+    """Pods beyond this level are noted in the audit log."""
+    warn: Level | None = None
+    """Pods beyond this level get a warning."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one namespace."""
+
+    name_pattern = DNS_LABEL
+    name_rule = DNS_LABEL_RULE
+
+    cluster: Annotated[str, Ref(*WHOLE)]
+    """Cluster that the namespace is in."""
+    namespace: DnsLabel | None = None
+    """Its name in the cluster, where that differs from the name here."""
+    labels: dict[str, Label] = Field(default_factory=dict)
+    """Labels besides those of Pod Security."""
+    pod_security: PodSecurity = PodSecurity()
+    """What pods in the namespace may do."""
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its name in the cluster."""
+        yield conflict.thing(
+            "namespace" if self.namespace else "",
+            f"the namespace {self.namespace or name}",
+            "cluster",
+            self.cluster,
+        )
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Itself, under the name that it has in the cluster."""
+        yield namespace(self.namespace or name, self.cluster, site)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What the cluster says."""
+
+    cluster: Annotated[str, Ref(*WHOLE)]
+    namespace: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    home: Endpoint
+    going: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create namespace {namespace} in {cluster}"""
+
+    rights = (may("create", "namespaces", "cluster"),)
+
+    cluster: str
+    namespace: str
+    home: Endpoint | Later
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(kind.Step):
+    """label namespace {namespace} in {cluster}"""
+
+    rights = (may("patch", "namespaces", "self"),)
+
+    cluster: str
+    namespace: str
+    home: Endpoint
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete namespace {namespace} in {cluster} and all that is in it"""
+
+    destructive = True
+    rights = (
+        may("delete", "namespaces", "self"),
+        may("list", LISTED, "cluster"),
+        may("list", LISTED_ON_SUPERVISORS, "cluster", spare=SPARE),
+    )
+    uses = (Use.DESTROY,)
+    cluster: str
+    namespace: str
+    home: Endpoint
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(Delete):
+    """delete namespace {namespace} in {cluster} and all that is in it, to make it anew elsewhere"""
+
+    disruption = Disruption.REPLACE
+    why = "a namespace can't move or be renamed"
+    settles = True
+
+
+class Namespace(kind.Kind[Spec, State]):
+    """A namespace in a cluster."""
+
+    document = Document.ON_KUBERNETES
+    acts = (Create, Update, Delete, Move)
+    reads = (may("list", "namespaces", EVERYWHERE),)
+    looks = (may("get", "namespaces", "self"),)
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._places = Places(clusters, WHOLE)
+        self._site = site.name
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list a cluster."""
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted), others=others)
+        return Seen(self._states(wanted, answers, others=others), unreadable=answers.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Create, label, move by deleting first, delete."""
+        if spec is None:
+            return () if state is None or state.going else (_go(Delete, state),)
+        if state is not None and (state.cluster, state.namespace) != (spec.cluster, spec.namespace or name):
+            now, then = (
+                {"cluster": state.cluster, "namespace": state.namespace},
+                {"cluster": spec.cluster, "namespace": spec.namespace or name},
+            )
+            return (_go(Move, state, differences(now, then)), _create(name, spec, around))
+        if state is None or state.going:
+            return (_create(name, spec, around),)
+        found = kind.changes(spec, state.mark, _drift(spec, state))
+        return (
+            (
+                Update(
+                    cluster=spec.cluster,
+                    namespace=state.namespace,
+                    home=state.home,
+                    manifest=_manifest(name, spec, around),
+                    changes=found,
+                ),
+            )
+            if found
+            else ()
+        )
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """The cluster, as RBAC can't name a namespace before it is there; what names the object stands for it
+        alone.
+        """
+        cluster = needs["cluster"].key
+        return {"cluster": (Api(cluster),), "self": (Api(cluster, names=(spec.namespace or name,)),)}
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Not going."""
+        return waiting("the old one is being removed") if state.going else READY
+
+    def trail(
+        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, Trace]]:
+        """By the managers of the labels."""
+        told: dict[str, dict[str, Trace]] = {}
+        for name, (state, fields) in asked.items():
+            obj = self._clusters.at(state.home).get("v1", "Namespace", state.namespace) if state else None
+            told[name] = {
+                each: trace for each in fields if (trace := of_field(obj, "metadata", "labels", _label(each)))
+            }
+        return told
+
+    def run(self, step: kind.Step, report: kind.Report) -> None:
+        """One call."""
+        match step:
+            case Create(home=Endpoint() as home, manifest=manifest):
+                self._clusters.at(home).create(manifest)
+            case Update(home=home, manifest=manifest):
+                self._clusters.at(home).apply(manifest, force=True)  # the plan showed what others had changed
+            case Delete(home=home, namespace=namespace):
+                self._clusters.at(home).delete("v1", "Namespace", namespace)
+            case _:
+                raise AssertionError(step)
+
+    def _read(self, home: Home, wanted: Mapping[str, Spec | None]) -> dict[str, dict[str, Any]]:
+        """By name in the cluster: ours, and what stands under a wanted name."""
+        found = {
+            obj["metadata"]["name"]: obj
+            for obj in home.cluster.list("v1", "Namespace", labels=selector(self._site))
+        }
+        here = (
+            spec.namespace or name
+            for name, spec in wanted.items()
+            if spec and home_of(spec.cluster, [home.key], WHOLE)
+        )
+        others = home.cluster.find("v1", "Namespace", (("", real) for real in here if real not in found))
+        return found | {obj["metadata"]["name"]: obj for obj in others}
+
+    def _states(
+        self, wanted: Mapping[str, Spec | None], answers: Answers[dict[str, dict[str, Any]]], *, others: bool
+    ) -> dict[str, State]:
+        states: dict[str, State] = {}
+        for key, objects in answers.found.items():
+            for real, obj in objects.items():
+                state = _state(obj, answers.homes[key])
+                name = _name(real, state, wanted)
+                spec = wanted.get(name)
+                fits = spec is not None and (spec.cluster, spec.namespace or name) == (state.cluster, real)
+                if name and (others or name in wanted) and (name not in states or not fits):
+                    self._places.saw(name, key)
+                    states[name] = state if fits or not others else self._with_contents(state)
+        return states
+
+    def _with_contents(self, state: State) -> State:
+        try:
+            found = self._clusters.at(state.home).strangers(self._site, state.namespace)
+        except RemoteError as error:
+            found = (
+                (
+                    "whatever is in it (it can't be asked: "
+                    f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
+                ),
+            )
+        return replace(state, contents=found)
+
+
+def _name(real: str, state: State, wanted: Mapping[str, Spec | None]) -> str:
+    """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
+    if state.mark:
+        return state.mark.address.removeprefix("namespace/")
+    return next(
+        (
+            n
+            for n, spec in wanted.items()
+            if spec and (spec.cluster, spec.namespace or n) == (state.cluster, real)
+        ),
+        "",
+    )
+
+
+def _create(name: str, spec: Spec, around: Around) -> Create:
+    home = around.needs["cluster"].get("endpoint")
+    manifest = _manifest(name, spec, around)
+    return Create(
+        cluster=spec.cluster,
+        namespace=spec.namespace or name,
+        home=home,
+        manifest=manifest,
+        changes=differences(None, spec.applied()),
+    )
+
+
+def _go(step: type[Delete], state: State, changes: tuple[Change, ...] = ()) -> Delete:
+    return step(cluster=state.cluster, namespace=state.namespace, home=state.home, changes=changes)
+
+
+def _manifest(name: str, spec: Spec, around: Around) -> dict[str, Any]:
+    for label in spec.labels:
+        if label.startswith((PREFIX, "bfinfra.io/", "kubernetes.io/")):
+            raise Refusal(
+                f"the label {label} is not free",
+                field=f"labels.{label}",
+                why="it belongs to the system or to bfinfra",
+                next="write pod_security: for Pod Security, and choose another name for your own",
+            )
+    levels = {f"{PREFIX}{mode}": level for mode in MODES if (level := getattr(spec.pod_security, mode))}
+    real = spec.namespace or name
+    metadata = {"name": real, "labels": {**spec.labels, **levels, NAMED: real}}
+    return marked(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, around.mark.seal(spec.applied())
+    )
+
+
+def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
+    """Where labels that are written, or were, differ."""
+    applied = (state.mark.applied if state.mark else None) or {}
+    own = {*spec.labels, *(applied.get("labels") or {})}
+    modes = {
+        mode
+        for mode in MODES
+        if getattr(spec.pod_security, mode) or (applied.get("pod_security") or {}).get(mode)
+    }
+    now = {
+        "labels": {name: state.labels[name] for name in own if name in state.labels},
+        "pod_security": {
+            mode: state.labels[PREFIX + mode] for mode in modes if PREFIX + mode in state.labels
+        },
+    }
+    return differences(
+        now, {"labels": spec.labels, "pod_security": spec.pod_security.model_dump(exclude_none=True)}
+    )
+
+
+def _state(obj: Mapping[str, Any], home: Home) -> State:
+    metadata = obj["metadata"]
+    labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != SITE}
+    return State(
+        mark=mark_of(obj),
+        cluster=home.key.name,
+        namespace=metadata["name"],
+        labels=labels,
+        home=home.endpoint,
+        going=bool(metadata.get("deletionTimestamp")),
+    )
+
+
+def _label(field: str) -> str:
+    """The label that a field of the spec stands for."""
+    what, _, name = field.partition(".")
+    return f"{PREFIX}{name}" if what == "pod_security" else name

@@ -1,0 +1,198 @@
+"""From what is to what shall be: the steps of a path. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Annotated, Any, ClassVar
+
+from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.kinds.cluster.base.pods import pull_secret
+from bfinfra.kinds.cluster.network_path.policies import MOST, Judged
+from bfinfra.kinds.cluster.network_path.probe import TRIED, Probed, manifest, name_of
+from bfinfra.kinds.cluster.network_path.spec import Spec
+from bfinfra.kinds.cluster_locator import CLUSTERS, real_name
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, Later, Need, differences
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+from bfinfra.model.rights import Right, Use, may
+
+JOBS = "jobs.batch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What the cluster says: its policies, and the probe's Job where there is one; the mark is that Job's.
+    `stranger`: whose Job stands in its place.
+    """
+
+    cluster: Annotated[str, Ref(*CLUSTERS)]
+    namespace: Annotated[str, Ref("namespace", optional=True)]
+    registry_credential: Annotated[str, Ref("registry_credential")] | None = None
+    home: Endpoint
+    policies: Judged = field(default_factory=Judged)
+    probe: Probed | None = None
+    stranger: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job(kind.Step):
+    what: str
+    namespace: str
+    cluster: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Try(_Job):
+    """try the ways from a pod in namespace {namespace} of {cluster} (Job {what})"""
+
+    rights = (may("create", JOBS, "probe"),)
+
+    home: Endpoint | Later
+    manifest: Mapping[str, Any] | Later
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(_Job):
+    """delete the probe {what} from namespace {namespace} of {cluster}"""
+
+    rights: ClassVar[tuple[Right, ...]] = (may("delete", JOBS, "probe"),)
+    uses = (Use.DESTROY,)
+    home: Endpoint
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clear(Delete):
+    """clear away the probe {what} in namespace {namespace} of {cluster}"""
+
+    uses = (Use.APPLY,)
+    settles = True
+
+
+def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Nothing where policies are in the way; else try it where that is wanted, and was not tried so, or
+    failed before this run.
+    """
+    judged = (around.facts or {}).get(name)
+    if spec is not None and judged is not None and judged.blocked:
+        raise Refusal(
+            f"pods in {spec.cluster} can't reach the Bitfusion servers",
+            why=judged.told,
+            next="let a network policy allow this egress",
+        )
+    standing = state.probe if state is not None else None
+    if spec is None or spec.probe is None:
+        return (
+            (_away(Delete, state, standing, kind.changes(spec, state.mark) if spec else ()),)
+            if state and standing and not standing.going
+            else ()
+        )
+    if state is not None and state.stranger:
+        raise Refusal(
+            state.stranger,
+            why="an object without the mark is never touched",
+            next="delete it, or call this path otherwise",
+        )
+    return tuple(_probing(name, spec, state, standing, around))
+
+
+def servers(spec: Spec, token: Need | None) -> tuple[str, ...]:
+    """The addresses that are tried, each once; of a token that isn't there yet nothing is known."""
+    known = (host for host, _ in token.state.servers) if token is not None and token.state is not None else ()
+    return tuple(dict.fromkeys((*known, *spec.addresses)))
+
+
+def _probing(
+    name: str, spec: Spec, state: State | None, standing: Probed | None, around: Around
+) -> Sequence[kind.Step]:
+    namespace, cluster = _namespace(spec, around), around.needs["cluster"]
+    made = _manifest(name, spec, namespace, around)
+    tried = made["metadata"]["annotations"][TRIED] if isinstance(made, Mapping) else ""
+    applied = around.mark.seal(spec.applied())
+    moved = (
+        differences(
+            {"cluster": state.cluster, "namespace": state.namespace},
+            {"cluster": spec.cluster, "namespace": namespace},
+        )
+        if state and standing
+        else ()
+    )
+    found = kind.changes(spec, state.mark if state else None, (*moved, *_differs(standing, made)))
+    home = state.home if state and not moved else cluster.get("endpoint")
+    again = Try(
+        what=name_of(name),
+        namespace=namespace,
+        cluster=spec.cluster,
+        home=home,
+        changes=found,
+        manifest=marked(made, applied) if isinstance(made, Mapping) else made,
+    )
+    if state is None or standing is None or standing.going:
+        return (again,)
+    if (
+        moved or found or (tried and standing.tried != tried)
+    ):  # of a token that isn't there nothing else can be said
+        return _away(Clear, state, standing, found), again
+    return ()
+
+
+def _differs(standing: Probed | None, made: Mapping[str, Any] | Later) -> tuple[Change, ...]:
+    """What it tried that isn't what is wanted; what it could not reach, unless this run has only just tried
+    it.
+    """
+    if standing is None or isinstance(made, Later):
+        return ()
+    command = made["spec"]["template"]["spec"]["containers"][0]["command"]
+    paths = tuple(command[5:])
+    if standing.paths != paths:
+        return (Change("paths", list(standing.paths), list(paths)),)
+    if standing.phase == "failed" and not standing.fresh:
+        return (Change("probe", outcome(standing), f"all {len(paths)} ways reached"),)
+    return ()
+
+
+def outcome(failed: Probed) -> str:
+    """What a probe that failed found, in words."""
+    more = f" and {len(failed.unreached) - MOST} more" if len(failed.unreached) > MOST else ""
+    return (
+        f"{', '.join(failed.unreached[:MOST])}{more} not reached"
+        if failed.unreached
+        else failed.why or "it failed"
+    )
+
+
+def _manifest(name: str, spec: Spec, namespace: str, around: Around) -> dict[str, Any] | Later:
+    token = around.needs.get("token")
+    if token is not None and token.state is None:
+        return Later(token.key, "servers")
+    assert spec.probe is not None
+    pull = pull_secret(
+        around.needs.get("probe.registry_credential"),
+        spec.cluster,
+        namespace,
+        spec.namespace,
+        "probe.registry_credential",
+    )
+    paths = [f"{server}:{port}" for server in servers(spec, token) for port in spec.ports]
+    return manifest(name, namespace, around.mark.site, spec.pods, spec.probe, paths, pull)
+
+
+def _namespace(spec: Spec, around: Around) -> str:
+    """The namespace that a spec means."""
+    key = around.needs["cluster"].key
+    if key.kind == "supervisor_namespace":
+        return key.name
+    return (
+        real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
+        if spec.namespace
+        else "default"
+    )
+
+
+def _away(step: type[Delete], state: State, standing: Probed, changes: tuple[Change, ...]) -> Delete:
+    return step(
+        what=standing.job, namespace=state.namespace, cluster=state.cluster, home=state.home, changes=changes
+    )

@@ -1,0 +1,272 @@
+"""The path: observe, try it where that is wanted, tell what was found. (Egress from the Kubernetes clusters
+is routed to the server farm.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.kubernetes.marks import mark_of, selector
+from bfinfra.backends.words import safe
+from bfinfra.kinds.cluster.base.pods import job_of
+from bfinfra.kinds.cluster.network_path import probe
+from bfinfra.kinds.cluster.network_path.decide import (
+    JOBS,
+    Clear,
+    Delete,
+    State,
+    Try,
+    decide,
+    outcome,
+    servers,
+)
+from bfinfra.kinds.cluster.network_path.policies import Judged, judge
+from bfinfra.kinds.cluster.network_path.probe import Probed
+from bfinfra.kinds.cluster.network_path.spec import Spec
+from bfinfra.kinds.cluster_locator import Home, Places, api_of, home_of, real_name
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import RemoteError
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import CLUSTERS as EVERYWHERE
+from bfinfra.model.rights import Places as Where
+from bfinfra.model.rights import may
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+__all__ = ["NetworkPath", "Spec", "State"]
+ADDRESS = "network_path/"
+API, KIND = "networking.k8s.io/v1", "NetworkPolicy"
+BATCH, JOB = "batch/v1", "Job"
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a home says: policies by namespace, Jobs that are ours or stand in a probe's place, pods of those
+    that aren't finished.
+    """
+
+    policies: Mapping[str, list[Object]]
+    jobs: Sequence[Object]
+    pods: Sequence[Object]
+
+
+class NetworkPath(kind.Kind[Spec, State]):
+    """A check: no network policy keeps pods from the Bitfusion servers, and, with `probe`, a pod really
+    reaches them. Without `probe` nothing is written.
+    """
+
+    document = Document.CONSOLIDATED
+    makes = False
+    acts = (Try, Clear, Delete)
+    reads = (may("list", JOBS, EVERYWHERE),)
+    looks = (
+        may("list", "networkpolicies.networking.k8s.io", "namespace"),
+        may("get", JOBS, "probe"),
+        may("list", "pods", "probe", spare="which ways a probe couldn't go is not told"),
+    )
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._places = Places(clusters)
+        self._site = site.name
+        self._started: set[str] = set()
+        """Jobs of this run, by their uid."""
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list of Jobs a cluster, one of policies for each namespace; where the cluster isn't there yet,
+        nothing is said. The facts: what policies say, by name.
+        """
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
+        states: dict[str, State] = {}
+        judged: dict[str, Judged] = {}
+        for key, read in answers.found.items():
+            home = answers.homes[key]
+            here = {
+                name: _space(spec, home, needs)
+                for name, spec in wanted.items()
+                if spec is not None and home_of(spec.cluster, needs) == key
+            }
+            judged |= {
+                name: self._judge(wanted[name], read.policies[space], needs) for name, space in here.items()
+            }
+            for job in read.jobs:
+                name = self._name(job, here)
+                fits = here.get(name) == job["metadata"]["namespace"]
+                if name and (others or name in wanted) and (name not in states or not fits):
+                    self._places.saw(name, key)
+                    states[name] = self._state(job, read.pods, home)
+            for name, space in here.items():
+                spec = wanted[name]
+                if name not in states and spec is not None and spec.probe is None:
+                    states[name] = State(cluster=key.name, namespace=space, home=home.endpoint)
+        found = {name: _with(state, judged.get(name)) for name, state in states.items()}
+        return Seen(found, judged, answers.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """The namespace; `probe`: the same, where one is wanted."""
+        here = (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)
+        return {"namespace": here, "probe": here if spec.probe else ()}
+
+    def ready(self, spec: Spec | None, state: State) -> Readiness:
+        """No policy in the way, and each way gone; what to do next where one couldn't be."""
+        found = state.probe
+        if found is not None and (found.going or spec is None or spec.probe is None):
+            return waiting("the old probe is being removed")
+        if state.policies.blocked:
+            return failed(state.policies.told)
+        if found is None:
+            return Readiness(Ready.READY, note=f"{state.policies.checked} paths, no policy in the way")
+        return _found(found, f"a pod in namespace {state.namespace} of {state.cluster}")
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One call."""
+        match step:
+            case Try(home=Endpoint() as home, manifest=Mapping() as manifest):
+                made = self._clusters.at(home).create(manifest).get("metadata")
+                if isinstance(made, dict) and "uid" in made:  # else the next look tells
+                    self._started.add(str(made["uid"]))
+            case Delete(home=home):
+                self._clusters.at(home).delete(BATCH, JOB, step.what, step.namespace)
+            case _:
+                raise AssertionError(step)
+
+    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> _Read:
+        here = {
+            name: spec
+            for name, spec in wanted.items()
+            if spec is not None and home_of(spec.cluster, needs) == home.key
+        }
+        spaces = {name: _space(spec, home, needs) for name, spec in here.items()}
+        policies = {space: home.cluster.list(API, KIND, space) for space in sorted(set(spaces.values()))}
+        ours = [
+            job
+            for job in home.cluster.list(BATCH, JOB, home.namespace, selector(self._site))
+            if self._ours(job)
+        ]
+        have = {(job["metadata"]["namespace"], job["metadata"]["name"]) for job in ours}
+        places = [
+            place
+            for name, spec in here.items()
+            if spec.probe and (place := (spaces[name], probe.name_of(name))) not in have
+        ]
+        jobs = [*ours, *home.cluster.find(BATCH, JOB, places, home.namespace)]
+        return _Read(
+            policies,
+            jobs,
+            [
+                pod
+                for job in ours
+                if probe.read(job, (), fresh=False).phase != "finished"
+                for pod in self._pods(home, job)
+            ],
+        )
+
+    def _pods(self, home: Home, job: Object) -> list[Object]:
+        """The Job's; what they say is worth no failure."""
+        with contextlib.suppress(RemoteError):
+            return home.cluster.list(
+                "v1", "Pod", job["metadata"]["namespace"], f"job-name={job['metadata']['name']}"
+            )
+        return []
+
+    def _state(self, job: Object, pods: Sequence[Object], home: Home) -> State:
+        metadata, mark = job["metadata"], mark_of(job)
+        at: dict[str, Any] = {
+            "cluster": home.key.name,
+            "namespace": metadata["namespace"],
+            "home": home.endpoint,
+        }
+        if not self._ours(job):
+            whose = (
+                f"is of {safe(mark.address, 120)} of the site {safe(mark.site, 63)}"
+                if mark
+                else "was not made by bfinfra"
+            )
+            return State(
+                stranger=(
+                    f"the Job {metadata['name']} that stands in namespace {metadata['namespace']} {whose}"
+                ),
+                **at,
+            )
+        own = [
+            pod
+            for pod in pods
+            if job_of(pod) == metadata["name"] and pod["metadata"]["namespace"] == metadata["namespace"]
+        ]
+        found = probe.read(job, own, fresh=metadata["uid"] in self._started)
+        applied = ((mark.applied if mark else None) or {}).get("probe") or {}
+        return State(mark=mark, probe=found, registry_credential=applied.get("registry_credential"), **at)
+
+    def _ours(self, job: Object) -> bool:
+        mark = mark_of(job)
+        return mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
+
+    def _name(self, job: Object, here: Mapping[str, str]) -> str:
+        """Whose it is by its mark; a stranger's by who wants its place."""
+        mark, metadata = mark_of(job), job["metadata"]
+        if mark and self._ours(job):
+            return mark.address.removeprefix(ADDRESS)
+        return next(
+            (
+                name
+                for name, space in here.items()
+                if (space, probe.name_of(name)) == (metadata["namespace"], metadata["name"])
+            ),
+            "",
+        )
+
+    @staticmethod
+    def _judge(spec: Spec | None, policies: Sequence[Object], needs: Mapping[Key, Need]) -> Judged:
+        token = needs.get(Key("bitfusion_token", spec.token)) if spec and spec.token else None
+        return judge(spec, servers(spec, token), policies) if spec else Judged()
+
+
+def _found(probed: Probed, where: str) -> Readiness:
+    """What its pod found, and what to do next."""
+    if probed.phase == "finished":
+        return Readiness(Ready.READY, note=f"{len(probed.paths)} paths, all reached by {where}")
+    if probed.phase != "failed":
+        return waiting(
+            f"{where} tries {len(probed.paths)} paths"
+            if probed.phase == "running"
+            else f"{where}: {probed.why}"
+        )
+    if probed.unreached:
+        return failed(
+            f"{where} tried: {outcome(probed)}; is the server up, and do routes, NAT and firewalls (of "
+            "NSX, Antrea, and before the servers) let it pass? "
+            "The next apply tries it again"
+        )
+    return failed(
+        f"the probe {probed.job}, {where}, came to nothing: {outcome(probed)}; it takes an image with "
+        "sh and nc that the cluster may pull"
+    )
+
+
+def _with(state: State, judged: Judged | None) -> State:
+    return replace(state, policies=judged) if judged else state
+
+
+def _space(spec: Spec, home: Home, needs: Mapping[Key, Need]) -> str:
+    """The namespace that a spec means there."""
+    written = spec.namespace or "default"
+    return home.namespace or real_name(written, spec.cluster, needs.get(Key("namespace", written)))

@@ -1,0 +1,324 @@
+"""NVIDIA's device plug-in: observe, decide, wait, act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated
+
+from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
+from bfinfra.kinds.audit import of_field
+from bfinfra.kinds.cluster.base.pods import pull_secret
+from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import (
+    LABELS,
+    NAME,
+    Live,
+    Manifest,
+    fields,
+    manifest,
+    replacing,
+)
+from bfinfra.kinds.cluster.nvidia_device_plugin.readiness import readiness
+from bfinfra.kinds.cluster.nvidia_device_plugin.spec import NAME as IMAGE
+from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
+from bfinfra.kinds.cluster_locator import WHOLE, Home, Places, api_of, home_of, real_name
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import (
+    Around,
+    Change,
+    Disruption,
+    Later,
+    Need,
+    Readiness,
+    Report,
+    Seen,
+    Trace,
+    differences,
+    waiting,
+)
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import CLUSTERS as EVERYWHERE
+from bfinfra.model.rights import Api, Use, may
+from bfinfra.model.rights import Places as Where
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+__all__ = ["NvidiaDevicePlugin", "Spec", "State"]
+ADDRESS = "nvidia_device_plugin/"
+SETS = "daemonsets.apps"
+NODES = may("list", "nodes", "cluster")
+"""What is waited for stands there."""
+SILENT = "why a pod of the plug-in doesn't start is not told"
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """The DaemonSet as it stands."""
+
+    cluster: Annotated[str, Ref(*WHOLE)]
+    namespace: Annotated[str, Ref("namespace", optional=True)]
+    registry_credential: Annotated[str, Ref("registry_credential")] | None = None
+    home: Endpoint
+    live: Live = field(repr=False)
+    going: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create DaemonSet {namespace}/nvidia-device-plugin-daemonset in {cluster}"""
+
+    rights = (may("create", SETS, "namespace"), NODES)
+    cluster: str
+    namespace: str
+    home: Endpoint | Later
+    manifest: Live
+
+    @property
+    def exclusive(self) -> bool:
+        """Making is."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(kind.Step):
+    """change DaemonSet {namespace}/nvidia-device-plugin-daemonset in {cluster}"""
+
+    rights = (may("patch", SETS, "namespace"), NODES)
+    cluster: str
+    namespace: str
+    home: Endpoint
+    patch: Live
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete DaemonSet {namespace}/nvidia-device-plugin-daemonset from {cluster}"""
+
+    rights = (may("delete", SETS, "namespace"),)
+    uses = (Use.DESTROY,)
+    cluster: str
+    namespace: str
+    home: Endpoint
+    seen: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clear(Delete):
+    """delete DaemonSet {namespace}/nvidia-device-plugin-daemonset from {cluster}, to make it anew"""
+
+    disruption = Disruption.REPLACE
+    why = "a DaemonSet can't move, nor choose its pods by other labels"
+    settles = True
+
+
+class NvidiaDevicePlugin(kind.Kind[Spec, State]):
+    """NVIDIA's device plug-in in a cluster: nodes offer their GPUs to pods as nvidia.com/gpu."""
+
+    document = Document.PVRDMA
+    deadline = 900
+    acts = (Create, Update, Delete, Clear)
+    reads = (may("list", SETS, EVERYWHERE),)
+    looks = (may("list", "pods", "namespace", spare=SILENT),)
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._places = Places(clusters, WHOLE)
+        self._site = site.name
+        self._others: dict[str, tuple[str, ...]] = {}
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list of DaemonSets a cluster, of all where one is wanted. The facts: by cluster, which others
+        run a device plug-in of NVIDIA.
+        """
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted), others=others)
+        states: dict[str, State] = {}
+        for key, objects in answers.found.items():
+            spots = {
+                _namespace(spec, needs): name
+                for name, spec in wanted.items()
+                if spec and home_of(spec.cluster, [key], WHOLE)
+            }
+            self._others[key.name] = tuple(
+                f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+                for obj in objects
+                if _runs_plugin(obj)
+            )
+            for obj in objects:
+                name = self._name(obj, spots)
+                spec = wanted.get(name)
+                fits = spec is not None and spec.cluster == key.name
+                if name and (others or name in wanted) and (name not in states or fits):
+                    self._places.saw(name, key)
+                    states[name] = _state(obj, answers.homes[key])
+        return Seen(states, dict(self._others), answers.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Create, change, delete; where it can't be changed, delete first."""
+        if spec is None:
+            return () if state is None or state.going else (_go(Delete, state),)
+        wanted = _wanted(spec, around)
+        _check(spec, state, wanted, around)
+        if state is None or state.going:
+            return (_create(spec, wanted, around),)
+        now = {
+            "cluster": state.cluster,
+            "namespace": state.namespace,
+            "labels": state.live["spec"].get("selector", {}).get("matchLabels"),
+        }
+        then = {"cluster": spec.cluster, "namespace": wanted["metadata"]["namespace"], "labels": LABELS}
+        if now != then:
+            return (_go(Clear, state, differences(now, then)), _create(spec, wanted, around))
+        changes = kind.changes(spec, state.mark, differences(fields(state.live), fields(wanted)))
+        if not changes:
+            return ()
+        patch = replacing(marked(wanted, around.mark.seal(spec.applied())), state.live)
+        return (
+            Update(
+                cluster=state.cluster,
+                namespace=state.namespace,
+                home=state.home,
+                patch=patch,
+                changes=changes,
+            ),
+        )
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """Its namespace; nodes belong to the whole cluster."""
+        return {
+            "cluster": (Api(needs["cluster"].key),),
+            "namespace": (api_of(needs["cluster"], spec.namespace, needs.get("namespace")),),
+        }
+
+    def ready(self, spec: Spec | None, state: State) -> Readiness:
+        """Nodes offer what their pods found."""
+        if state.going or spec is None:
+            return waiting("the old one is being removed")
+        return readiness(spec, state.live, self._clusters.at(state.home))
+
+    def trail(
+        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, Trace]]:
+        """By the managers of the pods' template."""
+        told: dict[str, dict[str, Trace]] = {}
+        for name, (state, names) in asked.items():
+            trace = of_field(dict(state.live), "spec", "template") if state else None
+            told[name] = dict.fromkeys(names, trace) if trace else {}
+        return told
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One call."""
+        match step:
+            case Create(home=Endpoint() as home):
+                self._clusters.at(home).create(step.manifest)
+            case Update(home=home):
+                self._clusters.at(home).patch("apps/v1", "DaemonSet", NAME, step.patch, step.namespace)
+            case Delete(home=home):
+                self._clusters.at(home).delete("apps/v1", "DaemonSet", NAME, step.namespace, seen=step.seen)
+            case _:
+                raise AssertionError(step)
+
+    def _read(self, home: Home, wanted: Mapping[str, Spec | None]) -> list[Manifest]:
+        here = any(spec is not None and home_of(spec.cluster, [home.key], WHOLE) for spec in wanted.values())
+        return home.cluster.list("apps/v1", "DaemonSet", labels="" if here else selector(self._site))
+
+    def _name(self, obj: Manifest, spots: Mapping[str, str]) -> str:
+        """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
+        mark = mark_of(obj)
+        if mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS):
+            return mark.address.removeprefix(ADDRESS)
+        return spots.get(obj["metadata"]["namespace"], "") if obj["metadata"]["name"] == NAME else ""
+
+
+def _namespace(spec: Spec, needs: Mapping[Key, Need]) -> str:
+    return real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
+
+
+def _state(obj: Manifest, home: Home) -> State:
+    metadata, mark = obj["metadata"], mark_of(obj)
+    return State(
+        mark=mark,
+        cluster=home.key.name,
+        namespace=metadata["namespace"],
+        home=home.endpoint,
+        live=obj,
+        going=bool(metadata.get("deletionTimestamp")),
+        registry_credential=((mark.applied if mark else None) or {}).get("registry_credential"),
+    )
+
+
+def _runs_plugin(obj: Manifest) -> bool:
+    containers = (((obj.get("spec") or {}).get("template") or {}).get("spec") or {}).get("containers") or ()
+    return any(
+        str(each.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0] == IMAGE
+        for each in containers
+    )
+
+
+def _wanted(spec: Spec, around: Around) -> Manifest:
+    namespace = real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
+    return manifest(
+        spec,
+        namespace,
+        pull_secret(around.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
+    )
+
+
+def _check(spec: Spec, state: State | None, wanted: Manifest, around: Around) -> None:
+    own = {f"{each.namespace}/{NAME}" for each in (state,) if each is not None} | {
+        f"{wanted['metadata']['namespace']}/{NAME}"
+    }
+    if foreign := [each for each in (around.facts or {}).get(spec.cluster, ()) if each not in own]:
+        raise Refusal(
+            f"DaemonSet {foreign[0]} offers the GPUs of {spec.cluster} already",
+            field="cluster",
+            why="two plug-ins would offer the same GPUs",
+            next=(
+                "remove it there (Helm's chart or the GPU operator may have made it), or take this one out "
+                "of the site"
+            ),
+        )
+    space = around.needs.get("namespace")
+    if (
+        space is not None
+        and space.spec is not None
+        and space.spec.cluster == spec.cluster
+        and (level := space.spec.pod_security.enforce or "not given") != "privileged"
+    ):
+        raise Refusal(
+            f"Pod Security refuses the plug-in's pods in {spec.namespace}",
+            field="namespace",
+            why=f"they mount a folder of the node; the namespace's level is {level}",
+            next=f"write pod_security: {{enforce: privileged}} into namespace/{spec.namespace}",
+        )
+
+
+def _create(spec: Spec, wanted: Manifest, around: Around) -> Create:
+    sealed = marked(wanted, around.mark.seal(spec.applied()))
+    return Create(
+        cluster=spec.cluster,
+        namespace=wanted["metadata"]["namespace"],
+        home=around.needs["cluster"].get("endpoint"),
+        manifest=sealed,
+        changes=differences(None, spec.applied()),
+    )
+
+
+def _go(step: type[Delete], state: State, changes: tuple[Change, ...] = ()) -> Delete:
+    return step(
+        cluster=state.cluster,
+        namespace=state.namespace,
+        home=state.home,
+        seen={"uid": str(state.live["metadata"]["uid"])},
+        changes=changes,
+    )

@@ -1,0 +1,127 @@
+"""The account for a container registry, as an image pull Secret in a cluster's namespaces. (Pod
+specification, imagePullSecrets.)
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from pydantic import StringConstraints
+
+from bfinfra.backends.kubernetes.marks import mark_of
+from bfinfra.kinds.cluster.base import replicated_secret
+from bfinfra.kinds.cluster.base.replicated_secret import Content, State, Write, values_of
+from bfinfra.kinds.cluster.base.sights import Object
+from bfinfra.kinds.cluster_locator import DnsLabel
+from bfinfra.model import kind
+from bfinfra.model.awaited import away, held, until
+from bfinfra.model.document import Document
+from bfinfra.model.kind import Around, Need, Seen
+from bfinfra.model.names import DNS_NAME, DNS_NAME_RULE
+from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret
+
+KEY = ".dockerconfigjson"
+
+
+class Spec(replicated_secret.Spec):
+    """What a user writes for one account in one cluster."""
+
+    name_pattern = DNS_NAME
+    name_rule = DNS_NAME_RULE
+    awaits: ClassVar = {"password": "get it from whoever runs the registry"}
+    unnoted = frozenset(awaits)
+
+    server: Annotated[str, StringConstraints(pattern=r"^(https://)?[A-Za-z0-9.-]+(:\d+)?(/[\w./-]*)?$")]
+    """The registry, as images name it: `172.24.206.3` or `registry.example.com:5000`."""
+    username: str
+    """The account."""
+    password: Secret
+    """Reference to its password or token."""
+    secret: DnsLabel | None = None
+    """Name of the Secret, where it differs from the name here."""
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """One Secret."""
+        return (self.secret or name,)
+
+
+class RegistryCredential(replicated_secret.Copies[Spec, State]):
+    """The account for a container registry, as an image pull Secret."""
+
+    document = Document.SINGAPORE_POC
+    address = "registry_credential"
+    secret_type = "kubernetes.io/dockerconfigjson"  # noqa: S105 - a type, no secret
+
+    def expected(self, name: str, spec: Spec, needs: Mapping[Key, Need]) -> Content | None:
+        """What kubectl create secret docker-registry would write; None while the password's file isn't there
+        yet.
+        """
+        if away(spec, {"password": spec.password}):
+            return None
+        return _content(
+            spec.names(name), {"server": spec.server, "username": spec.username, "password": spec.password}
+        )
+
+    def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
+        """Whether they are of the server and account that were last written, with whatever password: of that
+        nothing is noted.
+        """
+        held = {obj["metadata"]["name"]: obj for obj in objects}
+        return all(name in held and _as_applied(held[name]) for name in names)
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """Besides, the facts: by name, the password's file that isn't there yet."""
+        seen = super().observe(wanted, needs, others=others)
+        gone = {
+            name: each
+            for name, spec in wanted.items()
+            if spec and (each := away(spec, {"password": spec.password}))
+        }
+        return Seen(seen.states, gone, seen.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """A step a namespace. The source is the reference to the password."""
+        source = {"server": spec.server, "username": spec.username, "password": spec.password} if spec else {}
+        closed = (around.facts or {}).get(name) if spec else None
+        later = until(spec.password.file) if spec and spec.password.file and closed else None
+        found = replicated_secret.steps(
+            name, spec, state, around, what=f"credential {name}", source=source, later=later
+        )
+        if closed and any(isinstance(step, Write) for step in found):
+            field, problem = closed
+            raise held(problem, field, found)
+        return found
+
+    def content(self, step: Write) -> Content:
+        """The account, its password revealed now."""
+        return _content(step.names, step.source)
+
+
+def _as_applied(obj: Object) -> bool:
+    """Whether a Secret is of the server and account that its mark says."""
+    mark, text = mark_of(obj), values_of(obj).get(KEY, b"")
+    applied = (mark.applied if mark else None) or {}
+    try:
+        (entry,) = [json.loads(text)["auths"][applied["server"]]]
+        whole = base64.b64encode(f"{applied['username']}:{entry['password']}".encode()).decode()
+    except (ValueError, KeyError, TypeError):
+        return False
+    return bool(entry["password"]) and entry == {
+        "username": applied["username"],
+        "password": entry["password"],
+        "auth": whole,
+    }
+
+
+def _content(names: Sequence[str], source: Mapping[str, Any]) -> Content:
+    username, password = source["username"], source["password"].reveal()
+    auth = base64.b64encode(f"{username}:{password}".encode()).decode()
+    config = {"auths": {source["server"]: {"username": username, "password": password, "auth": auth}}}
+    return {name: {KEY: json.dumps(config, separators=(",", ":")).encode()} for name in names}

@@ -1,0 +1,241 @@
+"""A Bitfusion token as Secrets in a cluster's namespaces, in the form that the client's manifests expect."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.bitfusion import Token, read_token
+from bfinfra.backends.kubernetes.marks import mark_of, notes
+from bfinfra.kinds.cluster.base import replicated_secret
+from bfinfra.kinds.cluster.base.replicated_secret import Content, State, Write, values_of
+from bfinfra.kinds.cluster.base.sights import Object
+from bfinfra.kinds.cluster.token_secret.spec import FILES, OF_CLIENT, SINGLE, THREE, Spec
+from bfinfra.kinds.cluster_locator import Home, home_of
+from bfinfra.model import kind
+from bfinfra.model.awaited import until
+from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.kind import Around, Later, Need, Seen
+from bfinfra.model.order import Specs
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+FIRST = "kube-system"
+"""Where the device plug-in's webhook takes the token from: what is new is put there before anywhere else."""
+HISTORY = "bfinfra.io/token"
+"""On each Secret: file → digests of what it holds and held, the newest first. So the copies that others made
+of it are known, whenever they made them.
+"""
+WRITTEN = "bfinfra.io/tokenWrittenAt"
+"""When what it holds was replaced, as the cluster's clock has it: pods that are older have what was there
+before.
+"""
+KEPT = 8  # digests of each file
+SHOWN = 20  # namespaces that a line names
+
+
+class TokenSecret(replicated_secret.Copies[Spec, State]):
+    """A Bitfusion token as Secrets in a cluster's namespaces."""
+
+    document = Document.SINGAPORE_POC
+    address = "token_secret"
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        super().__init__(clusters, site)
+        self._stale: dict[str, tuple[str, ...]] = {}
+        self._before: dict[
+            tuple[Endpoint | Later, str], tuple[str, Mapping[str, Mapping[str, Sequence[str]]]]
+        ] = {}
+
+    def expected(self, name: str, spec: Spec, needs: Mapping[Key, Need]) -> Content | None:
+        """The token's files, in the form's Secrets."""
+        need = needs.get(Key("bitfusion_token", spec.token))
+        if need is None or need.state is None:
+            return None
+        return _content(_read(need.state.path, need.state.digest), spec.names(name))
+
+    def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
+        """By the digests on each Secret of what was last written to it."""
+        held = {obj["metadata"]["name"]: obj for obj in objects}
+        return all(name in held and _as_noted(held[name]) for name in names)
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """Besides, in a survey: what others copied of it and never refresh. The facts: by name, the
+        namespaces with a copy of a token before.
+        """
+        self._stale = {}
+        seen = super().observe(wanted, needs, others=others)
+        return Seen(seen.states, dict(self._stale), seen.unreadable)
+
+    def _read(
+        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool
+    ) -> list[Object]:
+        found = super()._read(home, wanted, needs, others=others)
+        for name, spec in wanted.items() if others else ():
+            if spec is None or FIRST not in spec.namespaces or not home_of(spec.cluster, [home.key]):
+                continue  # the webhook copies from there
+            with contextlib.suppress(
+                BfinfraError
+            ):  # the survey itself says why the token or the cluster can't be read
+                if stale := _stale(
+                    self.expected(name, spec, needs),
+                    home.cluster.list("v1", "Secret", name=OF_CLIENT[spec.form]),
+                    self._site,
+                ):
+                    self._stale[name] = stale
+        return found
+
+    @staticmethod
+    def conflicts(
+        wanted: Specs, states: Specs, facts: Mapping[str, tuple[str, ...]] | None
+    ) -> Iterator[Conflict]:
+        """Namespaces whose pods go on with a token before."""
+        for name, spaces in (facts or {}).items():
+            if (spec := wanted.get(key := Key(TokenSecret.address, name))) is not None:
+                listed = ", ".join(spaces[:SHOWN]) + (
+                    f" and {len(spaces) - SHOWN} more" if len(spaces) > SHOWN else ""
+                )
+                yield Conflict(
+                    Spot(key, "token"),
+                    f"copies of the token before it stand in {listed} of {spec.cluster}",
+                    why="the device plug-in's webhook makes them, and never refreshes them",
+                    next=f"bfinfra token rotate SITE {spec.token}",
+                    stops=False,
+                )
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """A step a namespace. The source is the token's path and digest."""
+        need = around.needs.get("token")
+        source = {"path": need.get("path"), "digest": need.get("digest")} if need is not None else {}
+        applied = (state.mark.applied if state and state.mark else None) or {}
+        token = spec.token if spec else applied.get("token", name)
+        later = (
+            until(need.spec.source.file) if need is not None and need.state is None and need.spec else None
+        )
+        found = replicated_secret.steps(
+            name, spec, state, around, what=f"token {token}", source=source, later=later
+        )
+        return sorted(found, key=lambda step: not (isinstance(step, Write) and step.namespace == FIRST))
+
+    def run(self, step: kind.Step, report: kind.Report) -> None:
+        """Where content is replaced, it is noted what was there."""
+        if isinstance(step, Write) and isinstance(step.home, Endpoint) and step.standing:
+            cluster = self._clusters.at(step.home)
+            at = cluster.now()
+            standing = {name: cluster.get("v1", "Secret", name, step.namespace) for name in step.standing}
+            self._before[step.home, step.namespace] = (
+                at.isoformat() if at else "",
+                {name: history(obj) for name, obj in standing.items() if obj},
+            )
+        super().run(step, report)
+
+    def _manifest(self, step: Write, name: str, values: Mapping[str, bytes]) -> Object:
+        body = super()._manifest(step, name, values)
+        when, before = self._before.get((step.home, step.namespace), ("", {}))
+        noted = {
+            file: [*dict.fromkeys([digest(value), *before.get(name, {}).get(file, ())])][:KEPT]
+            for file, value in values.items()
+        }
+        body["metadata"]["annotations"] |= {HISTORY: json.dumps(noted, sort_keys=True)} | (
+            {WRITTEN: when} if when else {}
+        )
+        return body
+
+    def content(self, step: Write) -> Content:
+        """The token, read again; refused where it isn't the one that the plan showed."""
+        return _content(_read(step.source["path"], step.source["digest"]), step.names)
+
+
+def _stale(content: Content | None, secrets: Sequence[Object], site: str) -> tuple[str, ...]:
+    """The namespaces of unmarked Secrets that hold what our own hold or held, and not what is wanted."""
+    new = {digest(value) for values in (content or {}).values() for value in values.values()}
+    own = [obj for obj in secrets if (mark := mark_of(obj)) is not None and mark.site == site]
+    known = {each for obj in own for digests in history(obj).values() for each in digests}
+    held = {
+        obj["metadata"]["namespace"]: {
+            digest(value) for file, value in values_of(obj).items() if file in FILES
+        }
+        for obj in secrets
+        if mark_of(obj) is None
+    }
+    return (
+        tuple(
+            sorted(
+                space
+                for space, digests in held.items()
+                if digests and digests <= known and not digests <= new
+            )
+        )
+        if new
+        else ()
+    )
+
+
+def _read(path: str, digest: str) -> Token:
+    try:
+        token = read_token(Path(path))
+    except ValueError as error:
+        raise BfinfraError(Problem("the token can't be read", path, str(error))) from None
+    if token.digest != digest:
+        raise BfinfraError(Problem("the token changed while bfinfra worked with it", path, next="plan again"))
+    return token
+
+
+def _content(token: Token, names: Sequence[str]) -> Content:
+    keys = {**SINGLE, **THREE}
+    return {name: {key: token.files[key].encode() for key in keys[name]} for name in names}
+
+
+def files_of(source: Mapping[str, str]) -> dict[str, bytes]:
+    """The files of the token that a step's source names."""
+    return {file: text.encode() for file, text in _read(source["path"], source["digest"]).files.items()}
+
+
+def digest(value: bytes) -> str:
+    """Half a SHA-256: what copies are known by. A token's files are long and random enough that nothing is
+    told by it.
+    """
+    return hashlib.sha256(value).hexdigest()[:32]
+
+
+def _as_noted(obj: Object) -> bool:
+    """Whether a Secret holds what is noted of it; of one without notes nothing can be said, and nothing
+    is.
+    """
+    noted, values = _noted(obj), values_of(obj)
+    return all(file in values and known and digest(values[file]) == known[0] for file, known in noted.items())
+
+
+def _noted(obj: Object) -> dict[str, list[str]]:
+    try:
+        noted = json.loads(notes(obj).get(HISTORY, "{}"))
+    except ValueError:
+        noted = {}
+    return (
+        {str(file): [str(each) for each in known or ()] for file, known in noted.items()}
+        if isinstance(noted, dict)
+        else {}
+    )
+
+
+def history(obj: Object) -> dict[str, list[str]]:
+    """File → digests of what a Secret of ours holds, and of what is noted that it held."""
+    before = _noted(obj)
+    return {
+        file: [*dict.fromkeys([digest(value), *before.get(file, ())])]
+        for file, value in values_of(obj).items()
+        if file in FILES
+    }

@@ -1,0 +1,373 @@
+"""A token_secret while its token is rotated: the same decisions, and besides the copies that others made of
+it, and the pods that hold them.
+
+The webhook of the device plug-in copies the token's Secrets from kube-system to wherever a pod needs them,
+without a mark, and never again. Such a copy is known by its content: what our own Secrets hold, or held
+before. What else stands under those names is told and left.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.kubernetes.marks import mark_of, notes
+from bfinfra.kinds.cluster.base.replicated_secret import State, values_of
+from bfinfra.kinds.cluster.base.sights import Object, place_of
+from bfinfra.kinds.cluster.token_secret.consumers import Consumer, consumers
+from bfinfra.kinds.cluster.token_secret.kind import WRITTEN, TokenSecret, digest, files_of, history
+from bfinfra.kinds.cluster.token_secret.spec import FILES, FORMS, Spec
+from bfinfra.kinds.cluster_locator import Home, api_of
+from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Problem, SiteError
+from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Seen, waiting
+from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import Places, may
+from bfinfra.model.site import Site
+from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+NAMES = frozenset(name for form in FORMS.values() for name in form)
+RESTARTED = "bfinfra.io/token"
+SHOWN = 20  # namespaces or pods that a line names
+GOOD, OLD, STALE, OTHER = "good", "ours, and to be written", "a stale copy", "of another token of this site"
+Looked = tuple[Home, list[Object], list[Object]]
+"""Secrets under a token's names, and pods."""
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A stale copy that nobody marked. `version`: its resourceVersion; `files`: of the token, that it
+    holds.
+    """
+
+    namespace: str
+    name: str
+    version: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look found besides, for one resource. By home: its cluster's name, stale copies, workloads to
+    restart.
+    """
+
+    restart: bool
+    token: str = ""
+    """The first digits of the new token's digest."""
+    stale: Mapping[Endpoint, tuple[str, tuple[Stray, ...]]] = field(default_factory=dict)
+    consumers: Mapping[Endpoint, tuple[Consumer, ...]] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refresh(kind.Step):
+    """replace the stale copies of the {what} in {cluster}: {where}"""
+
+    rights = (may("patch", "secrets", "everywhere"),)
+
+    what: str
+    cluster: str
+    where: str
+    home: Endpoint
+    strays: tuple[Stray, ...]
+    source: Mapping[str, Any]
+
+    @property
+    def exclusive(self) -> bool:
+        """Only what was seen is replaced, in the version that was seen."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restart(kind.Step):
+    """restart {consumer} in namespace {namespace} of {cluster}, which holds the old token"""
+
+    rights = (may("patch", "deployments.apps statefulsets.apps daemonsets.apps", "everywhere"),)
+
+    consumer: str
+    namespace: str
+    cluster: str
+    home: Endpoint
+    token: str
+
+
+def about(site: Site, token: str) -> frozenset[Key]:
+    """The token that is meant, "" for the only one, and its token_secrets. SiteError where there is none, or
+    several to choose from.
+    """
+    used = {key: spec.token for key, spec in site.resources.items() if key.kind == TokenSecret.address}
+    names = sorted(set(used.values()))
+    if token not in names and (token or len(names) != 1):
+        what = (
+            f"no token_secret holds the token {token}"
+            if token
+            else "which token?"
+            if names
+            else "the site puts no token into any cluster"
+        )
+        raise SiteError(
+            Problem(
+                what,
+                next=nearest(token, names)
+                or (f"name one of {', '.join(names)}" if names else "write a token_secret"),
+            )
+        )
+    name = token or names[0]
+    return frozenset({Key("bitfusion_token", name), *(key for key, each in used.items() if each == name)})
+
+
+class Rotation(TokenSecret):
+    """A Bitfusion token as Secrets, everywhere."""
+
+    acts = (*TokenSecret.acts, Refresh, Restart)
+    looks = (
+        *TokenSecret.looks,
+        may("list", "secrets pods", "everywhere"),
+        may("get", "replicasets.apps deployments.apps statefulsets.apps daemonsets.apps", "everywhere"),
+    )
+
+    def __init__(self, clusters: Clusters, site: Site, *, restart: bool) -> None:
+        super().__init__(clusters, site)
+        self._restart = restart
+        self._specs: dict[str, Spec] = {
+            key.name: spec for key, spec in site.resources.items() if key.kind == self.address
+        }
+        self._found: dict[str, Found] = {}
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """Besides: every Secret under a token's names and every pod, in each cluster of the site."""
+        seen = super().observe(wanted, needs, others=others)
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(placed, needs, _look, others=True)
+        for name, spec in wanted.items():
+            if spec is not None and (content := self.expected(name, spec, needs)) is not None:
+                new = {key: digest(value) for values in content.values() for key, value in values.items()}
+                mine = [key for key in answers.found if self._looks_after(key.name, spec.token) == name]
+                self._found[name] = self._judged(
+                    spec.token,
+                    new,
+                    {key: (answers.homes[key], *answers.found[key]) for key in answers.found},
+                    mine,
+                )
+        blind = next(
+            iter(answers.unreadable.values()), ""
+        )  # who can't be asked may hold a copy: nothing is rotated half
+        unseen = {name: blind for name, spec in wanted.items() if spec is not None and blind}
+        return Seen(seen.states, dict(self._found), {**answers.unreadable, **unseen, **seen.unreadable})
+
+    def _looks_after(self, cluster: str, token: str) -> str:
+        """The resource that replaces strays in a cluster: the first there with this token, else the first
+        with it anywhere.
+        """
+        names = sorted(name for name, spec in self._specs.items() if spec.token == token)
+        return next(
+            (name for name in names if self._specs[name].cluster == cluster), names[0] if names else ""
+        )
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: object) -> Iterator[Conflict]:
+        """None: stale copies are what it replaces."""
+        return iter(())
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Our own copies, kube-system first; then what others copied; then the pods."""
+        steps = list(TokenSecret.steps(name, spec, state, around))
+        found: Found | None = (around.facts or {}).get(name)
+        need = around.needs.get("token")
+        if spec is None or found is None or need is None:
+            return steps
+        source = {"path": need.get("path"), "digest": need.get("digest")}
+        for home, (cluster, strays) in found.stale.items():
+            where = _few(dict.fromkeys(stray.namespace for stray in strays))
+            steps.append(
+                Refresh(
+                    what=f"token {spec.token}",
+                    cluster=cluster,
+                    where=where,
+                    home=home,
+                    strays=strays,
+                    source=source,
+                    changes=(
+                        Change(f"copies in {cluster}", "the token before", f"as in token {spec.token}"),
+                    ),
+                )
+            )
+        for home, listed in found.consumers.items() if found.restart else ():
+            steps += [
+                Restart(
+                    consumer=f"{each.kind}/{each.name}",
+                    namespace=each.namespace,
+                    cluster=each.cluster,
+                    home=home,
+                    token=found.token,
+                    changes=(
+                        Change(
+                            f"{each.kind}/{each.name} in {each.namespace}",
+                            "started with the token before",
+                            "restarted",
+                        ),
+                    ),
+                )
+                for each in listed
+                if each.controlled and not each.told
+            ]
+        return steps
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """The cluster as a whole, or the supervisor namespace: who copied where isn't known before."""
+        return {
+            **TokenSecret.places(name, spec, needs, datacenter),
+            "everywhere": (api_of(needs["cluster"], "", None),),
+        }
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Whoever was restarted has the new token; what was left is the note."""
+        found = self._found.get(state.mark.address.partition("/")[2]) if state.mark else None
+        if found is None:
+            return READY
+        every = [each for listed in found.consumers.values() for each in listed]
+        if found.restart and (late := next((each for each in every if each.controlled and each.late), None)):
+            return waiting(
+                f"{late.kind}/{late.name} in {late.namespace} of {late.cluster} still has pods with the "
+                "token before"
+            )
+        told = [
+            f"{each.kind} {each.namespace}/{each.name} of {each.cluster}"
+            for each in every
+            if not (found.restart and each.controlled)
+        ]
+        parts = [
+            f"left as they are: {_few(found.left)}" if found.left else "",
+            (
+                f"with the token before until they are started anew{'' if found.restart else ' (--restart)'}"
+                f": {_few(told)}"
+            )
+            if told
+            else "",
+        ]
+        return Readiness(Ready.READY, note="; ".join(filter(None, parts)))
+
+    def run(self, step: kind.Step, report: kind.Report) -> None:
+        """One cluster's copies, or one workload."""
+        match step:
+            case Refresh(home=home, strays=strays):
+                cluster, token = self._clusters.at(home), files_of(step.source)
+                at = cluster.now()
+                for stray in strays:
+                    data = {file: base64.b64encode(token[file]).decode() for file in stray.files}
+                    metadata = {
+                        "resourceVersion": stray.version,
+                        "annotations": {WRITTEN: at.isoformat() if at else None},
+                    }
+                    cluster.patch(
+                        "v1", "Secret", stray.name, {"metadata": metadata, "data": data}, stray.namespace
+                    )
+            case Restart(home=home):
+                what, _, name = step.consumer.partition("/")
+                body = {"spec": {"template": {"metadata": {"annotations": {RESTARTED: step.token}}}}}
+                self._clusters.at(home).patch("apps/v1", what, name, body, step.namespace)
+            case _:
+                super().run(step, report)
+
+    def _judged(
+        self, name: str, new: Mapping[str, str], read: Mapping[Key, Looked], mine: Iterable[Key]
+    ) -> Found:
+        """Which copies are stale, which are somebody's own, and who holds what."""
+        known = self._known(name, new, [obj for _, secrets, _ in read.values() for obj in secrets])
+        token = digest("".join(new[file] for file in sorted(new)).encode())[:16]
+        stale: dict[Endpoint, tuple[str, tuple[Stray, ...]]] = {}
+        holders: dict[Endpoint, tuple[Consumer, ...]] = {}
+        left: list[str] = []
+        for key in mine:
+            home, secrets, pods = read[key]
+            judged = [(obj, self._verdict(obj, name, new, known)) for obj in secrets]
+            if strays := tuple(_stray(obj) for obj, verdict in judged if verdict == STALE):
+                stale[home.endpoint] = key.name, strays
+            left += [
+                f"Secret {'/'.join(place_of(obj))} of {key.name} ({verdict})"
+                for obj, verdict in judged
+                if verdict not in (GOOD, OLD, STALE, OTHER)
+            ]
+            since = {
+                place_of(obj): None if verdict in (OLD, STALE) else notes(obj).get(WRITTEN, "")
+                for obj, verdict in judged
+                if verdict in (GOOD, OLD, STALE)
+            }
+            if found := consumers(home.cluster, key.name, pods, since, (RESTARTED, token)):
+                holders[home.endpoint] = found
+        return Found(self._restart, token, stale, holders, tuple(left))
+
+    def _verdict(self, obj: Object, name: str, new: Mapping[str, str], known: Mapping[str, set[str]]) -> str:
+        """One of the words below, or why it is left as it is."""
+        now = {file: digest(value) for file, value in _values(obj).items()}
+        fresh = all(new.get(file) == each for file, each in now.items())
+        owner = self._owner(mark_of(obj))
+        if owner in self._specs:
+            return OTHER if self._specs[owner].token != name else GOOD if fresh else OLD
+        if fresh:
+            return GOOD
+        if owner is None:
+            return "it belongs to another site"
+        return (
+            STALE
+            if all(each in known.get(file, ()) for file, each in now.items())
+            else "nobody marked it, and it holds no token of ours"
+        )
+
+    def _owner(self, mark: Mark | None) -> str | None:
+        """The token_secret of this site that made it, "" where nobody did, None where it is another site's or
+        kind's.
+        """
+        if mark is None:
+            return ""
+        ours = mark.site == self._site and mark.address.startswith(f"{self.address}/")
+        return mark.address.partition("/")[2] if ours else None
+
+    def _known(self, name: str, new: Mapping[str, str], secrets: Iterable[Object]) -> dict[str, set[str]]:
+        """File → digests of what our own Secrets hold and held, the new content among them."""
+        known = {file: {each} for file, each in new.items()}
+        for obj in secrets:
+            owner = self._owner(mark_of(obj))
+            if owner in self._specs and self._specs[owner].token == name:
+                for file, digests in history(obj).items():
+                    known.setdefault(file, set()).update(digests)
+        return known
+
+
+def _stray(obj: Object) -> Stray:
+    return Stray(*place_of(obj), str(obj["metadata"]["resourceVersion"]), tuple(_values(obj)))
+
+
+def _look(home: Home) -> tuple[list[Object], list[Object]]:
+    """Every Secret under a token's names, and every pod."""
+    secrets = [
+        obj
+        for obj in home.cluster.list("v1", "Secret", home.namespace)
+        if obj["metadata"]["name"] in NAMES and _values(obj)
+    ]
+    return secrets, home.cluster.list("v1", "Pod", home.namespace)
+
+
+def _values(obj: Object) -> dict[str, bytes]:
+    """The token's files in a Secret."""
+    return {file: value for file, value in values_of(obj).items() if file in FILES}
+
+
+def _few(names: Iterable[str]) -> str:
+    every = [*names]
+    return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")

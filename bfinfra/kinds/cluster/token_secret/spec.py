@@ -1,0 +1,42 @@
+"""What a user writes for a token in a cluster, and the Secrets that it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from bfinfra.kinds.capabilities import token
+from bfinfra.kinds.cluster.base import replicated_secret
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Ref
+
+SINGLE = {"bitfusion-secret": ("ca.crt", "client.yaml", "servers.conf")}
+THREE = {
+    "bitfusion-client-secret-ca.crt": ("ca.crt",),
+    "bitfusion-client-secret-client.yml": ("client.yaml",),
+    "bitfusion-client-secret-servers.conf": ("servers.conf",),
+}
+FILES = SINGLE["bitfusion-secret"]
+OF_CLIENT = {"single": "bitfusion-secret", "three": "bitfusion-client-secret-client.yml"}
+"""Of each form, the Secret with client.yaml, which every token has otherwise."""
+FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"single": SINGLE, "three": THREE}
+
+
+class Spec(replicated_secret.Spec):
+    """What a user writes for one token in one cluster."""
+
+    token: Annotated[str, Ref("bitfusion_token")]
+    """The token."""
+    form: Literal["single", "three"] = "three"
+    """three: a Secret a file, as the device plug-in 0.3 and later and Bitfusion 4 have it; single: one Secret
+    `bitfusion-secret`.
+    """
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """The Secrets of the form; their names are fixed."""
+        return tuple(FORMS[self.form])
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its Secrets, and the token for a device plug-in."""
+        yield from super().provides(name, site)
+        yield from (token(self.form, each, self.cluster, site) for each in self._spaces(site))

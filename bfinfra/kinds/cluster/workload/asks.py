@@ -1,0 +1,56 @@
+"""What pods ask for that others of the same site may provide. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bfinfra.kinds.capabilities import FLEXDIRECT, LISTS, claim, gpus, image, on_nodes, secret
+from bfinfra.kinds.cluster.workload.manifests import Manifest, leaves
+from bfinfra.model.order import Capability, Specs
+
+FOLDER = "/etc/bitfusionio"
+"""FlexDirect's, on the nodes."""
+SECRETS = frozenset(
+    {
+        ("secret", "secretName"),
+        ("secret", "name"),
+        ("secretKeyRef", "name"),
+        ("secretRef", "name"),
+        ("imagePullSecrets", "name"),
+    }
+)
+CLAIM, HOST_PATH = ("persistentVolumeClaim", "claimName"), ("hostPath", "path")
+AMOUNTS, CONTAINERS = ("limits", "requests"), ("containers", "initContainers")
+
+
+def of_pod(pod: Manifest, space: str, cluster: str, site: Specs) -> Iterator[Capability]:
+    """Extended resources, images, Secrets, claims and FlexDirect, by what stands in its spec. `space`: its
+    namespace.
+    """
+    for above, field, value in leaves(pod):
+        if above in AMOUNTS and "/" in field:
+            yield from gpus(field, cluster, site)
+        elif isinstance(value, str):
+            yield from _named((above, field), value, space, cluster, site)
+
+
+def _named(at: tuple[str, str], value: str, space: str, cluster: str, site: Specs) -> Iterator[Capability]:
+    if at in SECRETS:
+        yield secret(value, space, cluster, site)
+    elif at == CLAIM:
+        yield claim(value, space, cluster, site)
+    elif at[0] in CONTAINERS and at[1] == "image":
+        yield image(value)
+    elif at == HOST_PATH and value.rstrip("/") == FOLDER:
+        yield from flexdirect(cluster, site)
+
+
+def flexdirect(cluster: str, site: Specs) -> Iterator[Capability]:
+    """The program and its lists of servers, on the nodes."""
+    yield from on_nodes(FLEXDIRECT, cluster, site)
+    yield from on_nodes(LISTS, cluster, site)
+
+
+def claims(documents: Iterable[Manifest]) -> Iterator[str]:
+    """The names of the claims in a manifest."""
+    return (str(each["metadata"]["name"]) for each in documents if each["kind"] == "PersistentVolumeClaim")

@@ -1,0 +1,88 @@
+"""Whether a workload's claims can be met by the storage of the supervisor namespace that they take it
+from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from bfinfra.kinds.cluster_locator import CLUSTERS, home_of
+from bfinfra.model.errors import Problem
+from bfinfra.model.kind import Need
+from bfinfra.model.names import storage_class
+from bfinfra.model.refs import Key
+from bfinfra.model.suggest import nearest
+from bfinfra.model.units import bytes_text
+
+QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([kMGTP]|[KMGTP]i)?")
+FACTORS = {"": 1, "k": 10**3} | {
+    f"{letter}{i}": (1024 if i else 1000) ** power
+    for power, letter in enumerate("KMGTP", 1)
+    for i in ("", "i")
+}
+Limits = Mapping[str, int | None]
+
+
+def problem(
+    manifests: Iterable[Mapping[str, Any]], cluster: str, needs: Mapping[Key, Need]
+) -> Problem | None:
+    """What is wrong with the claims, or None. `cluster`: the name that the workload's spec gives."""
+    claims = [m.get("spec") or {} for m in manifests if m["kind"] == "PersistentVolumeClaim"]
+    home = home_of(cluster, needs, CLUSTERS)
+    space = _space(home, needs) if home and claims else None
+    if home is None or space is None:
+        return None
+    name, limits, total = space
+    asked = Counter[str]()
+    for claim in claims:
+        asked[claim.get("storageClassName") or ""] += _bytes(
+            ((claim.get("resources") or {}).get("requests") or {}).get("storage")
+        )
+    settled = (
+        home.kind == "supervisor_namespace" or needs[home].state is None
+    )  # a cluster that stands may have classes of its own
+    if settled and (unknown := next((each for each in asked if each and each not in limits), "")):
+        return Problem(
+            f"a claim wants the storage class {unknown}",
+            why=f"the namespace {name} has no such storage",
+            next=nearest(unknown, limits) or f"add it to storage of supervisor_namespace/{name}",
+        )
+    for what, size, limit in [
+        *((each, size, limits.get(each)) for each, size in asked.items()),
+        ("", sum(asked.values()), total),
+    ]:
+        if limit is not None and size > limit:
+            of, field = (f" of {what}", f"storage.{what}") if what else ("", "limits.storage")
+            return Problem(
+                f"its claims take {bytes_text(size)}{of}; the namespace {name} may use {bytes_text(limit)}",
+                next=f"ask for less, or raise {field} of supervisor_namespace/{name}",
+            )
+    return None
+
+
+def _space(home: Key, needs: Mapping[Key, Need]) -> tuple[str, Limits, int | None] | None:
+    """The supervisor namespace that a home's storage comes from: its name, limits by storage class, and in
+    all.
+    """
+    if home.kind == "tanzu_cluster":
+        cluster = needs[home].spec or needs[home].state
+        home = Key("supervisor_namespace", cluster.namespace)
+    need = needs.get(home)
+    if need is None or home.kind != "supervisor_namespace":
+        return None
+    storage, total = (
+        (need.spec.storage, need.spec.limits.storage)
+        if need.spec
+        else (need.state.settings.storage, need.state.settings.total_storage)
+    )
+    return home.name, {storage_class(policy): limit for policy, limit in storage.items()}, total
+
+
+def _bytes(quantity: Any) -> int:
+    """0 for what is no quantity: the cluster says what is wrong with it."""
+    found = QUANTITY.fullmatch(str(quantity or ""))
+    return int(Decimal(found[1]) * FACTORS[found[2] or ""]) if found else 0

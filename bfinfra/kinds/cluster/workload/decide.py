@@ -1,0 +1,387 @@
+"""From what is to what shall be: the steps of a workload. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bfinfra.kinds.cluster.token_secret.spec import FORMS
+from bfinfra.kinds.cluster.workload.compare import differing
+from bfinfra.kinds.cluster.workload.plugin import Installed, installed
+from bfinfra.kinds.cluster.workload.render import Filling, Rendered, render
+from bfinfra.kinds.cluster.workload.spec import Spec
+from bfinfra.kinds.cluster.workload.state import Record, State, Thing, record_name
+from bfinfra.kinds.cluster_locator import real_name
+from bfinfra.model import kind
+from bfinfra.model.awaited import Absent, held
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Problem, Refusal
+from bfinfra.model.kind import Around, Change, Disruption, Later, differences
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.rights import Right, Use, may
+
+CLAIM = "PersistentVolumeClaim"
+AS_WRITTEN = "as in the manifest"
+RESOURCES = {CLAIM: "persistentvolumeclaims", "Pod": "pods", "Job": "jobs.batch"}
+"""What a workload is made of, as RBAC names it; its rights are needed only for what stands in its
+manifest.
+"""
+
+
+def each(verbs: str) -> tuple[Right, ...]:
+    """The verbs on all of it."""
+    return tuple(may(verbs, resource, thing) for thing, resource in RESOURCES.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begin(kind.Step):
+    """begin the record {record} in namespace {namespace}"""
+
+    rights = (may("create", "configmaps", "record"),)
+
+    record: str
+    namespace: str
+    home: Endpoint | Later
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create {what} in namespace {namespace}"""
+
+    rights = each("create")
+
+    what: str
+    namespace: str
+    home: Endpoint | Later
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alter(kind.Step):
+    """change {what} in namespace {namespace}"""
+
+    rights = each("patch")
+
+    what: str
+    namespace: str
+    home: Endpoint
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete {what} in namespace {namespace}"""
+
+    destructive = True
+    rights = (*each("delete"), may("delete", "configmaps", "record"))
+    uses = (Use.DESTROY,)
+    what: str
+    api_version: str
+    namespace: str
+    home: Endpoint
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clear(Delete):
+    """clear away {what} in namespace {namespace}, which has ended"""
+
+    destructive = False
+    rights = each("delete")
+    uses = (Use.APPLY,)
+    settles = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withdraw(Clear):
+    """take back {what} in namespace {namespace}, of which nothing ran yet, to make it anew"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replace(Delete):
+    """stop and delete {what} in namespace {namespace}, to make it anew"""
+
+    disruption = Disruption.REPLACE
+    why = "pods and jobs can't be changed once they stand"
+    settles = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(kind.Step):
+    """note in {record} what was started"""
+
+    rights = (may("patch", "configmaps", "record"),)
+
+    record: str
+    namespace: str
+    home: Endpoint | Later
+    mark: Mark
+    runs: Mapping[str, str]
+
+    def manifest(self) -> dict[str, Any]:
+        """The record's content."""
+        metadata = {"name": self.record, "namespace": self.namespace}
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata,
+            "data": {"runs": json.dumps(dict(sorted(self.runs.items())))},
+        }
+
+
+def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Objects in the file's order, claims first; the record is begun first and sealed last."""
+    if spec is None:
+        return () if state is None else tuple(_removal(name, state, Delete))
+    cluster, namespace = place(spec, around)
+    if isinstance(problem := (around.facts or {}).get(name), Absent):
+        return _while_away(spec, state, around, (cluster, namespace), problem)
+    if state is not None and (state.cluster, state.namespace) != (cluster, namespace):
+        moved = differences(
+            {"cluster": state.cluster, "namespace": state.namespace},
+            {"cluster": cluster, "namespace": namespace},
+        )
+        away = tuple(_removal(name, state, Replace, moved))
+        return away + (_new(name, spec, namespace, around) if away else ())
+    return tuple(_here(name, spec, state, around, namespace))
+
+
+def _while_away(
+    spec: Spec, state: State | None, around: Around, where: tuple[str, str], problem: Absent
+) -> Sequence[kind.Step]:
+    """Nothing where all that was started stands as the record notes it. Awaited else, as only the manifest
+    says what to make.
+    """
+    record, mark = state.record if state else None, around.mark.seal(spec.applied())
+    there = state is not None and (state.cluster, state.namespace) == where
+    if (
+        state is None
+        or record is None
+        or record.going
+        or not there
+        or record.mark is None
+        or record.mark.applied != mark.applied
+    ):
+        raise held(problem, "manifest")
+    lacking: list[kind.Step] = []
+    namespace = where[1]
+    for what, digest in record.runs.items():
+        thing = state.objects.get(what)
+        if thing is None and spec.run == "again":
+            lacking.append(
+                Create(
+                    what=what,
+                    namespace=namespace,
+                    home=state.home,
+                    manifest={},
+                    changes=(Change(what, None, AS_WRITTEN),),
+                )
+            )
+        elif thing is not None and thing.digest != digest:
+            changed = Change(what, "of another manifest", AS_WRITTEN)
+            lacking.append(
+                Alter(what=what, namespace=namespace, home=state.home, manifest={}, changes=(changed,))
+            )
+    if lacking:
+        raise held(problem, "manifest", lacking)
+    return ()
+
+
+def place(spec: Spec, around: Around) -> tuple[str, str]:
+    """Cluster and namespace that a spec means."""
+    key = around.needs["cluster"].key
+    if key.kind == "supervisor_namespace":
+        if spec.namespace not in (None, key.name):
+            raise Refusal(
+                f"the namespace is {key.name}",
+                field="namespace",
+                why="a supervisor namespace holds no others",
+                next="take it out",
+            )
+        return spec.cluster, key.name
+    return spec.cluster, real_name(
+        spec.namespace, spec.cluster, around.needs.get("namespace")
+    ) if spec.namespace else "default"
+
+
+def _new(name: str, spec: Spec, namespace: str, around: Around) -> tuple[kind.Step, ...]:
+    return tuple(_here(name, spec, None, around, namespace))
+
+
+def _here(name: str, spec: Spec, state: State | None, around: Around, namespace: str) -> Iterator[kind.Step]:
+    objects = _rendered(name, spec, namespace, around)
+    home = state.home if state else around.needs["cluster"].get("endpoint")
+    record = state.record if state else None
+    at: dict[str, Any] = {"namespace": namespace, "home": home}
+    changes = kind.changes(spec, state.mark if state else None)
+    if record is None or record.going:
+        yield Begin(record=record_name(name), mark=around.mark, changes=changes, **at)
+    for rendered in objects:
+        yield from _object(rendered, state, spec, around, at)
+    for what, thing in (state.objects if state else {}).items():
+        if not thing.going and what not in {r.name for r in objects}:
+            yield Delete(
+                what=what, api_version=thing.api_version, changes=(Change(what, "there", None),), **at
+            )
+    ran = record.runs if record else {}
+    runs = {
+        r.name: ran[r.name] if _kept(r, state) else r.digest for r in objects if not r.name.startswith(CLAIM)
+    }
+    mark = around.mark.seal(spec.applied())
+    if record is None or record.mark is None or record.mark.applied != mark.applied or record.runs != runs:
+        yield Seal(record=record_name(name), mark=mark, runs=runs, changes=changes, **at)
+
+
+def _object(
+    rendered: Rendered, state: State | None, spec: Spec, around: Around, at: Mapping[str, Any]
+) -> Iterator[kind.Step]:
+    thing = state.objects.get(rendered.name) if state else None
+    changes = _changes(rendered, thing)
+    create = Create(what=rendered.name, manifest=rendered.sealed(around.mark), changes=changes, **at)
+    if thing is None:
+        if not _ran(rendered, state.record if state else None, spec):
+            yield create
+    elif thing.digest == rendered.digest or _kept(rendered, state):
+        return
+    elif not thing.digest and not thing.going:  # adopted: it stands as it is, and gets the mark
+        yield Alter(what=rendered.name, manifest=_label_only(rendered, around.mark), changes=changes, **at)
+    elif thing.kind == CLAIM:
+        yield Alter(what=rendered.name, manifest=_claim(rendered, thing, around.mark), changes=changes, **at)
+    else:
+        step = Clear if thing.phase in ("finished", "failed") else Replace if thing.ran else Withdraw
+        if not thing.going:
+            yield step(what=rendered.name, api_version=thing.api_version, changes=changes, **at)
+        yield create
+
+
+def _changes(rendered: Rendered, thing: Thing | None) -> tuple[Change, ...]:
+    """By field; of an object that isn't there, or whose manifest lacks something that it had, as a whole."""
+    if thing is None:
+        return (Change(rendered.name, None, AS_WRITTEN),)
+    found = differing(rendered.name, thing.content, dict(rendered.manifest)) if thing.digest else ()
+    return found or (
+        Change(rendered.name, "of an earlier manifest" if thing.digest else "without a mark", AS_WRITTEN),
+    )
+
+
+def _ran(rendered: Rendered, record: Record | None, spec: Spec) -> bool:
+    """Whether it was started before and may not be started again: it ended and was cleaned up, or somebody
+    removed it.
+    """
+    return (
+        spec.run == "once" and record is not None and rendered.stands_as(record.runs.get(rendered.name, ""))
+    )
+
+
+def _kept(rendered: Rendered, state: State | None) -> bool:
+    """Whether an earlier release rendered it, and it runs, or ended, well: it isn't run again for that
+    alone.
+    """
+    if state is None or state.record is None or state.record.runs.get(rendered.name) != rendered.earlier:
+        return False
+    thing = state.objects.get(rendered.name)
+    return thing is None or (thing.digest == rendered.earlier and thing.phase in ("running", "finished"))
+
+
+def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
+    wanted = rendered.manifest["spec"].get("resources", {}).get("requests", {}).get("storage")
+    if str(wanted) == thing.request:
+        raise Refusal(
+            f"{rendered.name} can't be changed so",
+            field="manifest",
+            why="of a claim only the size can change, and it stays the same",
+            next="undo that change, or use a claim of another name",
+        )
+    resources = {"resources": {"requests": {"storage": wanted}}}
+    return {**_label_only(rendered, mark), "spec": resources}
+
+
+def _label_only(rendered: Rendered, mark: Mark) -> dict[str, Any]:
+    metadata = rendered.sealed(mark)["metadata"]
+    kept = {name: metadata[name] for name in ("name", "namespace", "labels", "annotations")}
+    return {
+        "apiVersion": rendered.manifest["apiVersion"],
+        "kind": rendered.manifest["kind"],
+        "metadata": kept,
+    }
+
+
+def _removal(
+    name: str, state: State, step: type[Delete], changes: tuple[Change, ...] = ()
+) -> Iterator[kind.Step]:
+    """Pods and jobs, then claims, then the record."""
+    things = sorted(state.objects.items(), key=lambda item: item[1].kind == CLAIM)
+    at: dict[str, Any] = {"namespace": state.namespace, "home": state.home, "changes": changes}
+    for what, thing in things:
+        if not thing.going:
+            yield step(what=what, api_version=thing.api_version, **at)
+    if state.record is not None and not state.record.going:
+        yield step(what=f"ConfigMap/{record_name(name)}", api_version="v1", **at)
+
+
+def _rendered(name: str, spec: Spec, namespace: str, around: Around) -> tuple[Rendered, ...]:
+    found = (around.facts or {}).get(name, "the manifest was not read")
+    if isinstance(found, str):
+        raise Refusal("the manifest can't be used", field="manifest", why=found)
+    if isinstance(found, Problem):
+        raise Refusal(found.what, field="manifest", why=found.why, next=found.next)
+    return render(
+        found,
+        spec,
+        Filling(
+            namespace,
+            around.mark.site,
+            _token(spec, namespace, around),
+            _pull(spec, namespace, around),
+            _plugin(spec, around),
+        ),
+    )
+
+
+def _plugin(spec: Spec, around: Around) -> Installed | None:
+    if spec.by != "plugin":
+        return None
+    other = around.needs["device_plugin"].spec if spec.device_plugin else None
+    if other is not None and other.cluster != spec.cluster:
+        raise Refusal(
+            f"bitfusion_device_plugin/{spec.device_plugin} is in {other.cluster}",
+            field="device_plugin",
+            why=f"the workload runs in {spec.cluster}",
+            next="name the one of that cluster",
+        )
+    return installed(spec.plugin_version, other)
+
+
+def _token(spec: Spec, namespace: str, around: Around) -> Mapping[str, Sequence[str]]:
+    other = _partner("token_secret", spec, namespace, around) if spec.token_secret else None
+    return FORMS[other.form] if other is not None else {}
+
+
+def _pull(spec: Spec, namespace: str, around: Around) -> str:
+    other = _partner("registry_credential", spec, namespace, around) if spec.registry_credential else None
+    return str(other.secret or spec.registry_credential) if other is not None else ""
+
+
+def _partner(field: str, spec: Spec, namespace: str, around: Around) -> Any:
+    """The spec of the resource that `field` names; it must reach the same namespace."""
+    need = around.needs[field]
+    other = need.spec
+    if other is None:
+        return None
+    if other.cluster != spec.cluster:
+        raise Refusal(
+            f"{need.key} is for the cluster {other.cluster}",
+            field=field,
+            why=f"the workload runs in {spec.cluster}",
+            next="name one for that cluster",
+        )
+    if namespace not in other.namespaces and spec.namespace not in other.namespaces:
+        raise Refusal(
+            f"{need.key} does not reach the namespace {namespace}",
+            field=field,
+            why=f"it reaches {', '.join(other.namespaces)}",
+            next=f"add {namespace} to its namespaces",
+        )
+    return other

@@ -1,0 +1,302 @@
+"""The workload: observe, wait, act."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, notes, selector
+from bfinfra.backends.words import safe
+from bfinfra.kinds.cluster.workload import claims, manifests
+from bfinfra.kinds.cluster.workload.decide import (
+    RESOURCES,
+    Alter,
+    Begin,
+    Clear,
+    Create,
+    Delete,
+    Replace,
+    Seal,
+    Withdraw,
+    decide,
+    each,
+)
+from bfinfra.kinds.cluster.workload.spec import Spec
+from bfinfra.kinds.cluster.workload.state import Object, State, Thing, record_name, state_of
+from bfinfra.kinds.cluster_locator import Home, Places, api_of, home_of, real_name
+from bfinfra.model import kind
+from bfinfra.model.awaited import Absent, absent
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Problem, RemoteError
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import CLUSTERS, may
+from bfinfra.model.rights import Places as Where
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster, Clusters
+
+KINDS = (("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"), ("batch/v1", "Job"), ("v1", "Pod"))
+ADDRESS = "workload/"
+LOCKED = re.compile(r"Locked (\d+) GPUs? with partial memory ([\d.]+)")
+SERVERS = re.compile(r"server list \[([^\]\s]{1,200})\]")
+ERROR = re.compile(r"^.*\b(?:Error|ERROR)\b.*$", re.MULTILINE)
+DONE = ("finished",)
+
+
+class Workload(kind.Kind[Spec, State]):
+    """Pods, jobs and claims from a manifest file, with remote GPUs."""
+
+    document = Document.SINGAPORE_POC
+    deadline = 3600
+    acts = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Seal)
+    reads = (may("list", f"configmaps {' '.join(RESOURCES.values())}", CLUSTERS),)
+    looks = (
+        *each("get"),
+        may(
+            "get", "pods/log", "record", spare="what the logs say of failures and of locked GPUs is not told"
+        ),
+    )
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._places = Places(clusters)
+        self._site = site.name
+        self._documents: dict[str, tuple[manifests.Manifest, ...] | str | Absent] = {}
+        self._problems: dict[str, Problem] = {}
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """Four lists a cluster; for a workload that isn't complete yet also what stands in its places. The
+        facts: manifests by name.
+        """
+        for name, spec in wanted.items():
+            if spec is not None:
+                self._documents[name] = _documents(spec)
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
+        states: dict[str, State] = {}
+        for key, objects in answers.found.items():
+            pods = [o for o in objects if o["kind"] == "Pod"]
+            for name, found in self._by_name(objects, key, wanted, needs).items():
+                state = state_of(found, pods, answers.homes[key])
+                spec = wanted.get(name)
+                fits = spec is not None and spec.cluster == key.name
+                if (others or name in wanted) and (name not in states or not fits):
+                    self._places.saw(name, key)
+                    states[name] = state
+        for name, spec in wanted.items():
+            self._problems.pop(name, None)
+            if (
+                spec is not None
+                and name not in states
+                and (problem := claims.problem(self._manifests(name), spec.cluster, needs))
+            ):
+                self._problems[name] = problem
+        return Seen(states, {**self._documents, **self._problems}, answers.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """Its namespace, for its record and for each sort of object in its manifest; for every sort while
+        that isn't there yet.
+        """
+        found = (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)
+        return dict.fromkeys(
+            ("record", *({manifest["kind"]: None for manifest in spec.documents()} or RESOURCES)), found
+        )
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Every pod and job runs, or has finished, as the spec asks; what Bitfusion locked is the note."""
+        things = list(state.objects.values())
+        if going := next((t for t in things if t.going), None):
+            return waiting(f"{going.kind}/{going.name} is being removed")
+        for thing in things:
+            if thing.phase in ("failed", "stuck"):
+                said = self._log(state, thing)
+                return failed(
+                    "; ".join(
+                        part
+                        for part in (f"{thing.kind}/{thing.name}: {thing.why or thing.phase}", _errors(said))
+                        if part
+                    )
+                )
+        runs = [t for t in things if t.kind != "PersistentVolumeClaim"]
+        if late := next((t for t in runs if t.phase == "pulling"), None):
+            return waiting(f"{late.kind}/{late.name}: {late.why}; the kubelet tries again")
+        if late := next(
+            (t for t in runs if t.phase not in (*DONE, *(() if spec.wait == "finished" else ("running",)))),
+            None,
+        ):
+            return waiting(
+                f"{late.kind}/{late.name} {late.why if late.phase == 'waiting' else 'runs'}".rstrip()
+            )
+        return Readiness(
+            Ready.READY, note="; ".join(note for thing in runs if (note := _locked(self._log(state, thing))))
+        )
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One call."""
+        match step:
+            case Begin(home=Endpoint() as home):
+                body = {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": step.record, "namespace": step.namespace},
+                }
+                self._clusters.at(home).create(marked(body, step.mark))
+            case Create(home=Endpoint() as home, manifest=manifest):
+                self._create(self._clusters.at(home), manifest)
+            case Alter(home=home, manifest=manifest):
+                self._patch(home, manifest)
+            case Seal(home=Endpoint() as home):
+                self._patch(home, marked(step.manifest(), step.mark))
+            case Delete(home=home, what=what):
+                thing, _, name = what.partition("/")
+                self._clusters.at(home).delete(step.api_version, thing, name, step.namespace)
+            case _:
+                raise AssertionError(step)
+
+    def _create(self, cluster: Cluster, manifest: Mapping[str, Any]) -> None:
+        """With its annotations, of which webhooks may leave nothing: the Bitfusion device plug-in's takes all
+        that a pod has.
+        """
+        wanted, made = manifest["metadata"]["annotations"], cluster.create(manifest)
+        if lost := {name: value for name, value in wanted.items() if notes(made).get(name) != value}:
+            metadata = made["metadata"]
+            cluster.patch(
+                made["apiVersion"],
+                made["kind"],
+                metadata["name"],
+                {"metadata": {"annotations": lost}},
+                metadata["namespace"],
+            )
+
+    def _patch(self, home: Endpoint, manifest: Mapping[str, Any]) -> None:
+        """A merge patch: of what is immutable in these objects nothing may be sent again."""
+        metadata = manifest["metadata"]
+        own = {key: value for key, value in metadata["annotations"].items() if key.startswith("bfinfra.io/")}
+        body = {"metadata": {"labels": {SITE: metadata["labels"][SITE]}, "annotations": own}}
+        body |= {part: manifest[part] for part in ("spec", "data") if part in manifest}
+        self._clusters.at(home).patch(
+            manifest["apiVersion"], manifest["kind"], metadata["name"], body, metadata["namespace"]
+        )
+
+    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> list[Object]:
+        found = [
+            o
+            for api, thing in KINDS
+            for o in home.cluster.list(api, thing, home.namespace, selector(self._site))
+        ]
+        have = {(o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]) for o in found}
+        complete = {
+            (o["metadata"]["namespace"], o["metadata"]["name"])
+            for o in found
+            if o["kind"] == "ConfigMap" and _sealed(o)
+        }
+        places: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
+        for name, spec in wanted.items():
+            namespace = _namespace(spec, home.key, needs)
+            if not namespace or (namespace, record_name(name)) in complete:
+                continue
+            for manifest in self._manifests(name):
+                api, thing, real = manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"]
+                if (thing, namespace, real) not in have:
+                    places.setdefault((api, thing), {})[namespace, real] = None
+        return [
+            *found,
+            *(
+                o
+                for (api, thing), there in places.items()
+                for o in home.cluster.find(api, thing, there, home.namespace)
+            ),
+        ]
+
+    def _by_name(
+        self,
+        objects: Sequence[Object],
+        key: Key,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, Need],
+    ) -> dict[str, list[Object]]:
+        """Workload → its objects: ours by their marks, strangers by who wants their place."""
+        owner = {
+            (m["kind"], namespace, m["metadata"]["name"]): name
+            for name, spec in wanted.items()
+            if (namespace := _namespace(spec, key, needs))
+            for m in self._manifests(name)
+        }
+        found: dict[str, list[Object]] = {}
+        for obj in objects:
+            mark, metadata = mark_of(obj), obj["metadata"]
+            own = mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
+            name = (
+                mark.address.removeprefix(ADDRESS)
+                if mark and own
+                else owner.get((obj["kind"], metadata["namespace"], metadata["name"]))
+            )
+            if name and not metadata.get("ownerReferences"):
+                found.setdefault(name, []).append(obj)
+        return found
+
+    def _manifests(self, name: str) -> tuple[manifests.Manifest, ...]:
+        found = self._documents.get(name, ())
+        return found if isinstance(found, tuple) else ()
+
+    def _log(self, state: State, thing: Thing) -> str:
+        """The log of its newest pod, "" where there is none to be had: a note is worth no failure."""
+        if not thing.pods:
+            return ""
+        try:
+            return self._clusters.at(state.home).log(thing.pods[-1], namespace=state.namespace)
+        except RemoteError:
+            return ""
+
+
+def _sealed(obj: Object) -> bool:
+    mark = mark_of(obj)
+    return mark is not None and mark.applied is not None
+
+
+def _documents(spec: Spec) -> tuple[manifests.Manifest, ...] | str | Absent:
+    if problem := absent(spec.manifest, spec.awaits["manifest"]):
+        return problem
+    try:
+        return manifests.read(spec.manifest.path)
+    except ValueError as error:
+        return str(error)
+
+
+def _namespace(spec: Spec | None, key: Key, needs: Mapping[Key, Need]) -> str:
+    """The namespace that a spec means in this home, "" where it lives elsewhere."""
+    if spec is None or home_of(spec.cluster, [key]) is None:
+        return ""
+    if key.kind == "supervisor_namespace":
+        return key.name
+    return (
+        real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
+        if spec.namespace
+        else "default"
+    )
+
+
+def _locked(log: str) -> str:
+    """`locked 2 GPUs with partial memory 0.8 (172.24.210.80:56001)`."""
+    found, servers = LOCKED.search(log), SERVERS.search(log)
+    if not found:
+        return ""
+    where = f" ({safe(servers[1], 200)})" if servers else ""
+    return f"locked {found[1]} GPUs with partial memory {found[2].rstrip('.')}{where}"
+
+
+def _errors(log: str) -> str:
+    lines = ERROR.findall(log)
+    return f"its log says: {safe(lines[-1], 300)}" if lines else ""

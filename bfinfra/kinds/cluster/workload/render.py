@@ -1,0 +1,148 @@
+"""What is sent: the manifests with namespace, GPUs, token and pull secret filled in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from bfinfra.backends.kubernetes.marks import SITE, marked
+from bfinfra.kinds.cluster.workload import flexdirect, plugin, token
+from bfinfra.kinds.cluster.workload.manifests import Manifest, identity, pod_spec
+from bfinfra.kinds.cluster.workload.plugin import Installed
+from bfinfra.kinds.cluster.workload.spec import Spec
+from bfinfra.model.errors import Refusal
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+
+RENDERED = "bfinfra.io/rendered"
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """One object to send. `digest`: of all that bfinfra decides, the mark aside; `earlier`: as an earlier
+    release rendered it.
+    """
+
+    name: str
+    manifest: Mapping[str, Any]
+    digest: str
+    earlier: str = ""
+
+    def stands_as(self, digest: str) -> bool:
+        """Whether an object with this digest is up to date."""
+        return digest in (self.digest, self.earlier or self.digest)
+
+    def sealed(self, mark: Mark) -> dict[str, Any]:
+        """The manifest with the mark and the digest on it."""
+        manifest = marked(self.manifest, mark)
+        manifest["metadata"]["annotations"][RENDERED] = self.digest
+        return manifest
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What goes into every manifest. `token`: Secret → its keys, to mount; `pull`: image pull Secret;
+    `plugin`: the device plug-in.
+    """
+
+    namespace: str
+    site: str
+    token: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    pull: str = ""
+    plugin: Installed | None = None
+
+
+def render(documents: Sequence[Manifest], spec: Spec, filling: Filling) -> tuple[Rendered, ...]:
+    """The objects to send, in the order of the documents. Refusal."""
+    if spec.gpus and not any(pod_spec(document) for document in documents):
+        raise Refusal(
+            "there is nothing to give GPUs to",
+            field="gpus",
+            why="the manifest holds no Pod and no Job",
+            next="take gpus out",
+        )
+    return tuple(_one(document, spec, filling) for document in documents)
+
+
+def _one(document: Manifest, spec: Spec, filling: Filling) -> Rendered:
+    manifest = json.loads(
+        json.dumps(document, default=str)
+    )  # a copy without aliases; dates become text, as JSON has none
+    own = manifest["metadata"].get("namespace")
+    if own not in (None, filling.namespace):
+        raise Refusal(
+            f"{identity(manifest)} names the namespace {own}",
+            field="manifest",
+            why=f"the workload's is {filling.namespace}",
+            next="take it out of the manifest, or make them agree",
+        )
+    manifest["metadata"]["namespace"] = filling.namespace
+    if pod := pod_spec(manifest):
+        container = pod["containers"][0]
+        if spec.gpus and spec.by == "flexdirect":
+            flexdirect.attach(pod, container, spec, identity(manifest))
+        elif spec.gpus and filling.plugin is not None:
+            plugin.attach(manifest, spec, filling.plugin, identity(manifest))
+        elif spec.gpus:
+            _gpus(container, spec, identity(manifest))
+        if filling.pull:
+            others = [s for s in pod.get("imagePullSecrets") or [] if s != {"name": filling.pull}]
+            pod["imagePullSecrets"] = [*others, {"name": filling.pull}]
+    if manifest["kind"] == "Job":
+        metadata = manifest["spec"]["template"].setdefault("metadata", {})
+        metadata["labels"] = {**(metadata.get("labels") or {}), SITE: filling.site}
+    earlier = ""
+    if pod and filling.token:
+        before = json.loads(json.dumps(manifest))
+        token.attach_as_before(*_first(before), filling.token)
+        earlier = _digest(before)
+        pod, container = _first(manifest)
+        home = token.home_of(pod, container, spec.home, identity(manifest))
+        token.attach(pod, container, filling.token, home, identity(manifest))
+    return Rendered(identity(manifest), manifest, _digest(manifest), earlier)
+
+
+def _first(manifest: Manifest) -> tuple[Manifest, Manifest]:
+    """The pod's spec and its first container."""
+    pod = pod_spec(manifest)
+    assert pod is not None
+    return pod, pod["containers"][0]
+
+
+def _digest(manifest: Manifest) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _gpus(container: Manifest, spec: Spec, where: str) -> None:
+    share = f"{spec.fraction:g}" if spec.fraction is not None else ""
+    if spec.by == "env":
+        values = {"NUM_GPUS": str(spec.gpus)} | ({"PARTIAL_GPU": share} if share else {})
+        kept = [e for e in container.get("env") or [] if e.get("name") not in values]
+        container["env"] = [*kept, *({"name": name, "value": value} for name, value in values.items())]
+        return
+    command = container.get("command")
+    if not command:
+        raise Refusal(
+            f"{where} has no command",
+            field="by",
+            why="`bitfusion run` goes before a command, and the image's own isn't known here",
+            next="write command: in its first container",
+        )
+    if command[0] == "bitfusion":
+        raise Refusal(
+            f"{where} starts bitfusion already",
+            field="by",
+            next="take it out of the manifest, or gpus and by out of the site",
+        )
+    container["command"] = [
+        "bitfusion",
+        "run",
+        "-n",
+        str(spec.gpus),
+        *(["-p", share] if share else []),
+        "--",
+        *command,
+    ]

@@ -1,0 +1,1 @@
+"""Kinds of container images that are built where bfinfra runs."""

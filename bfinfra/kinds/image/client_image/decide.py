@@ -1,0 +1,164 @@
+"""The decision: which files shall stand in the context, and what is to be done next."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from bfinfra.kinds.image.client_image.dockerfile import FILES, IGNORE, TOKEN, dockerfile
+from bfinfra.kinds.image.client_image.spec import Spec
+from bfinfra.kinds.image.client_image.state import Facts, State
+from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
+from bfinfra.model import kind
+from bfinfra.model.awaited import Absent, held, until
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, Later
+from bfinfra.model.mark import Mark
+
+
+def names(spec: Spec) -> frozenset[str]:
+    """Every file that the context may hold for a spec."""
+    return frozenset(
+        {
+            "Dockerfile",
+            ".dockerignore",
+            f"{FILES}/{spec.package_name}",
+            *(f"{FILES}/{name}" for name in TOKEN),
+        }
+    )
+
+
+def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Render where files differ, build and push what isn't built of them, seal."""
+    if spec is None:
+        return () if state is None else (Delete(context=state.context, address=around.mark.address),)
+    facts = around.facts or Facts()
+    _check(name, spec, facts)
+    mark, context = state.mark if state else None, str(spec.context.path)
+    stands = state.files if state is not None and state.context == context else {}
+    wanted = _files(name, spec, around, facts, _unmoved(spec, mark, stands))
+    going: tuple[kind.Step, ...] = ()
+    if state is not None and state.context != context:
+        going, state = (Delete(context=state.context, address=around.mark.address),), None
+    world = kind.differences({"files": state.files}, {"files": wanted}) if state else ()
+    changes = kind.changes(spec, mark, world)
+    found: list[kind.Step] = [*going]
+    if state is None or world:
+        found.append(
+            Render(
+                context=context,
+                mark=around.mark,
+                dockerfile=dockerfile(spec),
+                package=str(spec.package.path),
+                files=wanted,
+                changes=changes,
+                token=around.needs["token"].get("path") if spec.baked and spec.token else "",
+                giver=facts.machines.get(spec.client_files.host) if spec.client_files else None,
+                given=spec.client_files.paths if spec.client_files else {},
+            )
+        )
+    found += _made(spec, state, wanted, around, changes)
+    if found or mark is None or mark.applied != spec.applied():
+        found.append(Seal(context=context, mark=around.mark.seal(spec.applied()), changes=changes))
+    if isinstance(problem := facts.problems.get(name), Absent) and any(
+        isinstance(step, Render) for step in found
+    ):
+        raise held(problem, "package", found)
+    return found
+
+
+def done(spec: Spec, record: str) -> bool:
+    """Whether a record of building or pushing is about the image that is wanted; of which content is `steps`'
+    question.
+    """
+    return record.partition(" ")[0] == spec.image
+
+
+def _made(
+    spec: Spec,
+    state: State | None,
+    wanted: Mapping[str, str | Later],
+    around: Around,
+    changes: Sequence[Change],
+) -> Iterator[kind.Step]:
+    """Building and pushing, where that can be done and isn't."""
+    facts = around.facts or Facts()
+    if not facts.tool or spec.build == "never":
+        return
+    content, context = _content(wanted), str(spec.context.path)
+    made = f"{spec.image} {content}"
+    if state is None or state.built != made:
+        drift = () if changes else (Change("built", state.built or None if state else None, made),)
+        yield Build(
+            context=context,
+            mark=around.mark,
+            image=spec.image,
+            tool=facts.tool,
+            content=content,
+            changes=(*changes, *drift),
+        )
+    if spec.push and (state is None or state.pushed != made):
+        yield Push(context=context, mark=around.mark, image=spec.image, content=content)
+
+
+def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[str, str]:
+    """What stands there of files that the site names as it did when that was applied: right as long as they
+    are away.
+    """
+    now, applied = spec.applied(), (mark.applied if mark else None) or {}
+    same = {"package": (f"{FILES}/{spec.package_name}",), "token": tuple(f"{FILES}/{file}" for file in TOKEN)}
+    files = [
+        file
+        for field, those in same.items()
+        if now.get(field) and applied.get(field) == now[field]
+        for file in those
+    ]
+    return {file: stands[file] for file in files if file in stands}
+
+
+def _files(
+    name: str, spec: Spec, around: Around, facts: Facts, unmoved: Mapping[str, str]
+) -> dict[str, str | Later]:
+    """Name → SHA-256 that shall stand there; later where its file isn't there yet."""
+    read = {**unmoved, **facts.read.get(name, {})}
+    found: dict[str, str | Later] = {
+        "Dockerfile": _sha256(dockerfile(spec)),
+        ".dockerignore": _sha256(IGNORE),
+    }
+    package = f"{FILES}/{spec.package_name}"
+    found[package] = read.get(package) or until(spec.package)
+    if spec.baked:
+        later = _later(spec, around)
+        found |= {f"{FILES}/{file}": read.get(f"{FILES}/{file}") or later for file in TOKEN}
+    return found
+
+
+def _later(spec: Spec, around: Around) -> Later:
+    """When the token's files are known."""
+    if spec.client_files:
+        return Later(around.needs["client_files.host"].key, "digest")
+    token = around.needs["token"]
+    return until(token.spec.source.file) if token.spec else Later(token.key, "digest")
+
+
+def _check(name: str, spec: Spec, facts: Facts) -> None:
+    if isinstance(problem := facts.problems.get(name), str):
+        raise Refusal(
+            "the client's package can't be used",
+            field="package",
+            why=problem,
+            next="download it again, or correct the path",
+        )
+    if spec.client_files and spec.client_files.host in facts.machines:
+        spec.client_files.check(
+            {file: digest for file in TOKEN if (digest := facts.read.get(name, {}).get(f"{FILES}/{file}"))}
+        )
+
+
+def _content(files: Mapping[str, str | Later]) -> str:
+    return _sha256(json.dumps({name: str(digest) for name, digest in files.items()}, sort_keys=True))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,309 @@
+"""The GPU servers of one type, as the CPU hosts that use them know them: servers.conf. (Guide, step 5.)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from bfinfra.backends.flexdirect import servers as lists
+from bfinfra.kinds.capabilities import FLEXDIRECT, LISTS, on_machines
+from bfinfra.kinds.linux import HOST, OnHosts, ask, machines, virtual
+from bfinfra.kinds.machine.flexdirect_host.spec import PORT
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, differences
+from bfinfra.model.mark import Mark
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.site import Site
+from bfinfra.model.ssh import Machine, Play
+
+if TYPE_CHECKING:
+    from bfinfra.backends.ansible import LinuxHosts
+
+FOLDER = "/etc/bitfusionio"
+LOOK = {"lists": ("grep", "-rs", "", FOLDER, f"--include=*{lists.FILE}")}
+
+
+class Spec(kind.Spec):
+    """What a user writes for one type of GPU."""
+
+    name_pattern = r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}"
+    name_rule = "letters, digits, dots, dashes and underscores, at most 61: it names a file"
+
+    servers: Annotated[tuple[Annotated[str, Ref("flexdirect_host")], ...], Field(min_length=1)]
+    """Whose machines are the servers, in this order; each needs a scheduler."""
+    hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
+    """The CPU hosts that get the list."""
+    default: bool = False
+    """Write it as servers.conf too: what a container uses that names no other."""
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The default of its hosts, where it is that."""
+        for index, host in enumerate(self.hosts if self.default else ()):
+            yield conflict.thing(f"hosts.{index}", f"the default pool of {host}", "machine")
+
+    def files(self, name: str) -> tuple[str, ...]:
+        """The files' names."""
+        return (f"{name}_{lists.FILE}", *((lists.FILE,) if self.default else ()))
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its list on the CPU hosts."""
+        return on_machines(LISTS, self.hosts)
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The program there, whose folder the list is in."""
+        return (Capability(FLEXDIRECT, f"{HOST}/{each}") for each in self.hosts)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list on a host: whose it is, and its servers; None where it can't be understood."""
+
+    mark: Mark | None
+    servers: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(OnHosts[Mapping[str, Listed]]):
+    """How it stands on machines, by file. `servers`: those that are listed; they go after it."""
+
+    servers: tuple[Annotated[str, Ref("flexdirect_host")], ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`machines`: all that answered; `servers`: by resource, `address:port` of each, or why there is none."""
+
+    machines: Mapping[str, Machine]
+    servers: Mapping[str, tuple[str, ...] | str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write(kind.Step):
+    """write the list of servers on {names}"""
+
+    rights = ()
+    names: str
+    machines: Mapping[str, Machine]
+    files: Mapping[str, str]
+    gone: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove(Write):
+    """take the list of servers off {names}"""
+
+
+class FlexdirectPool(kind.Kind[Spec, State]):
+    """GPU servers of one type, listed on the CPU hosts that use them."""
+
+    document = Document.FLEXDIRECT
+    acts = (Write, Remove)
+
+    def __init__(self, hosts: LinuxHosts, site: Site) -> None:
+        self._hosts, self._site = hosts, site.name
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One command a machine: every list there, parsed back."""
+        there = machines(needs)
+        asked = ask(self._hosts, there.values(), lambda _: LOOK)
+        found = {host: _read(answers["lists"].text) for host, answers in asked.answers.items()}
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        states = {}
+        for name in dict.fromkeys([*wanted, *(self._owned(found) if others else ())]):
+            on = {
+                host: mine
+                for host, files in found.items()
+                if (mine := self._mine(name, specs.get(name), host, files))
+            }
+            if on:
+                mark = next(
+                    (each.mark for files in on.values() for each in files.values() if each.mark), None
+                )
+                behind = tuple(
+                    key.name
+                    for key in needs
+                    if key.kind == "flexdirect_host"
+                    and key.name in ((mark.applied or {}).get("servers", ()) if mark else ())
+                )
+                states[name] = State(
+                    mark=mark,
+                    hosts=tuple(on),
+                    vms=virtual(needs, on),
+                    servers=behind,
+                    on=on,
+                    machines={host: there[host] for host in on},
+                )
+        facts = Facts(there, {name: _addresses(spec, needs) for name, spec in specs.items()})
+        return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Write where a list differs, take off where it shall not be."""
+        if spec is None:
+            return (
+                ()
+                if state is None
+                else (
+                    Remove(
+                        names=", ".join(state.on),
+                        machines=state.machines,
+                        files={},
+                        gone={host: tuple(files) for host, files in state.on.items()},
+                    ),
+                )
+            )
+        return tuple(_decide(name, spec, state, around))
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """It is as it was read back."""
+        servers = next(
+            (each.servers for files in state.on.values() for each in files.values() if each.servers), ()
+        )
+        return Readiness(Ready.READY, note=f"{len(servers)} servers on {len(state.on)} hosts")
+
+    def run(self, step: kind.Step, report: kind.Report) -> None:
+        """One play on all hosts of the step."""
+        assert isinstance(step, Write)
+        each = {
+            machine: {"files": dict(step.files), "gone": list(step.gone.get(host, ()))}
+            for host, machine in step.machines.items()
+        }
+        self._hosts.play(Play("flexdirect_pool", each)).check()
+
+    def _mine(
+        self, name: str, spec: Spec | None, host: str, files: Mapping[str, Listed]
+    ) -> dict[str, Listed]:
+        wanted = spec.files(name) if spec and host in spec.hosts else ()
+        mine = (self._site, f"flexdirect_pool/{name}")
+        return {
+            file: each
+            for file, each in files.items()
+            if file in wanted or (each.mark and (each.mark.site, each.mark.address) == mine)
+        }
+
+    def _owned(self, found: Mapping[str, Mapping[str, Listed]]) -> Iterator[str]:
+        for files in found.values():
+            for each in files.values():
+                if (
+                    each.mark
+                    and each.mark.site == self._site
+                    and each.mark.address.startswith("flexdirect_pool/")
+                ):
+                    yield each.mark.address.partition("/")[2]
+
+
+def _read(text: str) -> dict[str, Listed]:
+    """From the lines that grep printed, each behind its file's path."""
+    files: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        path, _, rest = line.partition(":")
+        if path.startswith(f"{FOLDER}/"):
+            files.setdefault(path.removeprefix(f"{FOLDER}/"), []).append(rest)
+    return {
+        name: Listed(Mark.decode("\n".join(lines)), _parsed("\n".join(lines)))
+        for name, lines in files.items()
+    }
+
+
+def _parsed(text: str) -> tuple[str, ...] | None:
+    try:
+        return lists.parse(text)
+    except ValueError:
+        return None
+
+
+def _addresses(spec: Spec, needs: Mapping[Key, Need]) -> tuple[str, ...] | str:
+    """Where the servers listen, as the site says it; or why one doesn't."""
+    found: list[str] = []
+    for name in spec.servers:
+        need = needs.get(Key("flexdirect_host", name))
+        group = need.spec if need else None
+        if group is None or group.scheduler is None:
+            return f"flexdirect_host/{name} has no scheduler"
+        named = (needs.get(Key(HOST, host)) for host in group.hosts)
+        found += [
+            f"{each.spec.address}:{group.scheduler.port or PORT}"
+            for each in named
+            if each is not None and each.spec is not None
+        ]
+    return tuple(found)
+
+
+def _decide(name: str, spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+    facts: Facts = around.facts
+    servers = facts.servers[name]
+    if isinstance(servers, str):
+        raise Refusal(servers, field="servers", next="give it one, or name others")
+    _check(state, around)
+    mark = around.mark.seal(spec.applied())
+    on = state.on if state else {}
+    then: dict[str, Any] = {host: {file: list(servers) for file in spec.files(name)} for host in spec.hosts}
+    now = {
+        host: {
+            file: list(each.servers) if each.servers is not None else "no list of servers"
+            for file, each in on.get(host, {}).items()
+        }
+        for host in spec.hosts
+    }
+    stale = {
+        host: tuple(file for file in files if host not in spec.hosts or file not in spec.files(name))
+        for host, files in on.items()
+    }
+    sealed = all(
+        on.get(host, {}).get(file) is not None and on[host][file].mark == mark
+        for host in spec.hosts
+        for file in spec.files(name)
+    )
+    hosts = [
+        host
+        for host in spec.hosts
+        if now[host] != then[host] or any(each.mark != mark for each in on.get(host, {}).values())
+    ]
+    if hosts:
+        world = differences({"on": now}, {"on": then}) if on else ()
+        changes = (
+            kind.changes(spec, state.mark if state else None, world)
+            if on
+            else differences(None, spec.applied())
+        )
+        yield Write(
+            names=", ".join(hosts),
+            machines={host: facts.machines[host] for host in hosts if host in facts.machines},
+            gone={host: stale.get(host, ()) for host in hosts},
+            files={file: lists.render(servers, mark.encode()) for file in spec.files(name)},
+            changes=changes or (() if sealed else kind.changes(spec, None)),
+        )
+    leaving = {host: files for host, files in stale.items() if files and host not in spec.hosts}
+    if leaving and state:
+        yield Remove(
+            names=", ".join(leaving),
+            machines={host: state.machines[host] for host in leaving},
+            files={},
+            gone=leaving,
+        )
+
+
+def _check(state: State | None, around: Around) -> None:
+    found = [
+        (host, file, each.mark)
+        for host, files in (state.on if state else {}).items()
+        for file, each in files.items()
+    ]
+    if any(mark for _, _, mark in found):
+        for host, file, mark in found:
+            if mark is None or (mark.site, mark.address) != (around.mark.site, around.mark.address):
+                raise Refusal(
+                    f"{FOLDER}/{file} on {host} is not of {around.mark.address}",
+                    field="hosts",
+                    next="move that file away, or name another host",
+                )

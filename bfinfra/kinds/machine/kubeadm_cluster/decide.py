@@ -1,0 +1,312 @@
+"""From how a cluster's machines stand to what is to be done. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+from bfinfra.kinds.linux import while_away
+from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
+from bfinfra.kinds.machine.kubeadm_cluster.state import Facts, Node, State, token_id, with_swap, without_swap
+from bfinfra.kinds.machine.kubeadm_cluster.steps import (
+    Forget,
+    Init,
+    Join,
+    Leave,
+    Network,
+    Note,
+    Prepare,
+    Reset,
+)
+from bfinfra.model import kind
+from bfinfra.model.awaited import held, until
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Later, differences
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+
+NOTHING = Node(None)
+FIXED = {
+    "version": "upgrade it by hand with kubeadm upgrade, then write its version",
+    "pod_cidr": "",
+    "service_cidr": "",
+    "control_plane": "",
+    "endpoint": "",
+}
+"""What kubeadm can't change on a cluster that stands."""
+ANEW = "destroy the cluster and make it anew, or write what it was made with"
+
+
+def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Prepare, initialise, network, join, take out, record; each only where it lacks."""
+    if spec is None:
+        return () if state is None else (_reset(state),)
+    _check(spec, state, around)
+    stood = (node.package for host, node in (state.on.items() if state else ()) if host in spec.hosts)
+    return while_away(around, stood, lambda around: _while_cni_away(spec, state, around), Prepare, Note)
+
+
+def _while_cni_away(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """The steps, also while the manifest of the pod network is away: then the one that is noted in the
+    cluster is as good.
+    """
+    facts: Facts = around.facts
+    name = around.mark.address.partition("/")[2]
+    if name not in facts.cni_away:
+        return tuple(_steps(spec, state, around))
+    known = state is not None and (state.cni or (state.endpoint is not None and state.nodes is None))
+    cni = state.cni if state is not None and known else until(spec.cni)
+    found = tuple(_steps(spec, state, replace(around, facts=replace(facts, cni={**facts.cni, name: cni}))))
+    if any(isinstance(step, Network) or "cni" in (change.field for change in step.changes) for step in found):
+        field, problem = facts.cni_away[name]
+        raise held(problem, field, found)
+    return found
+
+
+def _check(spec: Spec, state: State | None, around: Around) -> None:
+    facts: Facts = around.facts
+    name, on = around.mark.address.partition("/")[2], state.on if state else {}
+    if not facts.cni.get(name) and name not in facts.cni_away:
+        raise Refusal(
+            f"the manifest {spec.cni.text} can't be read",
+            field="cni",
+            next="download it, or correct the path",
+        )
+    if spec.packages and not facts.packages.get(name) and name not in facts.away:
+        raise Refusal(
+            f"{', '.join(each.text for each in spec.packages)} can't be read",
+            field="packages",
+            next="download them, or correct the paths",
+        )
+    for host, node in on.items():
+        if (
+            host in spec.hosts
+            and node.mark
+            and (node.mark.site, node.mark.address) != (around.mark.site, around.mark.address)
+        ):
+            raise Refusal(
+                f"{host} belongs to {node.mark.address} of the site {node.mark.site}",
+                field="workers",
+                next="name another machine, or remove it from there first",
+            )
+    ours = on.get(spec.control_plane, NOTHING).authority
+    if others := [
+        host
+        for host, node in on.items()
+        if host in spec.hosts and node.joined and not node.mark and node.authority != ours
+    ]:
+        raise Refusal(
+            f"{', '.join(others)}: a node of another cluster",
+            field="workers",
+            why="its kubelet.conf names another authority",
+            next="run kubeadm reset there, or name another machine",
+        )
+    applied = (state.mark.applied if state and state.mark else None) or {}
+    written = spec.applied()
+    for field, remedy in FIXED.items():
+        if applied and applied.get(field) != written.get(field):
+            raise Refusal(
+                f"a cluster can't change its {field} from {applied.get(field)} to {written.get(field)}",
+                field=field,
+                next=remedy or ANEW,
+            )
+
+
+def _steps(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+    facts: Facts = around.facts
+    name, mark = around.mark.address.partition("/")[2], around.mark.seal(spec.applied())
+    found = {host: facts.found.get(host, NOTHING) for host in spec.hosts}
+    first, package, cni = found[spec.control_plane], facts.packages.get(name, ""), facts.cni[name]
+    now, then = _now(spec, state, found, first), {host: _then(spec, package) for host in spec.hosts}
+    wanting = [host for host in spec.hosts if now[host] != then[host]]
+    fresh = state is None or state.mark is None
+    world = (
+        []
+        if fresh
+        else [
+            *differences({"on": now}, {"on": then}),
+            *differences(
+                {"cni": (state.cni[:12] or None) if state and state.endpoint else None},
+                {"cni": (cni[:12] or None) if isinstance(cni, str) else cni},
+            ),
+            *differences(
+                {"bootstrap_token": "left" if state and state.token else None}, {"bootstrap_token": None}
+            ),
+        ]
+    )
+    changes = differences(None, spec.applied()) if state is None else kind.changes(spec, state.mark, world)
+    at = {"changes": changes}
+    if unready := [
+        host for host in wanting if {**now[host], "node": True} != then[host] or found[host].mark is None
+    ]:
+        yield Prepare(
+            names=", ".join(unready),
+            machines=_machines(facts, unready),
+            todo={host: _prepare(spec, host, found[host], package, mark) for host in unready},
+            **at,
+        )
+    if not first.initialised:
+        words = _words_of_init(spec)
+        yield Init(
+            names=spec.control_plane,
+            machines=_machines(facts, [spec.control_plane]),
+            **at,
+            todo={
+                spec.control_plane: {
+                    "reset": first.left,
+                    "words": words,
+                    "mark_done": f"{mark.open.encode()}\n{_note(spec, spec.control_plane)}\ninit=done",
+                }
+            },
+        )
+    home: Any = (
+        state.endpoint if state and state.endpoint else Later(Key("kubeadm_cluster", name), "endpoint")
+    )
+    if state is None or state.endpoint is None or (state.nodes is not None and state.cni != cni):
+        yield Network(home=home, path=str(spec.cni.path), sha256=str(cni), mark=mark, **at)
+    if joining := [host for host in spec.workers if not _belongs(found[host], state, first)]:
+        yield Join(
+            names=", ".join(joining),
+            machines=_machines(facts, joining),
+            home=home,
+            token=token_id(mark.site, name),
+            left=bool(state and state.token),
+            **at,
+            todo={host: {"reset": found[host].left, "words": _common_words(spec)} for host in joining},
+        )
+    elif state and state.token and state.endpoint:
+        yield Forget(home=state.endpoint, token=token_id(mark.site, name), **at)
+    if state and (
+        leaving := [host for host, node in state.on.items() if host not in spec.hosts and node.mark]
+    ):
+        yield _leave(spec, state, leaving, at)
+    if noting := [host for host in spec.hosts if found[host].mark != mark]:
+        yield Note(
+            names=", ".join(noting),
+            machines=_machines(facts, noting),
+            todo={host: {"mark_sealed": f"{mark.encode()}\n{_note(spec, host)}"} for host in noting},
+            **at,
+        )
+
+
+def _machines(facts: Facts, hosts: Sequence[str]) -> dict[str, Any]:
+    return {host: facts.machines[host] for host in hosts if host in facts.machines}
+
+
+def _now(
+    spec: Spec, state: State | None, found: Mapping[str, Node], first: Node
+) -> dict[str, dict[str, Any]]:
+    """The machines as they are, for people."""
+    return {
+        host: {
+            "package": node.package[:12] or None if spec.packages else None,
+            "swap": "on"
+            if spec.swap == "off" and (node.swap or without_swap(node.fstab) != node.fstab)
+            else None,
+            "modules": list(node.modules) or None if spec.modules else None,
+            "sysctl": node.sysctl.splitlines() or None if spec.sysctl else None,
+            "node": (first.initialised if host == spec.control_plane else _belongs(node, state, first))
+            or None,
+        }
+        for host, node in found.items()
+    }
+
+
+def _then(spec: Spec, package: str) -> dict[str, Any]:
+    return {
+        "package": package[:12] or None,
+        "swap": None,
+        "modules": list(spec.modules) or None,
+        "sysctl": spec.sysctl_text().splitlines() or None,
+        "node": True,
+    }
+
+
+def _belongs(node: Node, state: State | None, first: Node) -> bool:
+    """Whether it is a node of this cluster, and the cluster knows it where it can be asked."""
+    known = state is None or state.nodes is None or node.name in state.nodes
+    return node.joined and bool(first.authority) and node.authority == first.authority and known
+
+
+def _note(spec: Spec, host: str) -> str:
+    """What its record says besides the mark."""
+    role = "control_plane\ninit=done" if host == spec.control_plane else "worker"
+    files = ",".join(f"/var/cache/bfinfra/{PurePath(each.text).name}" for each in spec.packages)
+    return f"role={role}\nform={spec.form}\nfiles={files}"
+
+
+def _prepare(spec: Spec, host: str, node: Node, package: str, mark: Mark) -> dict[str, Any]:
+    fstab = without_swap(node.fstab) if spec.swap == "off" else node.fstab
+    note = _note(spec, host).replace("\ninit=done", "")
+    return {
+        "mark_open": f"{mark.open.encode()}\n{note}",
+        "begun": node.mark is not None,
+        "form": spec.form,
+        "install": bool(spec.packages) and node.package != package,
+        "packages": [str(each.path) for each in spec.packages],
+        "package": "",
+        "package_sha256": package,
+        "program": "/usr/bin/kubeadm",
+        "repository": {},
+        "swap_off": spec.swap == "off" and node.swap,
+        "fstab": fstab if fstab != node.fstab else "",
+        "modules": list(spec.modules),
+        "sysctl": spec.sysctl_text(),
+    }
+
+
+def _words_of_init(spec: Spec) -> list[str]:
+    words = [
+        "--kubernetes-version",
+        spec.version,
+        "--pod-network-cidr",
+        spec.pod_cidr,
+        "--service-cidr",
+        spec.service_cidr,
+    ]
+    return (
+        words + (["--control-plane-endpoint", spec.endpoint] if spec.endpoint else []) + _common_words(spec)
+    )
+
+
+def _common_words(spec: Spec) -> list[str]:
+    words = ["--cri-socket", spec.cri_socket] if spec.cri_socket else []
+    return words + (
+        ["--ignore-preflight-errors", ",".join(spec.ignore_preflight)] if spec.ignore_preflight else []
+    )
+
+
+def _leave(spec: Spec, state: State, leaving: Sequence[str], at: Mapping[str, Any]) -> Leave:
+    minor = int(re.findall(r"\d+", spec.version)[1])
+    local = "--delete-emptydir-data" if minor >= 20 else "--delete-local-data"
+    there = state.machines.get(spec.control_plane) if state.endpoint else None
+    return Leave(
+        names=", ".join(leaving),
+        machines={host: state.machines[host] for host in leaving},
+        control_plane=there,
+        nodes=[state.on[host].name for host in leaving],
+        drain=["--ignore-daemonsets", local, "--force", "--timeout", f"{spec.drain}s"],
+        todo={host: _undo(state.on[host]) for host in leaving},
+        **at,
+    )
+
+
+def _undo(node: Node) -> dict[str, Any]:
+    fstab = with_swap(node.fstab)
+    return {
+        "form": node.noted.get("form", ""),
+        "files": [path for path in node.noted.get("files", "").split(",") if path],
+        "fstab": fstab if fstab != node.fstab else "",
+    }
+
+
+def _reset(state: State) -> Reset:
+    """The workers with the control plane: nothing of the cluster is left, so nobody is emptied first."""
+    return Reset(
+        names=", ".join(state.on),
+        machines=state.machines,
+        todo={host: _undo(node) for host, node in state.on.items()},
+    )

@@ -1,0 +1,284 @@
+"""A Kubernetes cluster by kubeadm: observe, wait, act."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets as random
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.kinds.linux import Asked, across, ask, digest, machines, standing
+from bfinfra.kinds.machine.kubeadm_cluster import decide
+from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
+from bfinfra.kinds.machine.kubeadm_cluster.state import ADMIN, LOOK, Facts, State, read, token_id
+from bfinfra.kinds.machine.kubeadm_cluster.steps import (
+    Forget,
+    Init,
+    Join,
+    Leave,
+    Network,
+    Note,
+    OnMachines,
+    Prepare,
+    Reset,
+)
+from bfinfra.model import foreign, kind
+from bfinfra.model.awaited import away
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import BfinfraError, Problem, RemoteError
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, waiting
+from bfinfra.model.redact import hide
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import API, Api, Places
+from bfinfra.model.site import Site
+from bfinfra.model.ssh import Machine, Play
+
+if TYPE_CHECKING:
+    from bfinfra.backends.ansible import LinuxHosts
+    from bfinfra.backends.kubernetes import Cluster, Clusters
+
+__all__ = ["KubeadmCluster", "Spec", "State"]
+SYSTEM, NOTED = "kube-system", "bfinfra-pod-network"
+"""Where a ConfigMap says which manifest of a pod network was applied."""
+GOOD_FOR = timedelta(minutes=30)
+LETTERS = string.ascii_lowercase + string.digits
+TASKS = {Prepare: "prepare", Init: "init", Note: "record", Reset: "reset"}
+
+
+class KubeadmCluster(kind.Kind[Spec, State]):
+    """A Kubernetes cluster by kubeadm on Linux machines."""
+
+    document = Document.PVRDMA
+    deadline = 1800
+    acts = (Prepare, Init, Network, Join, Forget, Leave, Note, Reset)
+
+    def __init__(self, hosts: LinuxHosts, clusters: Clusters, site: Site) -> None:
+        self._hosts, self._clusters, self._site = hosts, clusters, site.name
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One command a machine; where a control plane stands, its nodes and what others have in it, should
+        it go.
+        """
+        there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
+        asked = self._ask(there, specs)
+        found = {host: read(host, answers) for host, answers in asked.answers.items()}
+        states = {}
+        for name, on in standing("kubeadm_cluster", found, wanted, self._site, others=others).items():
+            state = _state(specs.get(name), across(State, on, needs))
+            states[name] = (
+                self._entered(name, state, goes=others and name not in specs) if state.endpoint else state
+            )
+        facts = Facts(
+            there,
+            found,
+            {name: _digest(spec) for name, spec in specs.items()},
+            {name: digest(spec.cni.path) for name, spec in specs.items()},
+            {
+                name: gone
+                for name, spec in specs.items()
+                if (gone := away(spec, {f"packages.{at}": file for at, file in enumerate(spec.packages)}))
+            },
+            {name: gone for name, spec in specs.items() if (gone := away(spec, {"cni": spec.cni}))},
+        )
+        return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide.steps(spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Its API."""
+        return {API: (Api(Key("kubeadm_cluster", name)),)}
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Every machine is a node, and every node is ready."""
+        if state.nodes is None:
+            return waiting(state.silent or "its control plane does not stand yet")
+        names = {host: state.on[host].name for host in spec.hosts if host in state.on}
+        if lacking := [host for host in spec.hosts if not state.nodes.get(names.get(host, ""))]:
+            return waiting(
+                f"{len(spec.hosts) - len(lacking)} of {len(spec.hosts)} nodes are ready: not "
+                f"{', '.join(lacking)}"
+            )
+        return Readiness(
+            Ready.READY, note=f"{state.version} at {state.answers_at()}, {len(spec.hosts)} nodes"
+        )
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One play, or the calls that apply a manifest."""
+        match step:
+            case Join(home=Endpoint() as home):
+                self._join(step, self._clusters.at(home), home)
+            case Forget():
+                self._clusters.at(step.home).delete("v1", "Secret", _secret(step.token), SYSTEM)
+            case Network(home=Endpoint() as home):
+                self._network(step, self._clusters.at(home))
+            case Leave():
+                if step.control_plane is not None:
+                    self._hosts.play(
+                        Play(
+                            "kubeadm",
+                            {step.control_plane: {"nodes": list(step.nodes), "drain": list(step.drain)}},
+                            tasks="leave",
+                        )
+                    ).check()
+                self._play(step, "reset")
+            case Prepare() | Init() | Note() | Reset():
+                self._play(step, TASKS[type(step)])
+            case _:
+                raise AssertionError(step)
+
+    def _play(self, step: OnMachines, tasks: str, texts: Mapping[str, str] | None = None) -> None:
+        self._hosts.play(
+            Play(
+                "kubeadm",
+                {machine: step.todo[host] for host, machine in step.machines.items()},
+                tasks=tasks,
+                texts=texts or {},
+            )
+        ).check()
+
+    def _join(self, step: Join, cluster: Cluster, home: Endpoint) -> None:
+        """With a bootstrap token of this step alone: made in the cluster, on no command line, gone after it;
+        one that a killed run left ends by itself, or with the next run.
+        """
+        secret = "".join(random.choice(LETTERS) for _ in range(16))
+        until = (datetime.now(UTC) + GOOD_FOR).strftime("%Y-%m-%dT%H:%M:%SZ")
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "bootstrap.kubernetes.io/token",
+            "metadata": {"name": _secret(step.token), "namespace": SYSTEM},
+            "stringData": {
+                "token-id": step.token,
+                "token-secret": hide(secret),
+                "expiration": until,
+                "usage-bootstrap-authentication": "true",
+                "usage-bootstrap-signing": "true",
+                "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+            },
+        }
+        if step.left:
+            cluster.delete("v1", "Secret", _secret(step.token), SYSTEM)
+        cluster.create(manifest)
+        try:
+            self._play(step, "join", {"discovery": _discovery(home, f"{step.token}.{secret}")})
+        finally:
+            cluster.delete("v1", "Secret", _secret(step.token), SYSTEM)
+
+    def _network(self, step: Network, cluster: Cluster) -> None:
+        """The manifest's objects in their order, then the note which manifest that was."""
+        for manifest in _manifests(step.path):
+            cluster.apply(marked(manifest, step.mark.open), force=True)
+        note = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": NOTED, "namespace": SYSTEM},
+            "data": {"sha256": step.sha256},
+        }
+        cluster.apply(marked(note, step.mark.open), force=True)
+
+    def _ask(self, there: Mapping[str, Machine], specs: Mapping[str, Spec]) -> Asked:
+        """A machine that the file names as a worker is no control plane of ours; any other may be one."""
+        workers = {host for spec in specs.values() for host in spec.workers}
+        return ask(
+            self._hosts, there.values(), lambda machine: LOOK if machine.name in workers else LOOK | ADMIN
+        )
+
+    def _entered(self, name: str, state: State, *, goes: bool) -> State:
+        """With what its API says; a cluster that doesn't answer says nothing, and waits."""
+        assert state.endpoint is not None
+        cluster = self._clusters.at(state.endpoint)
+        try:
+            nodes = {str(obj["metadata"]["name"]): _ready(obj) for obj in cluster.list("v1", "Node")}
+            noted = cluster.get("v1", "ConfigMap", NOTED, SYSTEM)
+            left = cluster.get("v1", "Secret", _secret(token_id(self._site, name)), SYSTEM)
+            found: dict[str, Any] = {
+                "token": left is not None,
+                "nodes": nodes,
+                "cni": str(((noted or {}).get("data") or {}).get("sha256") or ""),
+                "version": cluster.version(),
+                "url": cluster.url,
+            }
+            if goes:
+                found["contents"] = cluster.strangers(self._site)
+        except RemoteError as error:
+            found = {"silent": f"its API does not answer: {error.problems[0].what}"}
+            if goes:
+                found["contents"] = ("whatever is in it (its API does not answer)",)
+        return replace(state, **found)
+
+
+def _state(spec: Spec | None, state: State) -> State:
+    """With what its machines tell of the cluster."""
+    first = (
+        spec.control_plane
+        if spec
+        else next((host for host, node in state.on.items() if node.role == "control_plane"), "")
+    )
+    admin = state.on[first].admin if first in state.on and state.on[first].initialised else None
+    return replace(state, control_plane=first, endpoint=Endpoint(kubeconfig=admin) if admin else None)
+
+
+def _secret(token: str) -> str:
+    """The name that Kubernetes wants of a bootstrap token's Secret."""
+    return f"bootstrap-token-{token}"
+
+
+def _ready(obj: Mapping[str, Any]) -> bool:
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any(
+        each.get("type") == "Ready" and each.get("status") == "True"
+        for each in conditions
+        if isinstance(each, dict)
+    )
+
+
+def _digest(spec: Spec) -> str:
+    """Of all packages; "" where there are none, or one can't be read."""
+    found = [digest(each.path) for each in spec.packages]
+    return hashlib.sha256(",".join(found).encode()).hexdigest() if found and all(found) else ""
+
+
+def _manifests(path: str) -> Iterator[dict[str, Any]]:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - the path is text in the step
+            found = foreign.documents(file.read())
+    except (OSError, ValueError) as error:
+        raise BfinfraError(
+            Problem(
+                "the manifest of the pod network can't be read",
+                path,
+                getattr(error, "strerror", None) or str(error),
+            )
+        ) from None
+    for each in found:
+        if isinstance(each, dict) and each.get("kind"):
+            yield each
+
+
+def _discovery(home: Endpoint, token: str) -> str:
+    """A kubeconfig with the cluster's authority and address, and the token as its user's."""
+    assert home.kubeconfig is not None
+    admin = next(iter(foreign.documents(home.kubeconfig.reveal())))
+    cluster = admin["clusters"][0]["cluster"]
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "join",
+            "clusters": [{"name": "join", "cluster": cluster}],
+            "users": [{"name": "join", "user": {"token": token}}],
+            "contexts": [{"name": "join", "context": {"cluster": "join", "user": "join"}}],
+        }
+    )

@@ -1,0 +1,140 @@
+"""What a user writes for a cluster by kubeadm."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from bfinfra.kinds.capabilities import TOOLKIT
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Conflict, Inner, Spot, Taken
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.sources import LocalFile
+
+
+def _cidr(value: str) -> str:
+    return str(ipaddress.ip_network(value))
+
+
+Cidr = Annotated[str, AfterValidator(_cidr)]
+Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+
+
+class Spec(kind.Spec):
+    """What a user writes for one cluster."""
+
+    awaits: ClassVar = {
+        "packages": (
+            "download kubeadm, kubelet and kubectl, and what they need, from Kubernetes' package "
+            "repository, or from your mirror"
+        ),
+        "cni": "download the manifest of the pod network",
+    }
+
+    control_plane: Annotated[str, Ref("linux_host")]
+    """The machine of its control plane; one, as in the guide."""
+    workers: tuple[Annotated[str, Ref("linux_host")], ...] = ()
+    """The machines of its workers. A container runtime is on all of them."""
+    version: Annotated[str, StringConstraints(pattern=r"^v1\.\d{1,2}\.\d{1,3}$")]
+    """Version of Kubernetes, such as v1.20.15; the packages' own."""
+    endpoint: (
+        Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]{0,252}:\d{1,5}$")] | None
+    ) = None
+    """Where clients reach its API, host:port; empty = the control plane's address."""
+    pod_cidr: Cidr = "10.244.0.0/16"
+    """Addresses of pods; what the manifest of cni says as well."""
+    service_cidr: Cidr = "10.96.0.0/12"
+    """Addresses of services."""
+    cni: LocalFile
+    """Manifest of the pod network, such as Calico's or Flannel's, downloaded before."""
+    packages: tuple[LocalFile, ...] = ()
+    """The .deb or .rpm files of kubeadm, kubelet and kubectl with all that they need; empty = they are
+    there.
+    """
+    cri_socket: Annotated[str, StringConstraints(pattern=r"^(unix://)?/[A-Za-z0-9._/-]+$")] | None = None
+    """The container runtime's socket, where a machine has several."""
+    swap: Literal["off", "leave"] = "off"
+    """Kubelets want none: switched off, now and in /etc/fstab."""
+    modules: tuple[Word, ...] = ("overlay", "br_netfilter")
+    """Kernel modules that are loaded, now and at each start."""
+    sysctl: dict[Word, Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ._-]{1,100}$")]] = Field(
+        default_factory=lambda: {
+            "net.bridge.bridge-nf-call-iptables": "1",
+            "net.bridge.bridge-nf-call-ip6tables": "1",
+            "net.ipv4.ip_forward": "1",
+        }
+    )
+    """Settings of the kernel."""
+    ignore_preflight: tuple[Word, ...] = ()
+    """Checks of kubeadm that may fail, such as NumCPU."""
+    ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = (10250,)
+    """TCP ports that nodes must reach of each other, as `bfinfra doctor` tries: kubelets' own; Calico wants
+    179 as well.
+    """
+    drain: Annotated[int, Field(ge=1, le=86400)] = 300
+    """Seconds that the pods of a worker which leaves may take to go."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Spec:
+        if len(set(self.hosts)) != len(self.hosts):
+            raise ValueError("a machine stands there twice")
+        if ipaddress.ip_network(self.pod_cidr).overlaps(ipaddress.ip_network(self.service_cidr)):
+            raise ValueError("pod_cidr and service_cidr overlap")
+        if {PurePath(each.text).suffix for each in self.packages} - {".deb"} and {
+            PurePath(each.text).suffix for each in self.packages
+        } - {".rpm"}:
+            raise ValueError("packages are all .deb or all .rpm")
+        return self
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its machines: each is a node of one cluster."""
+        places = ("control_plane", *(f"workers.{index}" for index in range(len(self.workers))))
+        yield from (
+            conflict.thing(place, f"the node {host}", "node")
+            for place, host in zip(places, self.hosts, strict=True)
+        )
+
+    def inside(self) -> Iterator[Inner]:
+        """Networks of pods and services."""
+        yield from (Inner(field, getattr(self, field), nodes=True) for field in ("pod_cidr", "service_cidr"))
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
+        """One machine under two names in a cluster."""
+        for key, spec in mine.items():
+            seen: dict[tuple[str, int], str] = {}
+            for index, host in enumerate(spec.hosts):
+                machine = site.get(Key("linux_host", host))
+                if (
+                    machine is not None
+                    and (first := seen.setdefault((machine.address, machine.port), host)) != host
+                ):
+                    yield Conflict(
+                        Spot(key, f"workers.{index - 1}"),
+                        f"{host} and {first} are one machine",
+                        (Spot(Key("linux_host", host), "address"), Spot(Key("linux_host", first), "address")),
+                        next="leave one of them out",
+                    )
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """All its machines, the control plane's first."""
+        return (self.control_plane, *self.workers)
+
+    @property
+    def form(self) -> str:
+        """Deb or rpm; "" without packages."""
+        return PurePath(self.packages[0].text).suffix.removeprefix(".") if self.packages else ""
+
+    def sysctl_text(self) -> str:
+        """As its file holds it."""
+        return "".join(f"{name} = {value}\n" for name, value in self.sysctl.items())
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Container runtimes that don't start again."""
+        return (Capability(TOOLKIT, f"linux_host/{each}") for each in self.hosts)

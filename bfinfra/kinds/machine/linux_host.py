@@ -1,0 +1,193 @@
+"""A Linux machine that is there already, by SSH: a place for clients and servers of remote GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from bfinfra.kinds import capabilities
+from bfinfra.model import conflict, kind
+from bfinfra.model.awaited import Away, away, held
+from bfinfra.model.conflict import Taken
+from bfinfra.model.document import Document
+from bfinfra.model.errors import BfinfraError, RemoteError, Unreachable
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, waiting
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import Site
+from bfinfra.model.ssh import Account, HostAddress, HostTrust, Machine
+
+if TYPE_CHECKING:
+    from bfinfra.backends.ansible import Answer, LinuxHosts
+
+LOOK = {"release": ("cat", "/etc/os-release"), "architecture": ("uname", "-m"), "kernel": ("uname", "-r")}
+
+
+class Spec(kind.Spec):
+    """What a user writes for one machine."""
+
+    awaits: ClassVar = {
+        "key": "put the private key there whose public key the machine lets in",
+        "password": "get it from whoever runs the machine",
+        "sudo_password": "get it from whoever runs the machine",
+        "trust.known_hosts": (
+            "write the machine's host key into it (bfinfra trust SITE shows it; compare it on the machine)"
+        ),
+    }
+
+    address: HostAddress
+    """Its name or address."""
+    port: Annotated[int, Field(ge=1, le=65535)] = 22
+    """Where its SSH server listens."""
+    trust: HostTrust
+    """The host key that it must show."""
+    user: Account = "root"
+    """Who logs in."""
+    key: Secret | None = None
+    """Reference to that user's private key, without a passphrase."""
+    password: Secret | None = None
+    """Reference to that user's password, where there is no key."""
+    root: bool = True
+    """Work as root, by sudo where the user isn't root."""
+    sudo_password: Secret | None = None
+    """Reference to the password that sudo asks for, where it does."""
+    python: str = "/usr/bin/python3"
+    """The interpreter there for Ansible's modules."""
+    vm: Annotated[str, Ref("virtual_machine")] | None = None
+    """The virtual machine of this site that it is: nobody asks it before that runs, and what is on it goes
+    before that goes.
+    """
+
+    @model_validator(mode="after")
+    def _lets_in(self) -> Spec:
+        if self.key is None and self.password is None:
+            raise ValueError("give key or password")
+        return self
+
+    def answers_at(self) -> str:
+        """Its SSH server."""
+        return self.address if self.port == 22 else f"{self.address}:{self.port}"
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its address, where that is no name; several names for one machine are allowed."""
+        yield from conflict.address(
+            "address", self.address, owner=("vm", self.vm) if self.vm else ("machine", self.address)
+        )
+
+    def machine(self, name: str) -> Machine:
+        """As the backend takes it."""
+        return Machine(
+            name,
+            self.address,
+            self.user,
+            self.trust,
+            self.port,
+            self.key,
+            self.password,
+            self.sudo_password,
+            self.root,
+            self.python,
+        )
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """A machine that nobody takes off and on any more."""
+        if self.vm is not None:
+            yield capabilities.machine(self.vm)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """A machine that answered. `os`: id and version of its distribution, such as `ubuntu 20.04`."""
+
+    machine: Machine
+    os: str = ""
+    architecture: str = ""
+    kernel: str = ""
+    vm: str = ""
+    silent: str = ""
+    """Why a virtual machine that has just begun to run doesn't answer yet."""
+
+
+class LinuxHost(kind.Source[Spec, State]):
+    """A Linux machine, by SSH."""
+
+    document = Document.FLEXDIRECT
+    reaches = True
+
+    def __init__(self, hosts: LinuxHosts, site: Site) -> None:
+        self._hosts = hosts
+        # A destroy wants nothing, and yet must get into the machines that the file names.
+        self._named = {key.name: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One command a machine; one that doesn't answer is unreadable, and with it all that is on it."""
+        specs = {
+            name: spec
+            for name, spec in ({**self._named, **wanted} if others else wanted).items()
+            if spec is not None and _runs(spec, needs)
+        }
+        closed = {name: gone for name, spec in wanted.items() if spec is not None and (gone := _away(spec))}
+        asked = {spec.machine(name): LOOK for name, spec in specs.items() if name not in closed}
+        states, unreadable = {}, {}
+        for machine, found in self._hosts.read(asked).items():
+            vm = specs[machine.name].vm or ""
+            if isinstance(found, Unreachable) and vm and not others:
+                states[machine.name] = State(
+                    machine=machine, vm=vm, silent=str(found.problems[0])
+                )  # it runs, and its SSH server starts
+            elif isinstance(found, RemoteError) and len(asked) == 1:
+                raise found  # the caller tries again
+            elif isinstance(found, BfinfraError):
+                unreadable[machine.name] = str(found)
+            else:
+                states[machine.name] = _state(machine, found, vm)
+        return Seen(states, closed, unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """None; waits for what opens the machine and isn't there yet."""
+        if spec is not None and (closed := (around.facts or {}).get(name)):
+            field, problem = closed
+            raise held(problem, field)
+        return ()
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """It answered."""
+        return (
+            waiting(state.silent)
+            if state.silent
+            else Readiness(Ready.READY, note=f"{state.os}, {state.architecture}")
+        )
+
+
+def _away(spec: Spec) -> Away | None:
+    """What opens the machine and isn't there yet: nobody asks it before."""
+    opens = {"trust.known_hosts": spec.trust.known_hosts, "key": spec.key, "password": spec.password}
+    return away(spec, {**opens, "sudo_password": spec.sudo_password})
+
+
+def _runs(spec: Spec, needs: Mapping[Key, Need]) -> bool:
+    """Whether it can be asked: a virtual machine of this site that isn't there yet, or is off, can't."""
+    if spec.vm is None:
+        return True
+    need = needs.get(Key("virtual_machine", spec.vm))
+    return need is not None and need.state is not None and need.state.machine.on
+
+
+def _state(machine: Machine, found: Mapping[str, Answer], vm: str) -> State:
+    lines = (line.partition("=") for line in found["release"].text.splitlines() if "=" in line)
+    release = {name: value.strip().strip("\"'") for name, _, value in lines}
+    os = " ".join(filter(None, (release.get("ID", "unknown"), release.get("VERSION_ID", ""))))
+    return State(
+        machine=machine,
+        os=os,
+        architecture=found["architecture"].text.strip(),
+        kernel=found["kernel"].text.strip(),
+        vm=vm,
+    )

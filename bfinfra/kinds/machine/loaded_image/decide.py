@@ -1,0 +1,207 @@
+"""From how an image stands on machines to what is to be done. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from bfinfra.kinds.linux import while_away
+from bfinfra.kinds.machine.loaded_image.runtime import Runtime
+from bfinfra.kinds.machine.loaded_image.spec import BUILDERS, Spec
+from bfinfra.kinds.machine.loaded_image.state import Facts, Found, Loaded, State
+from bfinfra.model import kind
+from bfinfra.model.errors import Awaited, Refusal
+from bfinfra.model.kind import Around, Later, Need, differences
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.ssh import Machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load(kind.Step):
+    """load {image} onto {names}"""
+
+    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
+    name: str
+    names: str
+    image: str
+    content: str | Later
+    archive: str
+    """Its path here, "" for what is built and saved here."""
+    machines: Mapping[str, Machine]
+    runtimes: Mapping[str, Runtime]
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove(kind.Step):
+    """remove {image} from {names}"""
+
+    rights = ()
+    name: str
+    names: str
+    image: str
+    machines: Mapping[str, Machine]
+    runtimes: Mapping[str, str]
+    """By machine: where the image is, "" where it is gone already."""
+
+
+def builder(spec: Spec, needs: Mapping[Key, Need]) -> Need | None:
+    """What builds the image, None for one out of an archive."""
+    return next(
+        (needs[key] for each in BUILDERS if spec.built and (key := Key(each, spec.built)) in needs), None
+    )
+
+
+def image_of(spec: Spec, needs: Mapping[Key, Need]) -> str:
+    """The image's name, "" where nobody knows it: its builder leaves the site."""
+    need = builder(spec, needs)
+    return spec.image or (need.spec.image if need and need.spec else "")
+
+
+def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Load where it isn't, or is another; remove where it shall not be."""
+    if spec is None:
+        return () if state is None else (_remove(name, state, tuple(state.on)),)
+    stood = [each.content for host, each in state.on.items() if host in spec.hosts] if state else []
+    return while_away(around, stood, lambda around: tuple(_steps(name, spec, state, around)), Load)
+
+
+def _steps(name: str, spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+    facts: Facts = around.facts
+    on = state.on if state else {}
+    needs = {need.key: need for need in around.needs.values()}
+    image, content = image_of(spec, needs), _content(name, spec, around)
+    _check(name, spec, on, facts, around)
+    runtimes = {
+        host: runtime
+        for host in spec.hosts
+        if (runtime := facts.found.get(host, Found()).runtime(spec.runtime))
+    }
+    mark = around.mark.seal(spec.applied())
+    then = {
+        host: {"image": image, "content": _short(content), "runtime": runtimes.get(host)}
+        for host in spec.hosts
+    }
+    now = {host: _shown(on.get(host)) for host in spec.hosts}
+    hosts = [
+        host for host in spec.hosts if host not in on or on[host].mark != mark or now[host] != then[host]
+    ]
+    if hosts:
+        world = differences({"on": now}, {"on": then}) if on else ()
+        changes = (
+            kind.changes(spec, state.mark if state else None, world)
+            if on
+            else differences(None, spec.applied())
+        )
+        yield Load(
+            name=name,
+            names=", ".join(hosts),
+            image=image,
+            content=content,
+            archive=str(spec.archive.path) if spec.archive else "",
+            mark=mark,
+            changes=changes,
+            machines={host: facts.machines[host] for host in hosts if host in facts.machines},
+            runtimes={host: runtimes[host] for host in hosts if host in runtimes},
+        )
+    leaving = tuple(host for host in on if host not in spec.hosts)
+    if leaving and state:
+        yield _remove(name, state, leaving)
+
+
+def _content(name: str, spec: Spec, around: Around) -> str | Later:
+    """What the image is made of: its id in the archive, or what its builder notes."""
+    if spec.archive is not None:
+        return str(around.facts.packages.get(name, ""))
+    need = around.needs["built"]
+    if need.state is None:
+        return Later(need.key, "built")
+    made = need.state.due or need.state.built
+    if need.state.built != made or not made:
+        _check_builds(need)
+    image, _, content = made.partition(" ")
+    return content if image == need.spec.image and content else Later(need.key, "built")
+
+
+def _check_builds(need: Need) -> None:
+    if need.state.tool and need.spec.build != "never":
+        return
+    raise Awaited(
+        f"{need.key} is not built on this machine",
+        field="built",
+        why=need.state.undone(need.spec.build),
+        next=(
+            f"build it elsewhere, save it there (docker save --output FILE {need.spec.image}), and give "
+            "archive and image instead of built"
+        ),
+    )
+
+
+def _check(name: str, spec: Spec, on: Mapping[str, Loaded], facts: Facts, around: Around) -> None:
+    if problem := facts.problems.get(name):
+        raise Refusal(
+            f"{spec.archive.text if spec.archive else name} can't be loaded",
+            field="archive",
+            why=problem,
+            next="write it with: docker save --output FILE IMAGE",
+        )
+    mine = (around.mark.site, around.mark.address)
+    if any(each.mark for each in on.values()) and (
+        theirs := [
+            host for host, each in on.items() if not each.mark or (each.mark.site, each.mark.address) != mine
+        ]
+    ):
+        raise Refusal(
+            f"the image on {', '.join(theirs)} was not loaded by {around.mark.address}",
+            field="hosts",
+            why="it was pulled, loaded by hand, or by another site",
+            next="remove it there, or name other machines",
+        )
+    for host in spec.hosts:
+        if host not in facts.found:
+            continue
+        found = facts.found[host]
+        runtime = found.runtime(spec.runtime)
+        if runtime is None or runtime not in found.images:
+            why = (
+                found.silent.get(runtime, "")
+                if runtime
+                else "; ".join(f"{each}: {words}" for each, words in found.silent.items())
+            )
+            raise Refusal(
+                (
+                    f"{runtime or 'no container runtime'} {'does not answer' if runtime else 'answers'} on "
+                    f"{host}"
+                ),
+                field="runtime" if spec.runtime else "hosts",
+                why=why,
+                next="start it there, or name the machine's own in runtime",
+            )
+
+
+def _short(content: str | Later) -> str:
+    return content.removeprefix("sha256:")[:12] if isinstance(content, str) else str(content)
+
+
+def _shown(found: Loaded | None) -> dict[str, str | None]:
+    """One machine as it is, for people."""
+    if found is None:
+        return {"image": None, "content": None, "runtime": None}
+    return {
+        "image": found.noted.image or None,
+        "content": _short(found.content) or None,
+        "runtime": found.noted.runtime or None,
+    }
+
+
+def _remove(name: str, state: State, hosts: tuple[str, ...]) -> Remove:
+    on = {host: state.on[host] for host in hosts}
+    image = next((each.noted.image for each in on.values() if each.noted.image), "")
+    return Remove(
+        name=name,
+        names=", ".join(hosts),
+        image=image or "the image",
+        machines={host: state.machines[host] for host in hosts},
+        runtimes={host: each.noted.runtime if each.now else "" for host, each in on.items()},
+    )

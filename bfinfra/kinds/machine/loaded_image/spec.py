@@ -1,0 +1,89 @@
+"""What a user writes for a loaded image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from bfinfra.backends.images import full_name
+from bfinfra.kinds.capabilities import image
+from bfinfra.kinds.machine.loaded_image.runtime import Runtime
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Conflict, Spot, Taken
+from bfinfra.model.names import ImageName
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.sources import LocalFile
+
+BUILDERS = ("container_image", "client_image")
+
+
+class Spec(kind.Spec):
+    """What a user writes for one image."""
+
+    name_pattern = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+    name_rule = "lower case letters, digits and dashes, at most 63"
+
+    awaits: ClassVar = {"archive": "write it with docker save where the image is"}
+
+    hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
+    """The machines, such as the nodes of a cluster; a container runtime is there."""
+    built: Annotated[str, Ref(*BUILDERS)] | None = None
+    """A container_image or client_image of this site: it is saved where it is built, and loaded from there.
+    It takes no registry: give it push: false.
+    """
+    archive: LocalFile | None = None
+    """A tar archive that `docker save` or `podman save` wrote, instead of built."""
+    image: ImageName | None = None
+    """Name and tag of the image in the archive, as pods name it."""
+    runtime: Runtime | None = None
+    """The container runtime that gets it; empty = the one that the machine's kubelet was told, else the first
+    that answers of docker, containerd and podman. Nodes with CRI-O take podman.
+    """
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Spec:
+        if len(set(self.hosts)) != len(self.hosts):
+            raise ValueError("a machine stands there twice")
+        if (self.built is None) == (self.archive is None):
+            raise ValueError("give built or archive")
+        if (self.archive is None) != (self.image is None):
+            raise ValueError(
+                "image: it goes with archive, which may hold several"
+                if self.image
+                else "archive: give its image by name, too"
+            )
+        return self
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The image on its machines."""
+        what = self.image or f"that {self.built} is"
+        yield from (
+            conflict.thing(f"hosts.{index}", f"the image {what} on {host}", "machine")
+            for index, host in enumerate(self.hosts)
+        )
+
+    def named(self, site: Specs) -> str:
+        """The image's name, "" where the site has nothing that builds it."""
+        built = next((site[key] for each in BUILDERS if (key := Key(each, self.built or "")) in site), None)
+        return self.image or (str(built.image) if built else "")
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The image."""
+        if found := self.named(site):
+            yield image(found)
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
+        """A tag that pods pull all the same."""
+        for key, spec in mine.items():
+            if (found := spec.named(site)) and full_name(found).endswith(":latest"):
+                yield Conflict(
+                    Spot(key, "image" if spec.image else "built"),
+                    f"pods pull {found} all the same",
+                    why="for the tag latest Kubernetes takes imagePullPolicy Always",
+                    next="give the image a tag of its own, or the pods imagePullPolicy IfNotPresent",
+                    stops=False,
+                )

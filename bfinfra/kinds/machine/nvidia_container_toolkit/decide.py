@@ -1,0 +1,271 @@
+"""From how the toolkit stands on machines to what is to be done. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from bfinfra.kinds.linux import while_away
+from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
+    FILES,
+    UNITS,
+    Before,
+    merged,
+    standing,
+    undone,
+    wanted,
+)
+from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
+from bfinfra.kinds.machine.nvidia_container_toolkit.state import Facts, Installed, State, note
+from bfinfra.model import kind
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Disruption, differences
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.ssh import Machine
+
+NOTHING = Installed(None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetUp(kind.Step):
+    """set NVIDIA's container toolkit up on {names}"""
+
+    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
+    names: str
+    machines: Mapping[str, Machine]
+    todo: Mapping[str, Mapping[str, Any]]
+    """By machine: whether to install, the runtimes' configurations as they shall be, what its record says
+    besides the mark.
+    """
+    common: Mapping[str, Any]
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restart(SetUp):
+    """set NVIDIA's container toolkit up on {names}, and restart docker there"""
+
+    disruption = Disruption.POWER_CYCLE
+    why = "docker restarts, and the containers that it runs stop"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove(kind.Step):
+    """take NVIDIA's container toolkit off {names}"""
+
+    rights = ()
+    names: str
+    machines: Mapping[str, Machine]
+    todo: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoveRestart(Remove):
+    """take NVIDIA's container toolkit off {names}, and restart docker there"""
+
+    disruption = Disruption.POWER_CYCLE
+    why = "docker restarts, and the containers that it runs stop"
+
+
+def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Set up where something differs, take off where it shall not be."""
+    if spec is None:
+        return () if state is None else (_remove(state, tuple(state.on)),)
+    stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
+    return while_away(around, stood, lambda around: _steps(spec, state, around), SetUp)
+
+
+def _steps(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
+    _check(spec, state, around)
+    gone = (
+        tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark)
+        if state
+        else ()
+    )
+    return (*_set_up(spec, state, around), *((_remove(state, gone),) if state and gone else ()))
+
+
+def _check(spec: Spec, state: State | None, around: Around) -> None:
+    facts: Facts = around.facts
+    if not facts.packages.get(around.mark.address.partition("/")[2]):
+        raise Refusal(
+            f"{', '.join(each.text for each in spec.files())} can't be read",
+            field="packages" if spec.packages else "repository",
+            next="download it, or correct the path",
+        )
+    on = state.on if state else {}
+    if any(found.mark for found in on.values()):
+        for host, found in on.items():
+            if host in spec.hosts and (
+                found.mark is None
+                or (found.mark.site, found.mark.address) != (around.mark.site, around.mark.address)
+            ):
+                raise Refusal(
+                    f"the toolkit on {host} is not of {around.mark.address}",
+                    field="hosts",
+                    why="bfinfra did not put it there for this site",
+                    next="remove it there, or name another machine",
+                )
+    if without := [
+        host
+        for host in spec.hosts
+        if host in facts.found and not facts.found[host].services.get(spec.runtime)
+    ]:
+        raise Refusal(
+            f"there is no {UNITS[spec.runtime]} on {', '.join(without)}",
+            field="runtime",
+            next="install the container runtime there, or in the template",
+        )
+
+
+def _set_up(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+    facts: Facts = around.facts
+    on, package, mark = (
+        state.on if state else {},
+        facts.packages[around.mark.address.partition("/")[2]],
+        around.mark.seal(spec.applied()),
+    )
+    todo: dict[str, dict[str, Any]] = {}
+    now, then = {}, {}
+    for host in spec.hosts:
+        found = facts.found.get(host, NOTHING)
+        values = wanted(spec, found.configs.get(spec.runtime))
+        there = standing(spec.runtime, found.configs.get(spec.runtime), values)
+        installed = found.package == package and (
+            found.kept or (found.program and spec.repository is not None and not spec.repository.version)
+        )
+        now[host] = {
+            "package": package[:12] if installed else None,
+            "runtime": _shown(there),
+            "service": _runs(found.services.get(spec.runtime)),
+        }
+        then[host] = {"package": package[:12], "runtime": _shown(values), "service": "running"}
+        if found.mark != mark or now[host] != then[host]:
+            todo[host] = {"install": not installed, **_configured(spec, found, there, values)}
+    if not todo:
+        return
+    world = differences({"on": now}, {"on": then}) if on else ()
+    changes = (
+        kind.changes(spec, state.mark if state else None, world) if on else differences(None, spec.applied())
+    )
+    stops = any(
+        facts.found.get(host, NOTHING).containers and _restarts_docker(each) for host, each in todo.items()
+    )
+    step = Restart if stops else SetUp
+    yield step(
+        names=", ".join(todo),
+        machines={host: facts.machines[host] for host in todo if host in facts.machines},
+        todo=todo,
+        common=_common(spec, package),
+        mark=mark,
+        changes=changes,
+    )
+
+
+def _configured(
+    spec: Spec, found: Installed, there: Mapping[tuple[str, ...], Any], values: Mapping[tuple[str, ...], Any]
+) -> dict[str, Any]:
+    """The runtimes' configurations as they shall be, and what the record says of before. A runtime that is no
+    longer named gets its own back.
+    """
+    text, configs = found.configs.get(spec.runtime), []
+    before = Before(there, made=text is None)
+    if found.mark and found.runtime == spec.runtime:
+        before = Before({**there, **found.before.values}, made=found.before.made)
+        values = {
+            **{path: value for path, value in found.before.values.items() if path not in values},
+            **values,
+        }
+    elif found.mark and found.runtime in FILES:
+        configs.append(
+            _config(
+                found.runtime, found, undone(found.runtime, found.configs.get(found.runtime), found.before)
+            )
+        )
+    configs.append(_config(spec.runtime, found, merged(spec.runtime, text, values), runs=True))
+    return {"configs": configs, "note": f"runtime={spec.runtime}\nbefore={note(before.encode())}"}
+
+
+def _config(runtime: str, found: Installed, text: str, *, runs: bool = False) -> dict[str, Any]:
+    """`runs`: its service runs in any case; else it is restarted where the text is another."""
+    return {
+        "path": FILES[runtime],
+        "text": text,
+        "unit": UNITS[runtime],
+        "runs": runs,
+        "restart": text != (found.configs.get(runtime) or ""),
+    }
+
+
+def _restarts_docker(todo: Mapping[str, Any]) -> bool:
+    return any(config["restart"] and config["unit"] == UNITS["docker"] for config in todo["configs"])
+
+
+def _common(spec: Spec, package: str) -> dict[str, Any]:
+    """What the role is told for all machines."""
+    given = spec.repository
+    files = (
+        [spec.repository_path(), *([given.key_path] if given.key else [])]
+        if given
+        else [f"/var/cache/bfinfra/{PurePath(each.text).name}" for each in spec.packages]
+    )
+    name = (
+        ""
+        if given is None
+        else given.package
+        if not given.version
+        else f"{given.package}{'=' if spec.form == 'deb' else '-'}{given.version}"
+    )
+    return {
+        "form": spec.form,
+        "package_sha256": package,
+        "program": spec.program,
+        "files": files,
+        "package": name,
+        "packages": [str(each.path) for each in spec.packages],
+        "repository": {
+            "src": str(given.file.path),
+            "dest": spec.repository_path(),
+            "key": str(given.key.path) if given.key else "",
+            "key_path": given.key_path,
+        }
+        if given
+        else {},
+    }
+
+
+def _shown(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    """For people: dots between the keys, without the plug-in's long name."""
+    return {
+        ".".join(part for part in path if part != "plugins" and not part.startswith("io.containerd.")): value
+        for path, value in values.items()
+    }
+
+
+def _runs(service: str | None) -> str | None:
+    return "running" if service == "active" else service or None
+
+
+def _remove(state: State, hosts: tuple[str, ...]) -> Remove:
+    todo: dict[str, dict[str, Any]] = {}
+    for host in hosts:
+        found, configs = state.on[host], list[dict[str, Any]]()
+        if found.runtime in FILES:
+            configs.append(
+                _config(
+                    found.runtime,
+                    found,
+                    undone(found.runtime, found.configs.get(found.runtime), found.before),
+                )
+            )
+        todo[host] = {
+            "configs": configs,
+            "form": found.noted.get("form", ""),
+            "files": [path for path in found.noted.get("files", "").split(",") if path],
+        }
+    stops = any(state.on[host].containers and _restarts_docker(each) for host, each in todo.items())
+    return (RemoveRestart if stops else Remove)(
+        names=", ".join(hosts), machines={host: state.machines[host] for host in hosts}, todo=todo
+    )

@@ -1,0 +1,113 @@
+"""What a user writes for NVIDIA's container toolkit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bfinfra.kinds.capabilities import TOOLKIT, on_machines
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
+from bfinfra.model.kind import Part
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Ref
+from bfinfra.model.sources import LocalFile
+
+Runtime = Literal["docker", "containerd"]
+FORMS = {".list": "deb", ".sources": "deb", ".deb": "deb", ".repo": "rpm", ".rpm": "rpm"}
+FOLDERS = {"deb": "/etc/apt/sources.list.d", "rpm": "/etc/yum.repos.d"}
+Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9+._-]{0,99}$")]
+Version = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+:~-]{0,99}$")]
+
+
+class Repository(Part):
+    """A package repository, as NVIDIA or a mirror of one's own publishes it."""
+
+    file: LocalFile
+    """Its .list or .sources for apt, its .repo for yum, downloaded before."""
+    key: LocalFile | None = None
+    """The key that its packages are signed with, as the file above names it."""
+    key_path: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = (
+        "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
+    )
+    """Where on the machine that key lies."""
+    package: Package = "nvidia-container-toolkit"
+    """What is installed from it."""
+    version: Version | None = None
+    """Its version; empty = the newest, and one that is there already is left."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for machines that are alike."""
+
+    hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
+    """The machines; the container runtime is there."""
+    awaits: ClassVar = dict.fromkeys(
+        ("packages", "repository.file", "repository.key"), "download it from NVIDIA, or from your mirror"
+    )
+
+    packages: tuple[LocalFile, ...] = ()
+    """The toolkit's .deb or .rpm files, all that it needs among them, installed together."""
+    repository: Repository | None = None
+    """Where to install it from, instead of packages."""
+    runtime: Runtime = "docker"
+    """The container runtime that is to know it: docker (/etc/docker/daemon.json) or containerd
+    (/etc/containerd/config.toml).
+    """
+    default: bool = True
+    """All containers run by it, as GPUs of pods need where no RuntimeClass names it."""
+    program: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = (
+        "/usr/bin/nvidia-container-runtime"
+    )
+    """What the container runtime starts."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Spec:
+        if len(set(self.hosts)) != len(self.hosts):
+            raise ValueError("a machine stands there twice")
+        if bool(self.packages) == (self.repository is not None):
+            raise ValueError("give packages or repository")
+        forms = {PurePath(each.text).suffix for each in self.files()}
+        if len({FORMS.get(suffix) for suffix in forms}) != 1 or not forms <= FORMS.keys():
+            raise ValueError("packages are all .deb or all .rpm; a repository is a .list, .sources or .repo")
+        if self.repository and next(iter(forms)) in (".deb", ".rpm"):
+            raise ValueError("repository: file is a .list, .sources or .repo; packages go under packages")
+        if self.packages and not forms <= {".deb", ".rpm"}:
+            raise ValueError("packages are .deb or .rpm; a repository goes under repository")
+        return self
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its machines: one toolkit each."""
+        yield from (
+            conflict.thing(f"hosts.{index}", f"the NVIDIA container toolkit on {host}", "machine")
+            for index, host in enumerate(self.hosts)
+        )
+
+    def brought(self) -> dict[str, LocalFile]:
+        """The files by their dotted fields, the repository's key among them."""
+        found = {f"packages.{index}": file for index, file in enumerate(self.packages)}
+        if self.repository:
+            found["repository.file"] = self.repository.file
+        if self.repository and self.repository.key:
+            found["repository.key"] = self.repository.key
+        return found
+
+    def files(self) -> tuple[LocalFile, ...]:
+        """What is sent: packages, or the repository's file."""
+        return self.packages or ((self.repository.file,) if self.repository else ())
+
+    @property
+    def form(self) -> str:
+        """Deb or rpm."""
+        return FORMS[PurePath(self.files()[0].text).suffix]
+
+    def repository_path(self) -> str:
+        """Where on the machine the repository's file lies; "" without one."""
+        return f"{FOLDERS[self.form]}/{PurePath(self.repository.file.text).name}" if self.repository else ""
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The machines' GPUs, in containers, and a container runtime that doesn't start again."""
+        return on_machines(TOOLKIT, self.hosts)

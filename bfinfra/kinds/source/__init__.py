@@ -1,0 +1,1 @@
+"""Kinds that are only read: there is nothing of them but what a file says."""

@@ -1,0 +1,187 @@
+"""A Bitfusion client token as downloaded from the plug-in: ca.crt, client.yaml, servers.conf. (Configuration
+of AI/ML application, figure 4.)
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import model_validator
+
+from bfinfra.backends.bitfusion import Token, read_token
+from bfinfra.kinds.capabilities import SERVERS
+from bfinfra.model import kind
+from bfinfra.model.awaited import Absent, absent, held
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Need, Part, Seen
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.sources import LocalFile
+
+
+class Source(Part):
+    """Where the token is: as downloaded, or unpacked."""
+
+    tar: LocalFile | None = None
+    """The tar as downloaded."""
+    folder: LocalFile | None = None
+    """A folder with the three files and nothing else."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Source:
+        if (self.tar is None) == (self.folder is None):
+            raise ValueError("give either tar or folder")
+        return self
+
+    @property
+    def file(self) -> LocalFile:
+        """The one of the two that is given."""
+        file = self.tar or self.folder
+        assert file is not None
+        return file
+
+    @property
+    def field(self) -> str:
+        """The dotted field that names it."""
+        return "source.tar" if self.tar else "source.folder"
+
+    @property
+    def path(self) -> Path:
+        """The absolute path."""
+        return self.file.path
+
+
+WHERE = (
+    "once the Bitfusion server runs, open vCenter, Bitfusion in the Plugins section, Tokens; "
+    "select an enabled token (NEW TOKEN makes one), DOWNLOAD"
+)
+"""(Bitfusion on Kubernetes, Get Baremetal Token for authorization; Singapore PoC, figure 4.)"""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one token; its content is never printed."""
+
+    awaits: ClassVar = {"source.tar": f"{WHERE} its tar", "source.folder": f"{WHERE} its tar, unpack it"}
+
+    source: Source
+    """Where the token is; it needn't be there before the server that hands it out runs: what needs it
+    waits.
+    """
+    servers: tuple[Annotated[str, Ref("bitfusion_server")], ...] = ()
+    """Servers of this site that the token leads to: what uses the token waits for them, and it must name
+    their addresses.
+    """
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The servers, where it isn't said which it leads to: no token is there before them."""
+        if not self.servers:
+            yield SERVERS
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """A token that was read and checked. `digest`: of its content; `not_after`: when its CA ends, UTC."""
+
+    path: str
+    digest: str
+    not_after: datetime
+    servers: tuple[tuple[str, int], ...]
+
+
+class BitfusionToken(kind.Source[Spec, State]):
+    """A Bitfusion client token."""
+
+    document = Document.SINGAPORE_POC
+    alone = True
+
+    def __init__(self) -> None:
+        self._problems: dict[str, str | Absent] = {}
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """Reads the files; what is wrong with one stands in the facts, by name, as text; what isn't there yet
+        as Absent.
+        """
+        states: dict[str, State] = {}
+        for name, spec in wanted.items():
+            if spec is None:
+                continue
+            if problem := absent(spec.source.file, spec.awaits[spec.source.field]):
+                self._problems[name] = problem
+                continue
+            try:
+                token = read_token(spec.source.path)
+            except ValueError as error:
+                self._problems[name] = str(error)
+                continue
+            self._problems[name] = _expired(token)
+            states[name] = State(
+                path=str(spec.source.path),
+                digest=token.digest,
+                not_after=token.not_after,
+                servers=token.servers,
+            )
+        return Seen(states, dict(self._problems))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """None; refuses a token that can't be used, waits for one that isn't there yet."""
+        problem = (around.facts or {}).get(name)
+        if spec is not None and isinstance(problem, Absent):
+            raise held(problem, spec.source.field)
+        if spec is not None and problem:
+            what, _, remedy = problem.partition(": ")
+            raise Refusal("the token can't be used", field="source", why=what, next=remedy)
+        if spec is not None and state is not None:
+            _check_servers(
+                state, {field: need for field, need in around.needs.items() if field.startswith("servers.")}
+            )
+        return ()
+
+
+def _check_servers(token: State, servers: Mapping[str, Need]) -> None:
+    """Refusal where a server has addresses that are all known, and none of them is the token's."""
+    told = {_ip(host) for host, _ in token.servers}
+    for field, need in servers.items():
+        own = [network.ip for network in need.spec.networks.values()] if need.spec else []
+        seen = need.state.answers_at() if need.state else ""
+        has = {_ip(each) for each in (*own, seen) if each}
+        if None in told or not all(own) or not has or has & told:
+            continue  # a name may be anybody's, and DHCP may give an address yet
+        raise Refusal(
+            f"the token does not lead to {need.key}",
+            field=field,
+            why=f"it names {_listed(told)}, and {need.key.name} has {_listed(has)}",
+            next=(
+                f"download the token again, in the vCenter that {need.key.name} registered with; or correct "
+                "servers"
+            ),
+        )
+
+
+def _ip(text: str) -> str | None:
+    """An address in its one spelling; None of a name."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return None
+
+
+def _listed(found: set[str | None]) -> str:
+    return ", ".join(sorted(each for each in found if each))
+
+
+def _expired(token: Token) -> str:
+    if token.not_after > datetime.now(UTC):
+        return ""
+    return (
+        f"its certificate authority (ca.crt) ended on {token.not_after:%Y-%m-%d %H:%M} UTC: download a new "
+        "token"
+    )

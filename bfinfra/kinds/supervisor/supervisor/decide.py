@@ -1,0 +1,157 @@
+"""From what is to what shall be: the steps of a supervisor. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from bfinfra.backends.vcenter.supervisors import Supervisor
+from bfinfra.kinds.ownership import refuse_others
+from bfinfra.kinds.supervisor.base import RIGHTS, Leave, OnCluster, Take
+from bfinfra.kinds.supervisor.supervisor import standing
+from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, settings
+from bfinfra.kinds.supervisor.supervisor.spec import Group, Policy, Spec
+from bfinfra.model import kind
+from bfinfra.model.awaited import held
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, differences
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+from bfinfra.model.rights import Use, holds
+from bfinfra.model.suggest import nearest
+
+MANAGE = holds("cluster", "Namespaces.Manage")
+MADE = ("storage_policy", "content_library", "port_group", "distributed_switch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """A cluster with a note of ours, or with a supervisor that is wanted. `found`: None where there is none.
+    The others: what it uses, which goes after it.
+    """
+
+    cluster: str
+    found: Supervisor | None = None
+    networks: tuple[Group, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    switch: Annotated[str, Ref("distributed_switch", optional=True)] | None = None
+    content_library: Annotated[str, Ref("content_library", optional=True)] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enable(OnCluster):
+    """enable workload management on {cluster}"""
+
+    rights = (MANAGE, *RIGHTS)
+    spec: Spec
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(OnCluster):
+    """change the supervisor on {cluster}"""
+
+    rights = (MANAGE, *RIGHTS)
+    spec: Spec
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disable(OnCluster):
+    """disable workload management on {cluster}, with every namespace on it"""
+
+    destructive = True
+    settles = True
+    rights = (MANAGE,)
+    uses = (Use.DESTROY,)
+
+
+def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    """Enable, or look after what is there; leave it, or disable it where the site says so."""
+    if spec is None:
+        return () if state is None or state.mark is None else tuple(_release(name, state))
+    ids: Ids = around.facts
+    if name not in ids.clusters:
+        raise Refusal(
+            f"there is no cluster {name}", why="vCenter doesn't know it", next=nearest(name, ids.clusters)
+        )
+    refuse_others(
+        state.mark if state is not None else None, around, "its supervisor is looked after by another site"
+    )
+    _check(spec, ids, around)
+    note = around.mark.seal(spec.applied()).encode()
+    if state is None or state.found is None:
+        if spec.enable is None:
+            raise Refusal(
+                f"no supervisor runs on {name}",
+                field="enable",
+                why="the site doesn't say how it is enabled",
+                next="write enable, or enable workload management there by hand",
+            )
+        enabling = Enable(
+            cluster=name,
+            moid=ids.clusters[name],
+            spec=spec,
+            note=note,
+            changes=differences(None, spec.applied()),
+        )
+        if name in ids.away:
+            field, problem = ids.away[name]
+            raise held(problem, field, (enabling,))
+        return (enabling,)
+    if state.found.status == "REMOVING":
+        raise Refusal(f"the supervisor on {name} is being removed", next="apply again once it is gone")
+    drift = (
+        *_drift(spec, state.found, ids),
+        *(standing.drift(spec.enable, state.found.info, ids) if spec.enable else ()),
+    )
+    found = kind.changes(spec, state.mark, drift) if state.mark else drift
+    at: dict[str, Any] = {"cluster": name, "moid": state.cluster, "note": note, "changes": found}
+    if drift:
+        return (Update(spec=spec, **at),)
+    return () if state.mark == Mark.decode(note) else (Take(what="supervisor", **at),)
+
+
+def _release(name: str, state: State) -> Iterator[kind.Step]:
+    assert state.mark is not None
+    if state.found is not None and (state.mark.applied or {}).get("disable"):
+        yield Disable(cluster=name, moid=state.cluster)
+    yield Leave(cluster=name, moid=state.cluster, what="supervisor")
+
+
+def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:
+    """Of what is written: what differs. Lists of name servers have an order."""
+    names = {identity: name for name, identity in ids.libraries.items()}
+    for field, wanted in settings(spec, ids.libraries).items():
+        now = found.info.get(field)
+        if now != wanted:
+            shown = [
+                names.get(each, each.lower() if field == "size_hint" else each)
+                if isinstance(each, str)
+                else each
+                for each in (now, wanted)
+            ]
+            yield Change(FIELDS[field], *shown)
+
+
+def _check(spec: Spec, ids: Ids, around: Around) -> None:
+    """Refusal for a name that is nobody's; what this site makes first counts as there."""
+    made = {
+        kind: {
+            need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None
+        }
+        for kind in MADE
+    }
+    switch = [("enable.nsx.switch", spec.enable.nsx.switch)] if spec.enable and spec.enable.nsx else []
+    library = [("content_library", spec.content_library)] if spec.content_library else []
+    _known("storage policy", spec.policies(), ids.policies, made["storage_policy"])
+    _known("network", spec.networks(), ids.networks, made["port_group"])
+    _known("distributed switch", switch, ids.switches, made["distributed_switch"])
+    _known("content library", library, ids.libraries, made["content_library"])
+
+
+def _known(what: str, said: Iterable[tuple[str, str]], there: Mapping[str, str], made: set[str]) -> None:
+    for field, name in said:
+        if name not in there and name not in made:
+            raise Refusal(f"there is no {what} {name}", field=field, next=nearest(name, {*there, *made}))

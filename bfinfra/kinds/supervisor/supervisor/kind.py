@@ -1,0 +1,213 @@
+"""The supervisor: observe, wait, act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.vcenter.content import ContentLibraries
+from bfinfra.backends.vcenter.policies import StoragePolicies
+from bfinfra.backends.vcenter.supervisors import Supervisors
+from bfinfra.kinds.supervisor import base
+from bfinfra.kinds.supervisor.base import Leave, Take
+from bfinfra.kinds.supervisor.supervisor import standing
+from bfinfra.kinds.supervisor.supervisor.body import Ids, enabling, settings
+from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, Update, decide
+from bfinfra.kinds.supervisor.supervisor.spec import Spec
+from bfinfra.model import kind
+from bfinfra.model.awaited import away
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Rejected
+from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+__all__ = ["Spec", "State", "SupervisorKind"]
+ATTRIBUTE = "bfinfra.supervisor"
+
+
+class SupervisorKind(kind.Kind[Spec, State]):
+    """A supervisor: vSphere with Tanzu on a cluster."""
+
+    document = Document.CONSOLIDATED
+    makes = False
+    alone = True
+    deadline = 7200
+    acts = (Enable, Update, Take, Disable, Leave)
+    reads = (holds(VCENTER, *READ),)
+    looks = (holds("policies", "StorageProfile.View"),)
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._supervisors = Supervisors(vcenter.rest)
+        self._site = site.name
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """The notes on all clusters; then the supervisors of those that are wanted or noted; names only where
+        one is to be enabled or changed.
+        """
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=bool(specs))
+        marks = {name: Mark.decode(text) for name, (_, text) in notes.items()}
+        mine = {
+            name
+            for name, mark in marks.items()
+            if mark and mark.site == self._site and (others or name in wanted)
+        }
+        asked = sorted(name for name in notes if name in specs or name in mine)
+        found = self._supervisors.read(notes[name][0] for name in asked)
+        states = {}
+        for name in asked:
+            cluster = notes[name][0]
+            if cluster in found or name in mine:
+                mark = marks[name]
+                applied = (mark.applied if mark else None) or {}
+                contents = (
+                    self._strange(cluster)
+                    if others and name not in specs and applied.get("disable") and cluster in found
+                    else ()
+                )
+                states[name] = _uses(
+                    State(mark=mark, cluster=cluster, found=found.get(cluster), contents=contents), applied
+                )
+        return Seen(states, self._ids(specs, {name: moid for name, (moid, _) in notes.items()}))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """The cluster; custom attributes and storage policies are the root's."""
+        return {
+            "cluster": (Entity(f"/{datacenter}/host/{name}", "ClusterComputeResource"),),
+            "definitions": (ROOT,),
+            "policies": (ROOT,) if spec.enable else (),
+        }
+
+    def ready(self, spec: Spec | None, state: State) -> Readiness:
+        """RUNNING, and its Kubernetes READY; on its way out: gone."""
+        found = state.found
+        if found is None:
+            return READY if spec is None else waiting("it is not there yet")
+        if spec is None:
+            return (
+                failed("; ".join(found.messages) or "vCenter gives no reason")
+                if found.status == "ERROR"
+                else waiting("it is being removed")
+            )
+        if found.status == "ERROR":
+            return failed("; ".join(found.messages) or "vCenter gives no reason")
+        if (found.status, found.kubernetes) == ("RUNNING", "READY"):
+            return Readiness(Ready.READY, note=found.endpoint)
+        return waiting(
+            "; ".join((f"{found.status.lower()}, Kubernetes {found.kubernetes.lower()}", *found.messages))
+        )
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """The note first, then what it is about."""
+        notes = self._vcenter.cluster_notes
+        match step:
+            case Enable(cluster=name, moid=cluster, spec=spec, note=note):
+                body = self._body(name, spec)
+                notes.set(cluster, ATTRIBUTE, note)
+                self._supervisors.enable(cluster, body)
+            case Update(cluster=name, moid=cluster, spec=spec, note=note):
+                body = self._changed(name, spec, step.changes)
+                notes.set(cluster, ATTRIBUTE, note)
+                self._supervisors.update(cluster, body)
+            case Disable(moid=cluster):
+                self._supervisors.disable(cluster)
+            case _:
+                base.run(step, notes, ATTRIBUTE)
+
+    def _changed(self, name: str, spec: Spec, changes: Sequence[Change]) -> Mapping[str, object]:
+        """What can be set at any time; of how it is enabled what differs, and can change."""
+        ids = self._ids({name: spec}, {})
+        try:
+            return {
+                **settings(spec, ids.libraries),
+                **(
+                    standing.body(spec.enable, (change.field for change in changes), ids)
+                    if spec.enable
+                    else {}
+                ),
+            }
+        except KeyError as error:
+            raise self._went(error) from None
+
+    def _went(self, error: KeyError) -> Rejected:
+        return Rejected(
+            f"nothing is called {error.args[0]}",
+            server=self._vcenter.server,
+            why="it went meanwhile",
+            next="plan again",
+        )
+
+    def _body(self, name: str, spec: Spec) -> Mapping[str, object]:
+        try:
+            return enabling(spec, self._ids({name: spec}, {}))
+        except KeyError as error:
+            raise self._went(error) from None
+        except OSError as error:
+            raise Rejected(
+                f"{error.filename} can't be read",
+                why=error.strerror or "",
+                next="correct enable.vds, authority",
+            ) from None
+
+    def _ids(self, specs: Mapping[str, Spec], clusters: Mapping[str, str]) -> Ids:
+        """What names mean, of what some spec has names of."""
+        enabled = [spec.enable for spec in specs.values() if spec.enable]
+        rest = self._vcenter.rest
+        return Ids(
+            clusters,
+            {each.name: each.id for each in StoragePolicies(self._vcenter.session, rest).list()}
+            if enabled
+            else {},
+            {each.name: each.id for each in ContentLibraries(rest).list()}
+            if any(spec.content_library for spec in specs.values())
+            else {},
+            {each.name: each.moid for each in self._vcenter.inventory.read().networks} if enabled else {},
+            {each.name: each.uuid for each in self._vcenter.switches.read(around=False).switches}
+            if any(each.nsx for each in enabled)
+            else {},
+            {name: gone for name, spec in specs.items() if (gone := away(spec, spec.entrances()))},
+        )
+
+    def _strange(self, cluster: str) -> tuple[str, ...]:
+        """Namespaces on it that this site didn't make."""
+        found = self._supervisors.namespaces(cluster)
+        return tuple(
+            f"namespace {name}"
+            for name, text in sorted(found.items())
+            if (mark := Mark.decode(text)) is None or mark.site != self._site
+        )
+
+
+def _uses(state: State, applied: Mapping[str, object]) -> State:
+    """What it uses, of what was applied: that goes after it, where destroy disables it."""
+    if not applied.get("disable"):
+        return state
+    spec = Spec.model_validate(
+        {name: value for name, value in applied.items() if name in ("enable", "content_library")}
+    )
+    nsx = spec.enable.nsx if spec.enable else None
+    return State(
+        mark=state.mark,
+        cluster=state.cluster,
+        found=state.found,
+        contents=state.contents,
+        networks=tuple(name for _, name in spec.networks()),
+        policies=tuple(dict.fromkeys(name for _, name in spec.policies())),
+        switch=nsx.switch if nsx else None,
+        content_library=spec.content_library,
+    )

@@ -1,0 +1,307 @@
+"""What a user writes for a supervisor."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from bfinfra.kinds.capabilities import hosts
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Inner, Taken
+from bfinfra.model.kind import Part
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Ref
+from bfinfra.model.secret import Secret
+from bfinfra.model.sources import LocalFile
+
+
+def _address(text: str) -> str:
+    return str(ipaddress.IPv4Address(text))
+
+
+def _network(text: str) -> str:
+    return str(ipaddress.IPv4Network(text))
+
+
+def _gateway(text: str) -> str:
+    if "/" not in text:
+        raise ValueError("expected the gateway with the prefix of its network, such as 172.16.7.1/24")
+    return str(ipaddress.IPv4Interface(text))
+
+
+Address = Annotated[str, AfterValidator(_address)]
+Network = Annotated[str, AfterValidator(_network)]
+Gateway = Annotated[str, AfterValidator(_gateway)]
+Group = Annotated[str, Ref("port_group", optional=True)]
+Policy = Annotated[str, Ref("storage_policy", optional=True)]
+Door = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]+:\d{1,5}$")]
+
+
+class Addresses(Part):
+    """Addresses in a row."""
+
+    first: Address
+    """The first."""
+    count: Annotated[int, Field(ge=1)]
+    """How many."""
+
+
+def _beside(gateway: str | None, addresses: Addresses | None) -> str | None:
+    """The gateway, which must be in one network with the addresses, and none of them."""
+    if gateway is None or addresses is None:
+        return gateway
+    plain, _, prefix = gateway.partition("/")
+    last = str(ipaddress.IPv4Address(addresses.first) + addresses.count - 1)
+    for end in (addresses.first, last):
+        if why := conflict.unreachable(
+            plain, f"{end}/{prefix}", count=addresses.count if end == addresses.first else 1
+        ):
+            raise ValueError(why)
+    return gateway
+
+
+class Management(Part):
+    """Where its control plane meets vCenter."""
+
+    network: Group
+    """Network or port group."""
+    addresses: Addresses | None = None
+    """Five in a row, by the document of VMware; empty = DHCP."""
+    gateway: Gateway | None = None
+    """With addresses: the gateway and the network's prefix, such as 172.16.7.1/24."""
+
+    @model_validator(mode="after")
+    def _both(self) -> Management:
+        if (self.addresses is None) != (self.gateway is None):
+            raise ValueError("addresses and gateway belong together")
+        return self
+
+    @field_validator("gateway")
+    @classmethod
+    def _reached(cls, gateway: str | None, info: ValidationInfo) -> str | None:
+        return _beside(gateway, info.data.get("addresses"))
+
+
+class Storage(Part):
+    """Storage policies."""
+
+    control_plane: Policy
+    """Of the control plane's own disks."""
+    ephemeral: Policy
+    """Of pods' disks that go with them."""
+    images: Policy
+    """Of container images."""
+
+
+class Nsx(Part):
+    """Networking by NSX: pods on ESXi, and the embedded registry, want it."""
+
+    switch: Annotated[str, Ref("distributed_switch", optional=True)]
+    """Distributed switch of the hosts' overlay."""
+    edge_cluster: str
+    """Id of the edge cluster in NSX."""
+    pods: Annotated[tuple[Network, ...], Field(min_length=1)]
+    """Networks of pods."""
+    ingress: Annotated[tuple[Network, ...], Field(min_length=1)]
+    """Networks of services' addresses."""
+    egress: Annotated[tuple[Network, ...], Field(min_length=1)]
+    """Networks that pods go out from."""
+    tier0: str | None = None
+    """Id of the tier-0 gateway; empty = the only one."""
+
+
+class Balancer(Part):
+    """A load balancer's account."""
+
+    username: str
+    """Its account."""
+    password: Secret
+    """Reference to its password."""
+    authority: LocalFile
+    """File with the authority that signed its certificate (PEM)."""
+
+
+class HaProxy(Balancer):
+    """VMware's HAProxy appliance."""
+
+    servers: Annotated[tuple[Door, ...], Field(min_length=1)]
+    """Its data plane API, such as 172.16.7.30:5556."""
+
+
+class Avi(Balancer):
+    """NSX Advanced Load Balancer."""
+
+    server: Door
+    """Its controller, such as avi.example.com:443."""
+    cloud: str | None = None
+    """Its cloud; empty = Default-Cloud."""
+
+
+class Vds(Part):
+    """Networking by a distributed switch and a load balancer."""
+
+    port_group: Group
+    """Port group of the primary workload network."""
+    addresses: Addresses
+    """Of the workload network."""
+    gateway: Gateway
+    """Of the workload network, with its prefix."""
+
+    @field_validator("gateway")
+    @classmethod
+    def _reached(cls, gateway: str | None, info: ValidationInfo) -> str | None:
+        return _beside(gateway, info.data.get("addresses"))
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "primary"
+    """What the supervisor calls the network, and its load balancer."""
+    services: Addresses | None = None
+    """Addresses that the load balancer gives out. HAProxy needs them; Avi has its own."""
+    haproxy: HaProxy | None = None
+    """Either this …"""
+    avi: Avi | None = None
+    """… or this."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Vds:
+        if (self.haproxy is None) == (self.avi is None):
+            raise ValueError("give either haproxy or avi")
+        if self.haproxy is not None and self.services is None:
+            raise ValueError("services: the addresses that HAProxy gives out are missing")
+        return self
+
+
+class Enable(Part):
+    """How it is enabled where it isn't. Where it is, storage policies change, networks of NSX are added, and
+    all else must be as it is written, as far as vCenter tells it.
+    """
+
+    management: Management
+    """Where its control plane meets vCenter."""
+    storage: Storage
+    """Storage policies."""
+    services: Network = "10.96.0.0/23"
+    """Network of services inside."""
+    nsx: Nsx | None = None
+    """Either NSX …"""
+    vds: Vds | None = None
+    """… or a distributed switch."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Enable:
+        if (self.nsx is None) == (self.vds is None):
+            raise ValueError("give either nsx or vds")
+        return self
+
+
+class Dns(Part):
+    """Name servers."""
+
+    control_plane: tuple[Address, ...] | None = None
+    """Of its control plane."""
+    workloads: tuple[Address, ...] | None = None
+    """Of pods and clusters."""
+    search: tuple[str, ...] | None = None
+    """Domains that the control plane looks for names in."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one supervisor; its name is the vSphere cluster's. What isn't written is left as
+    it is.
+    """
+
+    awaits: ClassVar = {
+        **dict.fromkeys(
+            ("enable.vds.haproxy.authority", "enable.vds.avi.authority"),
+            "get the certificate of the authority that signed the load balancer's",
+        ),
+        **dict.fromkeys(
+            ("enable.vds.haproxy.password", "enable.vds.avi.password"),
+            "get it from whoever runs the load balancer",
+        ),
+    }
+
+    enable: Enable | None = None
+    """How it is enabled; empty: it must be there."""
+    size: Literal["tiny", "small", "medium", "large"] | None = None
+    """Of its control plane; where it is enabled: small."""
+    dns: Dns = Dns()
+    """Name servers."""
+    ntp: tuple[str, ...] | None = None
+    """Time servers of its control plane."""
+    content_library: Annotated[str, Ref("content_library", optional=True)] | None = None
+    """Library of the Kubernetes releases: of this site, or there anyway."""
+    login_banner: str | None = None
+    """What is said before a login."""
+    disable: bool = False
+    """Whether destroy disables it, with every namespace on it; else it stays as it is, whoever enabled it."""
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The addresses of its control plane, of the workload network and of its load balancer."""
+        if self.enable is None:
+            return
+        management, vds, nsx = self.enable.management, self.enable.vds, self.enable.nsx
+        rows = [("management.addresses", management.addresses, management.network)]
+        rows += (
+            [("vds.addresses", vds.addresses, vds.port_group), ("vds.services", vds.services, "")]
+            if vds
+            else []
+        )
+        for field, each, network in rows:
+            if each is not None:
+                yield from conflict.address(
+                    f"enable.{field}", each.first, count=each.count, on=(network, False)
+                )
+        for field, gateway in (("management", management.gateway), ("vds", vds and vds.gateway)):
+            if gateway:
+                yield from conflict.address(
+                    f"enable.{field}.gateway", gateway, owner=("gateway", gateway.partition("/")[0])
+                )
+        for field in ("ingress", "egress") if nsx else ():
+            for index, cidr in enumerate(getattr(nsx, field)):
+                yield from conflict.network(f"enable.nsx.{field}.{index}", cidr)
+
+    def inside(self) -> Iterator[Inner]:
+        """The network of services, and with NSX those of pods."""
+        if self.enable:
+            yield Inner("enable.services", self.enable.services)
+            yield from (
+                Inner(f"enable.nsx.pods.{index}", cidr)
+                for index, cidr in enumerate(self.enable.nsx.pods if self.enable.nsx else ())
+            )
+
+    def entrances(self) -> dict[str, LocalFile | Secret | None]:
+        """The authority of its load balancer, and the password there, by dotted field."""
+        vds = self.enable.vds if self.enable else None
+        said = {"haproxy": vds.haproxy, "avi": vds.avi} if vds else {}
+        return {
+            f"enable.vds.{name}.{field}": getattr(each, field)
+            for name, each in said.items()
+            if each
+            for field in ("authority", "password")
+        }
+
+    def policies(self) -> Iterator[tuple[str, str]]:
+        """Field and name of every storage policy."""
+        for name in Storage.model_fields if self.enable else ():
+            yield f"enable.storage.{name}", getattr(self.enable.storage, name)  # type: ignore[union-attr]  # the line above looks
+
+    def networks(self) -> Iterator[tuple[str, str]]:
+        """Field and name of every network."""
+        if self.enable:
+            yield "enable.management.network", self.enable.management.network
+            if self.enable.vds:
+                yield "enable.vds.port_group", self.enable.vds.port_group
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Hosts that don't restart meanwhile."""
+        yield hosts(name)

@@ -1,0 +1,185 @@
+"""What the site says of how a supervisor is enabled, against one that runs: what differs, whether it can
+change, and the body that changes it. Pure.
+
+Where vCenter doesn't tell (older ones, DHCP), nothing differs. Source: Clusters.Info and UpdateSpec of
+com.vmware.vcenter.namespace_management (vmware-vcenter 9.1).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from bfinfra.kinds.supervisor.supervisor.body import NSX, Ids, cidr, provider
+from bfinfra.kinds.supervisor.supervisor.spec import Addresses, Enable, Vds
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Change
+from bfinfra.model.records import dataclass
+
+Info = Mapping[str, Any]
+POLICIES = {
+    "control_plane": "master_storage_policy",
+    "ephemeral": "ephemeral_storage_policy",
+    "images": "image_storage",
+}
+NETWORKS = {"pods": "pod_cidrs", "ingress": "ingress_cidrs", "egress": "egress_cidrs"}
+"""Networks of NSX that can be added to; none can be taken away."""
+GOES = "vCenter changes it only when workload management is enabled anew"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What can't change: dotted field, as it is, as it is written."""
+
+    field: str
+    now: Any
+    wanted: Any
+
+
+def drift(enable: Enable, info: Info, ids: Ids) -> Iterator[Change]:
+    """What can change, and differs. Refusal, naming the field, for what can't."""
+    if wrong := next(
+        (each for each in _fixed(enable, info, ids) if each.now is not None and each.now != each.wanted), None
+    ):
+        raise Refusal(
+            f"its supervisor has {_text(wrong.now)}, not {_text(wrong.wanted)}",
+            field=f"enable.{wrong.field}",
+            why=GOES,
+            next="write what is there",
+        )
+    names = {identity: name for name, identity in ids.policies.items()}
+    for field, key in POLICIES.items():
+        now, wanted = _policy(info.get(key)), getattr(enable.storage, field)
+        if now and names.get(now, now) != wanted:
+            yield Change(f"enable.storage.{field}", names.get(now, now), wanted)
+    yield from _added(enable, info)
+
+
+def body(enable: Enable, fields: Iterable[str], ids: Ids) -> dict[str, Any]:
+    """The change of these dotted fields, as vCenter takes it. KeyError for a policy that isn't there."""
+    asked, found = set(fields), dict[str, Any]()
+    for field, key in POLICIES.items():
+        if f"enable.storage.{field}" in asked:
+            policy = ids.policies[getattr(enable.storage, field)]
+            found[key] = {"storage_policy": policy} if key == "image_storage" else policy
+    more = {
+        key: [cidr(each) for each in getattr(enable.nsx, field)]
+        for field, key in NETWORKS.items()
+        if enable.nsx and f"enable.nsx.{field}" in asked
+    }
+    return {**found, **({"network_provider": NSX, "ncp_cluster_network_spec": more} if more else {})}
+
+
+def _added(enable: Enable, info: Info) -> Iterator[Change]:
+    said = info.get("ncp_cluster_network_info") or {}
+    for field, key in NETWORKS.items() if enable.nsx else ():
+        now, wanted = (
+            sorted(filter(None, map(_network, said.get(key) or ()))),
+            sorted(getattr(enable.nsx, field)),
+        )
+        if now and (gone := sorted(set(now) - set(wanted))):
+            raise Refusal(
+                f"its supervisor has {', '.join(gone)}",
+                field=f"enable.nsx.{field}",
+                why="networks can be added, and none taken away",
+                next="write it as well",
+            )
+        if now and now != wanted:
+            yield Change(f"enable.nsx.{field}", now, wanted)
+
+
+def _fixed(enable: Enable, info: Info, ids: Ids) -> Iterator[Fixed]:
+    """Everything that stays as it was enabled, as far as vCenter tells it."""
+    yield Fixed("nsx" if enable.nsx else "vds", info.get("network_provider"), provider(enable))
+    yield Fixed("services", _network(info.get("service_cidr")), enable.services)
+    networks = {identity: name for name, identity in ids.networks.items()}
+    yield from _management(enable, info.get("master_management_network") or {}, networks)
+    if enable.nsx:
+        said = info.get("ncp_cluster_network_info") or {}
+        switches = {identity: name for name, identity in ids.switches.items()}
+        if (switch := said.get("cluster_distributed_switch")) in switches:
+            yield Fixed("nsx.switch", switches[switch], enable.nsx.switch)
+        yield Fixed("nsx.edge_cluster", said.get("nsx_edge_cluster"), enable.nsx.edge_cluster)
+        yield Fixed(
+            "nsx.tier0", said.get("nsx_tier0_gateway") if enable.nsx.tier0 else None, enable.nsx.tier0
+        )
+    if enable.vds:
+        yield from _workloads(enable.vds, info, networks)
+
+
+def _management(enable: Enable, said: Info, networks: Mapping[str, str]) -> Iterator[Fixed]:
+    if said.get("network") in networks:
+        yield Fixed("management.network", networks[said["network"]], enable.management.network)
+    if said.get("mode"):
+        yield Fixed(
+            "management.addresses", said["mode"], "STATICRANGE" if enable.management.addresses else "DHCP"
+        )
+    if (row := said.get("address_range")) and enable.management.addresses and enable.management.gateway:
+        yield Fixed(
+            "management.addresses",
+            _row(row.get("starting_address"), row.get("address_count")),
+            _plain(enable.management.addresses),
+        )
+        yield Fixed("management.gateway", _door(row), enable.management.gateway)
+
+
+def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fixed]:
+    primary = (info.get("workload_networks") or {}).get("supervisor_primary_workload_network") or {}
+    network = primary.get("vsphere_network") or {}
+    yield Fixed("vds.name", primary.get("network"), vds.name)
+    if network.get("portgroup") in networks:
+        yield Fixed("vds.port_group", networks[network["portgroup"]], vds.port_group)
+    if network:
+        yield Fixed("vds.gateway", _door(network), vds.gateway)
+        yield Fixed("vds.addresses", _rows(network.get("address_ranges")), _plain(vds.addresses))
+    balancer: Info = next(iter(info.get("load_balancers") or ()), {})
+    if vds.services:  # of Avi's own addresses vCenter says nothing
+        yield Fixed("vds.services", _rows(balancer.get("address_ranges")), _plain(vds.services))
+    for name, key, wanted in (("haproxy", "ha_proxy_info", vds.haproxy), ("avi", "avi_info", vds.avi)):
+        if wanted and (said := balancer.get(key)):
+            yield Fixed(f"vds.{name}.username", said.get("username"), wanted.username)
+    if vds.haproxy and (said := balancer.get("ha_proxy_info")):
+        yield Fixed(
+            "vds.haproxy.servers",
+            sorted(map(_server, said.get("servers") or ())),
+            sorted(vds.haproxy.servers),
+        )
+    if vds.avi and (said := balancer.get("avi_info")):
+        yield Fixed("vds.avi.server", _server(said.get("server") or {}), vds.avi.server)
+
+
+def _policy(said: Any) -> str:
+    return str((said.get("storage_policy") if isinstance(said, Mapping) else said) or "")
+
+
+def _network(said: Any) -> str | None:
+    return f"{said.get('address')}/{said.get('prefix')}" if isinstance(said, Mapping) else None
+
+
+def _door(said: Info) -> str | None:
+    """A gateway with the prefix of its network."""
+    try:
+        return str(ipaddress.ip_interface(f"{said['gateway']}/{said['subnet_mask']}"))
+    except (KeyError, ValueError):
+        return None
+
+
+def _plain(addresses: Addresses) -> str:
+    return _row(addresses.first, addresses.count)
+
+
+def _row(first: Any, count: Any) -> str:
+    return f"{count} addresses from {first}"
+
+
+def _rows(said: Any) -> str | None:
+    return ", ".join(_row(each.get("address"), each.get("count")) for each in said) if said else None
+
+
+def _server(said: Info) -> str:
+    return f"{said.get('host')}:{said.get('port')}"
+
+
+def _text(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -1,0 +1,270 @@
+"""What to do about a cluster: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.kinds.supervisor.tanzu_cluster import declared, fit, forms, offers, upgrade
+from bfinfra.kinds.supervisor.tanzu_cluster import manifest as form
+from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS
+from bfinfra.kinds.supervisor.tanzu_cluster.manifest import Authority, Fields
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import FromRegistry, Spec
+from bfinfra.kinds.supervisor.tanzu_cluster.state import State
+from bfinfra.kinds.supervisor.tanzu_cluster.steps import Create, Drop, Hop, Roll, Update, Wait
+from bfinfra.model import kind
+from bfinfra.model.awaited import until
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, Later, differences
+
+ROLLING = ("version", "vm_class", "storage_class", "volumes", "trust")
+
+
+def create(name: str, spec: Spec, around: Around) -> Create:
+    """Make it."""
+    _check_declared(name, spec, around)
+    authorities = _check(spec, around)
+    release = _release(spec, spec.version, around)
+    return Create(
+        name=name,
+        namespace=spec.namespace,
+        home=around.needs["namespace"].get("endpoint"),
+        changes=differences(None, spec.applied()),
+        manifest=_sealed(name, spec, authorities, release, around),
+    )
+
+
+def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind.Step]:
+    """What differs, in one step; a version that is several minor versions away in a step each."""
+    authorities = authorities_of(spec, around)
+    want, now = form.wanted(spec, authorities), state.view(spec)
+    if upgrade.matches(str(now.get("version")), spec.version):
+        now["version"] = spec.version
+    applied = (state.mark.applied if state.mark else None) or {}
+    want = _untold(spec, authorities, want, now, applied)
+    drift = differences(_within(now, {**applied, **want}), want)
+    changes = _once(kind.changes(spec, state.mark, drift))
+    if not changes:
+        return ()
+    way = (
+        ()
+        if now.get("version") == spec.version
+        else upgrade.way(state.version, spec.version, _offer(spec, around).versions)
+    )
+    _check_declared(name, spec, around)
+    moving = {change.field for change in differences(now, want)}
+    _check_changes(spec, state, {change.field for change in changes if change.field in moving}, around)
+    write = _Writing(name, spec, state, authorities, around)
+    if gone := sorted(
+        (now.get("workers") or {}).keys() & (applied.get("workers") or {}).keys() - spec.workers.keys()
+    ):
+        drop = write.step(
+            Drop, str(now.get("version")) if way else spec.version, changes, pools=", ".join(gone)
+        )
+        return (drop, *_upgrade(write, way, now, changes)) if way else (drop,)
+    if way:
+        return _upgrade(write, way, now, changes)
+    step = Roll if any(_rolls(change.field) for change in drift) else Update
+    return (write.step(step, spec.version, changes),)
+
+
+def _untold(
+    spec: Spec, authorities: Mapping[str, Authority], want: dict[str, Any], now: Fields, applied: Fields
+) -> dict[str, Any]:
+    """What is wanted, with each authority as it stands whose file isn't there yet, where the file was applied
+    under that name.
+    """
+    stands, noted = now.get("trust") or {}, applied.get("trust") or {}
+    kept = {
+        name: stands[name]
+        for name, file in spec.files().items()
+        if isinstance(authorities[name], Later) and name in stands and noted.get(name) == file.text
+    }
+    return {**want, "trust": {**want["trust"], **kept}} if kept else want
+
+
+def _once(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """An authority that differs is told as such, not by where the file says that it comes from as well."""
+    told = {change.field for change in changes}
+    return tuple(
+        change
+        for change in changes
+        if not change.field.startswith("trust.")
+        or change.field.removesuffix(".registry") not in told - {change.field}
+    )
+
+
+def _rolls(field: str) -> bool:
+    """Whether nodes are replaced for it; pools bear names of their own."""
+    parts = field.split(".")
+    return any(part in ROLLING for part in (parts[2:] if parts[0] == "workers" else parts))
+
+
+def authorities_of(spec: Spec, around: Around) -> dict[str, Authority]:
+    """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own, and
+    of a file that isn't there yet.
+    """
+    facts: offers.Facts = around.facts or offers.Facts()
+    found: dict[str, Authority] = {}
+    for name, said in spec.trust.items():
+        if isinstance(said, FromRegistry):
+            found[name] = around.needs[f"trust.{name}.registry"].get("authority")
+            continue
+        pem = facts.authorities.get(str(said.path), "!it was not read")
+        if not pem:
+            found[name] = until(said)
+            continue
+        if pem.startswith("!"):
+            raise Refusal(
+                f"{said.path} is no certificate authority",
+                field=f"trust.{name}",
+                why=pem[1:],
+                next="give a PEM file",
+            )
+        found[name] = pem
+    return found
+
+
+def _sealed(
+    name: str, spec: Spec, authorities: Mapping[str, Authority], release: str, around: Around
+) -> Fields | Later:
+    """The object to send, with its mark."""
+    if (later := next((each for each in authorities.values() if isinstance(each, Later)), None)) is not None:
+        return later
+    known = {name: pem for name, pem in authorities.items() if isinstance(pem, str)}
+    return marked(
+        forms.manifest(name, spec.namespace, spec, known, release), around.mark.seal(spec.applied())
+    )
+
+
+class _Writing:
+    """Steps that write a cluster, each with all that the site says but for the version."""
+
+    def __init__(
+        self, name: str, spec: Spec, state: State, authorities: Mapping[str, Authority], around: Around
+    ) -> None:
+        self.name, self.spec, self.state, self.authorities, self.around = (
+            name,
+            spec,
+            state,
+            authorities,
+            around,
+        )
+
+    def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: Any) -> Update:
+        """One step that leaves it at this version; what it notes as applied is no more than that."""
+        spec = self.spec.model_copy(update={"version": aim})
+        stays = not FORMS[spec.api].short and upgrade.matches(self.state.version, aim)
+        release = self.state.version if stays else _release(spec, aim, self.around)
+        sealed = _sealed(self.name, spec, self.authorities, release, self.around)
+        return what(
+            name=self.name,
+            namespace=spec.namespace,
+            home=self.state.home,
+            manifest=sealed,
+            changes=tuple(changes),
+            **more,
+        )
+
+
+def _upgrade(
+    write: _Writing, way: Sequence[str], now: Fields, changes: Sequence[Change]
+) -> Sequence[kind.Step]:
+    """To the wanted version, over one of each minor version in between; not before what is under way is
+    through.
+    """
+    spec, state = write.spec, write.state
+    between = [version.partition("+")[0] if FORMS[spec.api].short else version for version in way[:-1]]
+    steps: list[kind.Step] = []
+    if state.phase != "failed" and state.missing(_count(now)):
+        steps.append(Wait(name=write.name, version=state.version))
+    last, others = state.version, [change for change in changes if change.field != "version"]
+    for version in between:
+        steps.append(write.step(Hop, version, [Change("version", last, version), *others], version=version))
+        last, others = version, []
+    return (*steps, write.step(Roll, spec.version, [Change("version", last, spec.version), *others]))
+
+
+def _count(now: Fields) -> int:
+    return sum(
+        int(nodes.get("count") or 0)
+        for nodes in (now.get("control_plane") or {}, *(now.get("workers") or {}).values())
+    )
+
+
+def _release(spec: Spec, version: str, around: Around) -> str:
+    """What to write for a version: itself where its beginning will do, else the newest release that it
+    means.
+    """
+    if FORMS[spec.api].short:
+        return version
+    found = upgrade.newest(_offer(spec, around).versions or (), version)
+    if not found and "+" not in version.replace("---", "+"):
+        raise Refusal(
+            (
+                f"{spec.api} wants a release by its whole name, and the supervisor doesn't show which "
+                f"{version} is"
+            ),
+            field="version",
+            next="write it as kubectl get tanzukubernetesreleases shows it",
+        )
+    return found or version
+
+
+def _offer(spec: Spec, around: Around) -> offers.Offer:
+    facts: offers.Facts = around.facts or offers.Facts()
+    return facts.offers.get(spec.namespace, offers.Offer())
+
+
+def _check_changes(spec: Spec, state: State, fields: set[str], around: Around) -> None:
+    """Refuses what a cluster can't become."""
+    if FORMS[spec.api].kind != state.form.kind:
+        raise Refusal(
+            f"the cluster was made as a {state.form.kind}",
+            field="api",
+            why=f"it can't become a {FORMS[spec.api].kind}",
+            next=f"write api: {state.api}, or make another cluster, move the work, delete this one",
+        )
+    if fixed := sorted(field for field in fields if field.startswith("network.")):
+        raise Refusal(
+            "the network of a cluster can't be changed",
+            field=fixed[0],
+            why="it is fixed when the cluster is made",
+            next="make another cluster, move the work, delete this one",
+        )
+    before = (state.view(spec).get("control_plane") or {}).get("count") or 0
+    if "control_plane.count" in fields and spec.control_plane.count < before:
+        raise Refusal(
+            "a control plane can't shrink",
+            field="control_plane.count",
+            why=f"it has {before} nodes",
+            next=f"write {before}",
+        )
+    if fields:
+        _check(spec, around)
+
+
+def _check_declared(name: str, spec: Spec, around: Around) -> None:
+    facts: offers.Facts = around.facts or offers.Facts()
+    declared.check(spec, facts.undeclared.get(name))
+
+
+def _check(spec: Spec, around: Around) -> dict[str, Authority]:
+    facts: offers.Facts = around.facts or offers.Facts()
+    offers.check(spec, _offer(spec, around), around.needs["namespace"].spec)
+    fit.check(
+        spec, {peer: other for peer, (other, _) in around.peers.items() if other is not None}, facts.ground
+    )
+    return authorities_of(spec, around)
+
+
+def _within(now: Fields, shape: Fields) -> dict[str, Any]:
+    """The part of `now` that `shape` speaks of: what the supervisor filled in by itself is its own affair."""
+    return {
+        name: _within(value, shape[name])
+        if isinstance(value, Mapping) and isinstance(shape[name], Mapping)
+        else value
+        for name, value in now.items()
+        if name in shape
+    }

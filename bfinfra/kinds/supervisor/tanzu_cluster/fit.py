@@ -1,0 +1,225 @@
+"""Whether clusters fit into their namespace's limits and on its vSphere cluster: what is guaranteed to them,
+and their volumes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.vcenter.namespaces import Capacity, Namespaces, Supervisor
+from bfinfra.backends.vcenter.vm_classes import VmClass
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import ControlPlane, Spec, Workers
+from bfinfra.model.errors import Denied, Refusal
+from bfinfra.model.kind import Need
+from bfinfra.model.names import storage_class
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.units import bytes_text, megahertz_text
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+SPACES = "supervisor_namespace"
+Specs = Mapping[str, Spec]
+Nodes = ControlPlane | Workers
+
+
+@dataclass(frozen=True)
+class Space:
+    """A supervisor namespace's vSphere cluster and limits, as this run leaves them: MHz, bytes, None = no
+    limit; `storage` by storage class.
+    """
+
+    cluster: str
+    cpu: int | None = None
+    memory: int | None = None
+    total_storage: int | None = None
+    storage: Mapping[str, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What clusters stand on: namespaces by name, VM classes, supervisors and capacity by vSphere cluster.
+    Empty: not known.
+    """
+
+    spaces: Mapping[str, Space] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    """Namespaces that are still to be made."""
+    classes: Mapping[str, VmClass] = field(default_factory=dict)
+    supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
+    capacities: Mapping[str, Capacity] = field(default_factory=dict)
+
+    def supervisor(self, namespace: str) -> Supervisor | None:
+        """The running supervisor of a namespace."""
+        found = self.supervisors.get(self.spaces[namespace].cluster) if namespace in self.spaces else None
+        return found if found is not None and found.running and found.endpoint else None
+
+
+def read(vcenter: VCenter, needs: Mapping[Key, Need]) -> Ground:
+    """From vCenter, and from what is known of the namespaces. RemoteError."""
+    catalog = Namespaces(vcenter).catalog()
+    try:
+        by_id = vcenter.capacity.read()
+    except Denied:
+        by_id = {}
+    spaces = {key.name: _space(need) for key, need in needs.items() if key.kind == SPACES}
+    return Ground(
+        spaces,
+        frozenset(key.name for key, need in needs.items() if key.kind == SPACES and need.state is None),
+        catalog.vm_classes,
+        catalog.supervisors,
+        {name: by_id[each.cluster] for name, each in catalog.supervisors.items() if each.cluster in by_id},
+    )
+
+
+def check(spec: Spec, peers: Specs, ground: Ground) -> None:
+    """Refuses what can't ever run: vSphere would make the cluster and then wait for ever for its nodes.
+    `peers`: the site's other clusters.
+    """
+    space = ground.spaces.get(spec.namespace)
+    if space is None:
+        return
+    here = {name: peer for name, peer in peers.items() if peer.namespace == spec.namespace}
+    there = {
+        name: peer
+        for name, peer in peers.items()
+        if (home := ground.spaces.get(peer.namespace)) and home.cluster == space.cluster
+    }
+    room = ground.capacities.get(space.cluster)
+    lets, raises = (
+        f"the namespace {spec.namespace} may use",
+        f"raise limits.{{}} of supervisor_namespace/{spec.namespace}",
+    )
+    _reserved(spec, here, ground, "memory", space.memory, lets, raises)
+    _reserved(spec, here, ground, "cpu", space.cpu, lets, raises)
+    if room is not None:
+        has, adds = f"the hosts of {space.cluster} have", f"add hosts to {space.cluster}"
+        _reserved(spec, there, ground, "memory", room.memory, has, adds)
+        _reserved(spec, there, ground, "cpu", room.cpu, has, adds)
+    _volumes(spec, here, space)
+
+
+def _reserved(  # noqa: PLR0913 - one sentence's parts
+    spec: Spec, peers: Specs, ground: Ground, what: str, most: int | None, who: str, remedy: str
+) -> None:
+    each = {"memory": _memory, "cpu": _cpu}[what](ground, spec.namespace)
+    mine, others = _sum(spec, each), {name: _sum(peer, each) for name, peer in peers.items()}
+    if most is None or not mine or mine + sum(others.values()) <= most:
+        return
+    text = {"memory": bytes_text, "cpu": megahertz_text}[what]
+    reserving = [(role, nodes) for role, nodes in _nodes(spec) if each(nodes)]
+    counted = Counter({nodes.vm_class: 0 for _, nodes in reserving})
+    for _, nodes in reserving:
+        counted[nodes.vm_class] += nodes.count
+    why = [
+        f"{count} × {name} with {text(each(next(n for _, n in reserving if n.vm_class == name)))} each"
+        for name, count in counted.items()
+    ]
+    why += [f"tanzu_cluster/{name} takes {text(size)}" for name, size in others.items() if size]
+    label = {"memory": "memory", "cpu": "CPU"}[what]
+    raise Refusal(
+        f"its nodes are guaranteed {text(mine)} of {label}; {who} {text(most)}",
+        field=f"{max(reserving, key=lambda r: r[1].count * each(r[1]))[0]}.vm_class",
+        why="; ".join(why),
+        next=f"fewer nodes, a smaller or a best-effort class, or {remedy.format(what)}",
+    )
+
+
+def _memory(ground: Ground, _: str) -> Callable[[Nodes], int]:
+    def of(nodes: Nodes) -> int:
+        found = ground.classes.get(nodes.vm_class)
+        return found.memory * found.memory_reservation // 100 if found else 0
+
+    return of
+
+
+def _cpu(ground: Ground, namespace: str) -> Callable[[Nodes], int]:
+    """A core's MHz is that of the slowest host, as vSphere counts it."""
+    room = ground.capacities.get(ground.spaces[namespace].cluster)
+
+    def of(nodes: Nodes) -> int:
+        found = ground.classes.get(nodes.vm_class)
+        return found.cpus * room.core * found.cpu_reservation // 100 if found and room else 0
+
+    return of
+
+
+def _volumes(spec: Spec, peers: Specs, space: Space) -> None:
+    """The volumes of all nodes against the policy's limit and that of the namespace."""
+    mine, others = _claims(spec), Counter[str]()
+    for peer in peers.values():
+        others.update(_claims(peer))
+    limits = [(name, size, others[name], space.storage.get(name)) for name, size in mine.items()]
+    limits.append(("", sum(mine.values()), sum(others.values()), space.total_storage))
+    for policy, size, besides, limit in limits:
+        if limit is None or not size or size + besides <= limit:
+            continue
+        role = next(
+            role for role, nodes in _nodes(spec) if nodes.volumes and policy in ("", nodes.storage_class)
+        )
+        of = f" of {policy}" if policy else ""
+        raise Refusal(
+            (
+                f"the volumes of its nodes take {bytes_text(size)}{of}; the namespace {spec.namespace} may "
+                f"use {bytes_text(limit)}"
+            ),
+            field=f"{role}.volumes",
+            why="; ".join(
+                [
+                    _counted(spec, policy),
+                    *([f"the site's other clusters there take {bytes_text(besides)}"] if besides else []),
+                ]
+            ),
+            next=(
+                "fewer nodes, smaller volumes, or raise "
+                f"{f'storage.{policy}' if policy else 'limits.storage'} of "
+                f"supervisor_namespace/{spec.namespace}"
+            ),
+        )
+
+
+def _counted(spec: Spec, policy: str) -> str:
+    return "; ".join(
+        f"{nodes.count} nodes × {bytes_text(sum(v.capacity for v in nodes.volumes.values()))}"
+        for _, nodes in _nodes(spec)
+        if nodes.volumes and nodes.count and policy in ("", nodes.storage_class)
+    )
+
+
+def _claims(spec: Spec) -> Counter[str]:
+    found = Counter[str]()
+    for _, nodes in _nodes(spec):
+        found[nodes.storage_class] += nodes.count * sum(volume.capacity for volume in nodes.volumes.values())
+    return found
+
+
+def _nodes(spec: Spec) -> list[tuple[str, Nodes]]:
+    return [
+        ("control_plane", spec.control_plane),
+        *((f"workers.{name}", pool) for name, pool in spec.workers.items()),
+    ]
+
+
+def _sum(spec: Spec, each: Callable[[Nodes], int]) -> int:
+    return sum(nodes.count * each(nodes) for _, nodes in _nodes(spec))
+
+
+def _space(need: Need) -> Space:
+    if need.spec is not None:
+        return Space(
+            need.spec.cluster,
+            need.spec.limits.cpu,
+            need.spec.limits.memory,
+            need.spec.limits.storage,
+            _classes(need.spec.storage),
+        )
+    seen = need.state.settings
+    return Space(need.state.cluster, seen.cpu, seen.memory, seen.total_storage, _classes(seen.storage))
+
+
+def _classes(storage: Mapping[str, int | None]) -> dict[str, int | None]:
+    return {storage_class(policy): limit for policy, limit in storage.items()}

@@ -1,0 +1,342 @@
+"""The Tanzu Kubernetes cluster: observe, wait, act; what to do is decided in decide.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.kinds.cluster_locator import Home, Places
+from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared, fit, offers, state, upgrade
+from bfinfra.kinds.supervisor.tanzu_cluster.forms import CLUSTER_API, FORMS, TANZU
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1, V1ALPHA3, V1BETA1, Spec
+from bfinfra.kinds.supervisor.tanzu_cluster.state import State
+from bfinfra.kinds.supervisor.tanzu_cluster.steps import (
+    CLUSTERS,
+    PLACES,
+    THINGS,
+    Create,
+    Delete,
+    Drop,
+    Hop,
+    Move,
+    Roll,
+    Update,
+    Wait,
+)
+from bfinfra.model import kind
+from bfinfra.model.awaited import away, held
+from bfinfra.model.conflict import Conflict
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Denied, Missing, RemoteError
+from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.order import Specs
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import API as OWN
+from bfinfra.model.rights import CLUSTERS as HERE
+from bfinfra.model.rights import Api, may
+from bfinfra.model.rights import Places as Where
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.vcenter import VCenter
+
+Asked = dict[str, bool]
+"""API → whether it must be readable: a cluster in the file is written in it, or it is where a supervisor has
+its clusters.
+"""
+ANY = {TANZU: V1ALPHA1, CLUSTER_API: V1BETA1}
+"""Kind of object → the API in which it is asked for where none of them is in the file."""
+HOMES = ("supervisor_namespace",)
+SPARE = "what the namespace doesn't offer is refused by the supervisor, not by the plan"
+UNDECLARED = "volumes and authorities that an older supervisor drops in silence are warned of, not refused"
+UNSEEN = "clusters of the Cluster API that the file no longer names are not seen"
+
+
+class TanzuCluster(kind.Kind[Spec, State]):
+    """A Tanzu Kubernetes cluster in a supervisor namespace."""
+
+    document = Document.SINGAPORE_POC
+    deadline = 3600
+    acts = (Create, Update, Roll, Drop, Hop, Wait, Delete, Move)
+    reads = (may("list", THINGS, HERE), may("list", CLUSTERS, HERE, spare=UNSEEN))
+    looks = (
+        may(
+            "list",
+            "virtualmachineclassbindings.vmoperator.vmware.com resourcequotas",
+            "namespace",
+            spare=SPARE,
+        ),
+        may(
+            "list",
+            "tanzukubernetesreleases.run.tanzu.vmware.com storageclasses.storage.k8s.io",
+            "supervisor",
+            spare=SPARE,
+        ),
+        may("get", declared.RESOURCE, "supervisor", spare=UNDECLARED),
+        may("list", CLUSTERS, "cluster api"),
+    )
+
+    def __init__(self, clusters: Clusters, vcenter: VCenter | None = None) -> None:
+        self._clusters = clusters
+        self._vcenter = vcenter
+        self._ground = fit.Ground()
+        self._places = Places(clusters, HOMES)
+        self._offers: dict[str, offers.Offer] = {}
+        self._undeclared: dict[str, frozenset[str] | None] = {}
+        self._authorities: dict[str, str] = {}
+        self._standing: dict[str, set[str]] = {}
+        """Name → the kinds of objects that a cluster of this name was seen as."""
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """A list or two a supervisor namespace; its offers where something may have to be made."""
+        placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
+        asked = self._asked(wanted, others=others)
+        answers = self._places.ask(
+            placed, needs, lambda home: list(_lists(home, asked.get(home.key.name, asked[""]))), others=others
+        )
+        states: dict[str, State] = {}
+        for key, objects in answers.found.items():
+            for api, obj in objects:
+                name, seen = obj["metadata"]["name"], state.of(obj, api, answers.homes[key])
+                if _counts(seen, name, wanted, others=others) and _better(
+                    seen, states.get(name), wanted.get(name)
+                ):
+                    self._places.saw(name, key)
+                    self._standing.setdefault(name, set()).add(seen.form.kind)
+                    states[name] = self._looked_into(seen, wanted.get(name), others=others)
+        self._learn(wanted, {key: answers.homes[key] for key in answers.found}, states)
+        if others:
+            self._survey_ground(wanted, needs, states)
+        files = {
+            name: {f"trust.{each}": file for each, file in spec.files().items()}
+            for name, spec in wanted.items()
+            if spec
+        }
+        gone = {
+            name: each
+            for name, found in files.items()
+            if (spec := wanted[name]) and (each := away(spec, found))
+        }
+        facts = offers.Facts(
+            dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared), gone
+        )
+        return Seen(states, facts, answers.unreadable)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Create, update by server-side apply, move by deleting first, delete. Awaited where an authority's
+        file isn't there yet.
+        """
+        if spec is None:
+            return (
+                ()
+                if state is None or state.phase == "deleting"
+                else (Delete(name=name, namespace=state.namespace, home=state.home, api=state.api),)
+            )
+        if state is not None and state.namespace != spec.namespace:
+            moved = (Change("namespace", state.namespace, spec.namespace),)
+            going = Move(name=name, namespace=state.namespace, home=state.home, api=state.api, changes=moved)
+            found: Sequence[kind.Step] = (going, decide.create(name, spec, around))
+        elif state is None or state.phase == "deleting":
+            found = (decide.create(name, spec, around),)
+        else:
+            found = decide.update(name, spec, state, around)
+        if found and around.facts and name in around.facts.away:
+            field, problem = around.facts.away[name]
+            raise held(problem, field, found)
+        return found
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: offers.Facts | None) -> Iterator[Conflict]:
+        """Fields of which nobody can tell whether the supervisor keeps them."""
+        for name, unknown in (facts.undeclared if facts else {}).items():
+            key = Key("tanzu_cluster", name)
+            if unknown is None and key in wanted:
+                yield declared.untold(key, wanted[key])
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+        """The supervisor namespace, as the place of one kind of cluster or the other; what its supervisor
+        offers to all; the cluster itself.
+        """
+        home = needs["namespace"].key
+        space, own = (Api(home, home.name),), PLACES[FORMS[spec.api].kind]
+        kinds = {word: space if word == own else () for word in PLACES.values()}
+        return {
+            "namespace": space,
+            **kinds,
+            "supervisor": (Api(home),),
+            OWN: (Api(Key("tanzu_cluster", name)),),
+        }
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Running, and every node ready."""
+        if state.phase in ("failed", "updateFailed"):
+            return failed("; ".join(state.messages) or f"it is {state.phase} and gives no reason")
+        if why := state.missing(spec.control_plane.count + sum(pool.count for pool in spec.workers.values())):
+            return waiting(why)
+        return (
+            Readiness(Ready.READY, note=f"{state.version} at {state.api_server}")
+            if state.api_server
+            else READY
+        )
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One call, or none."""
+        match step:
+            case Create(home=Endpoint() as home, manifest=Mapping() as manifest):
+                self._clusters.at(home).create(manifest)
+            case Update(home=home, manifest=Mapping() as manifest):
+                # The plan showed each field that another writer changed; applying it is what was confirmed.
+                self._clusters.at(home).apply(manifest, force=True)
+            case Delete(home=home, name=name, namespace=namespace, api=api):
+                self._clusters.at(home).delete(api, FORMS[api].kind, name, home.namespace or namespace)
+            case Wait():
+                pass  # the engine waits until it is ready
+            case _:
+                raise AssertionError(step)
+
+    def _asked(self, wanted: Mapping[str, Spec | None], *, others: bool) -> Mapping[str, Asked]:
+        """By namespace; "": any other. A survey looks for both kinds of objects."""
+        kinds = (
+            set(ANY)
+            if others
+            else {
+                kind
+                for name in wanted
+                for kind in self._standing.get(name, set() if wanted[name] else set(ANY))
+            }
+        )
+        found: dict[str, Asked] = {"": {}}
+        for spec in wanted.values():
+            if spec is not None:
+                found.setdefault(spec.namespace, {})[spec.api] = True
+        for apis in found.values():
+            apis.update({ANY[kind]: kind == TANZU for kind in kinds - {FORMS[api].kind for api in apis}})
+        return found
+
+    def _looked_into(self, seen: State, spec: Spec | None, *, others: bool) -> State:
+        """With what it itself says of its nodes, where they are between two versions or nobody else says;
+        with what others have in it, where it would go.
+        """
+        if others and (spec is None or spec.namespace != seen.namespace):
+            return self._with_contents(seen)
+        home_only = seen.endpoint is None or seen.endpoint.kubeconfig is not None
+        if (
+            spec is None
+            or home_only
+            or (upgrade.matches(seen.version, spec.version) and (others or seen.nodes is not None))
+        ):
+            return seen
+        return replace(seen, nodes=self._nodes(seen))
+
+    def _nodes(self, seen: State) -> dict[str, str]:
+        assert seen.endpoint is not None
+        try:
+            return state.nodes_of(self._clusters.at(seen.endpoint).list("v1", "Node"), seen.version)
+        except RemoteError as error:
+            return {"": f"its nodes can't be asked for: {error.problems[0].what}"}
+
+    def _with_contents(self, seen: State) -> State:
+        """Other people's objects inside a cluster that would go."""
+        if seen.endpoint is None:
+            return seen
+        try:
+            found = self._clusters.at(seen.endpoint).strangers(seen.mark.site if seen.mark else "")
+        except RemoteError as error:
+            found = (
+                (
+                    "whatever is in it (it can't be asked: "
+                    f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
+                ),
+            )
+        return replace(seen, contents=found)
+
+    def _learn(
+        self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Home], states: Mapping[str, State]
+    ) -> None:
+        """What the namespaces offer, for clusters that will be made or changed; and the authorities'
+        files.
+        """
+        for name, spec in wanted.items():
+            if spec is None:
+                continue
+            home = where.get(Key(HOMES[0], spec.namespace))
+            if home is not None and (name not in states or spec.namespace not in self._offers):
+                self._offers[spec.namespace] = offers.read(home.cluster, home.namespace)
+            self._undeclared.pop(name, None)
+            if home is not None and (fields := declared.unproved(spec, states.get(name))):
+                self._undeclared[name] = declared.undeclared(home.cluster, spec.api, fields)
+            self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.files().values()})
+
+    def _survey_ground(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], states: Mapping[str, State]
+    ) -> None:
+        """What clusters stand on, where one is to be made or changed; what a supervisor offers to namespaces
+        that are still to be made.
+        """
+        if self._vcenter is None or not any(
+            spec is not None and _moves(spec, states.get(name)) for name, spec in wanted.items()
+        ):
+            return
+        self._ground = fit.read(self._vcenter, needs)
+        for name in {spec.namespace for spec in wanted.values() if spec is not None} & self._ground.absent:
+            supervisor = self._ground.supervisor(name)
+            if supervisor is not None:
+                self._offers[name] = offers.of_new(self._clusters.at(Endpoint(server=supervisor.endpoint)))
+
+
+def _lists(home: Home, asked: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(API, object) of a namespace's clusters. An older supervisor has no Cluster API, a newer one not
+    Tanzu's oldest.
+    """
+    for api, must in sorted(asked.items(), reverse=True):
+        try:
+            yield from ((api, obj) for obj in home.cluster.list(api, FORMS[api].kind, home.namespace))
+        except Missing:
+            if api == V1ALPHA1 and V1ALPHA3 not in asked:
+                yield from _lists(home, {V1ALPHA3: False})
+        except Denied:
+            if must:
+                raise
+
+
+def _moves(spec: Spec, state: State | None) -> bool:
+    return state is None or state.mark is None or state.mark.applied != spec.applied()
+
+
+def _pem(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:  # noqa: PTH123 - the path is text in the facts
+            text = file.read(1 << 20)
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return f"!it can't be read: {getattr(error, 'strerror', None) or 'it is not text'}"
+    return text if "-----BEGIN CERTIFICATE-----" in text else "!no certificate in PEM form in it"
+
+
+def _counts(state: State, name: str, wanted: Mapping[str, Spec | None], *, others: bool) -> bool:
+    """Whether it is one of those asked for, or another one of ours."""
+    mine = state.mark is not None and state.mark.address == f"tanzu_cluster/{name}"
+    if name not in wanted:
+        return others and mine
+    spec = wanted[name]
+    return mine or (
+        spec is not None and spec.namespace == state.namespace and FORMS[spec.api].kind == state.form.kind
+    )
+
+
+def _better(seen: State, known: State | None, spec: Spec | None) -> bool:
+    """Whether it is a better answer than the one known: where it moves from rather than to, in the words of
+    its own API rather than another's.
+    """
+    if known is None or spec is None:
+        return known is None
+    return (seen.namespace != spec.namespace) > (known.namespace != spec.namespace) or (
+        seen.namespace == known.namespace and seen.api == spec.api != known.api
+    )

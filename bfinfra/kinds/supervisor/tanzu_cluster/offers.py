@@ -1,0 +1,148 @@
+"""What a supervisor namespace offers to clusters, and the refusals that follow from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.kinds.supervisor.tanzu_cluster.fit import Ground
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
+from bfinfra.kinds.supervisor.tanzu_cluster.upgrade import matches, numbers
+from bfinfra.model.awaited import Away
+from bfinfra.model.errors import Denied, Missing, Refusal
+from bfinfra.model.names import storage_class
+from bfinfra.model.records import dataclass
+from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Cluster
+
+VM_OPERATOR = "vmoperator.vmware.com/v1alpha1"
+RELEASES = "run.tanzu.vmware.com/v1alpha1"
+QUOTA = re.compile(r"(.+)\.storageclass\.storage\.k8s\.io/.+")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """None: the supervisor doesn't say; then it decides itself."""
+
+    vm_classes: frozenset[str] | None = None
+    storage_classes: frozenset[str] | None = None
+    versions: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`offers` by supervisor namespace; `authorities`: path → PEM, "" where it isn't there yet, or why it
+    can't be read (`!…`); `ground`: what clusters stand on; `undeclared`: cluster → the fields that its
+    supervisor doesn't know, None where it doesn't say.
+    """
+
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+    authorities: Mapping[str, str] = field(default_factory=dict)
+    ground: Ground = field(default_factory=Ground)
+    undeclared: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
+    away: Mapping[str, Away] = field(default_factory=dict)
+    """Cluster → the first file of an authority that isn't there yet."""
+
+
+def read(cluster: Cluster, namespace: str) -> Offer:
+    """Three or four small lists; RemoteError."""
+    return Offer(
+        _asked(lambda: _classes(cluster, namespace)),
+        _asked(lambda: _storage(cluster, namespace)),
+        _asked(lambda: _releases(cluster)),
+    )
+
+
+def of_new(supervisor: Cluster) -> Offer:
+    """What a namespace that is still to be made offers: its own spec's classes and policies, the supervisor's
+    releases.
+    """
+    return Offer(frozenset(), frozenset(), _asked(lambda: _releases(supervisor)))
+
+
+def check(spec: Spec, offer: Offer, promised: Any) -> None:
+    """Refuses what the namespace doesn't offer. `promised`: the namespace's own spec, for what this run adds
+    to it first.
+    """
+    _check_names(
+        spec.vm_classes, offer.vm_classes, getattr(promised, "vm_classes", ()), "VM class", "vm_classes"
+    )
+    _check_names(
+        spec.storage,
+        offer.storage_classes,
+        [storage_class(policy) for policy in getattr(promised, "storage", {})],
+        "storage class",
+        "storage",
+    )
+    if offer.versions and not any(matches(full, spec.version) for full in offer.versions):
+        raise Refusal(
+            f"the supervisor has no release {spec.version}",
+            field="version",
+            why=_there(offer.versions),
+            next="choose one of these, or subscribe the content library that holds it",
+        )
+
+
+def _there(versions: Iterable[str]) -> str:
+    """All versions, each once, without the builder's suffix, the newest last."""
+    short = {numbers(v): v.partition("+")[0] for v in versions}
+    return f"there are: {', '.join(short[each] for each in sorted(short))}"
+
+
+def _check_names(
+    named: Mapping[str, str], offered: frozenset[str] | None, promised: Iterable[str], what: str, setting: str
+) -> None:
+    if offered is None and not promised:
+        return
+    known = (offered or frozenset()) | frozenset(promised)
+    for place, name in named.items():
+        if name not in known:
+            raise Refusal(
+                f"the namespace offers no {what} {name}",
+                field=place,
+                why=f"it is not among the namespace's {setting}",
+                next=nearest(name, known) or f"add it to the namespace's {setting}",
+            )
+
+
+def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:
+    """None where the supervisor has no such list, or doesn't show it to us."""
+    try:
+        return frozenset(ask())
+    except (Missing, Denied):
+        return None
+
+
+def _classes(cluster: Cluster, namespace: str) -> list[str]:
+    """Newer supervisors have classes in the namespace itself: bindings are not served any more, or served and
+    filled by nobody.
+    """
+    try:
+        bindings = cluster.list(VM_OPERATOR, "VirtualMachineClassBinding", namespace)
+    except Missing:
+        bindings = []
+    if bindings:
+        return [(b.get("classRef") or {}).get("name") or b["metadata"]["name"] for b in bindings]
+    classes = cluster.list(VM_OPERATOR, "VirtualMachineClass", namespace)
+    return [c["metadata"]["name"] for c in classes if c["metadata"].get("namespace") == namespace]
+
+
+def _storage(cluster: Cluster, namespace: str) -> list[str]:
+    quotas = cluster.list("v1", "ResourceQuota", namespace)
+    found = [
+        m[1] for q in quotas for key in (q.get("spec") or {}).get("hard") or {} if (m := QUOTA.fullmatch(key))
+    ]
+    return found or [c["metadata"]["name"] for c in cluster.list("storage.k8s.io/v1", "StorageClass")]
+
+
+def _releases(cluster: Cluster) -> list[str]:
+    return [_version(release) for release in cluster.list(RELEASES, "TanzuKubernetesRelease")]
+
+
+def _version(release: Mapping[str, Any]) -> str:
+    text: str = (release.get("spec") or {}).get("version") or release["metadata"]["name"]
+    return ("" if text.startswith("v") else "v") + text.replace("---", "+")

@@ -1,0 +1,234 @@
+"""What a user writes for a Tanzu Kubernetes cluster."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection, Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from bfinfra.kinds.capabilities import GRAPHICS, hosts, storage, vm_class
+from bfinfra.kinds.cluster_locator import DnsLabel
+from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict, Inner, Spot
+from bfinfra.model.kind import Part
+from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE, storage_class
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.suggest import nearest
+from bfinfra.model.units import Bytes
+
+Version = Annotated[str, StringConstraints(pattern=r"^v\d+\.\d+(\.\d+([-+][0-9A-Za-z.+-]+)?)?$")]
+
+
+def _cidr(text: str) -> str:
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError:
+        raise ValueError(f"{text} is not a network such as 192.168.0.0/16") from None
+
+
+def _odd(count: int) -> int:
+    if count not in (1, 3):
+        raise ValueError("a control plane has 1 or 3 nodes")
+    return count
+
+
+V1ALPHA1, V1ALPHA3, V1BETA1 = (
+    "run.tanzu.vmware.com/v1alpha1",
+    "run.tanzu.vmware.com/v1alpha3",
+    "cluster.x-k8s.io/v1beta1",
+)
+CLUSTER_CLASS = "tanzukubernetescluster"
+Cidr = Annotated[str, AfterValidator(_cidr)]
+
+
+class Volume(Part):
+    """A disk of its own for a folder of every node."""
+
+    mount_path: Annotated[str, StringConstraints(pattern="^/")]
+    """Such as /var/lib/containerd."""
+    capacity: Annotated[Bytes, Field(gt=0)]
+    """Such as 50GiB."""
+
+
+class Nodes(Part):
+    """Nodes that are alike."""
+
+    vm_class: DnsLabel
+    """VM class; the supervisor namespace must offer it."""
+    storage_class: str
+    """Storage class of the nodes' disks; the supervisor namespace must offer it."""
+    volumes: dict[DnsLabel, Volume] = Field(default_factory=dict)
+    """Name → a disk of its own for a folder."""
+
+
+class ControlPlane(Nodes):
+    """The control plane's nodes."""
+
+    count: Annotated[int, AfterValidator(_odd), Field(json_schema_extra={"enum": [1, 3]})]
+    """1, or 3 for high availability."""
+
+
+class Workers(Nodes):
+    """One pool of workers."""
+
+    count: Annotated[int, Field(ge=0, le=150)]
+    """0 to 150."""
+
+
+class Network(Part):
+    """The cluster's own networks; what isn't written the supervisor chooses. Can't be changed later."""
+
+    cni: Literal["antrea", "calico", "antrea-nsx-routed"] | None = None
+    """Network plug-in."""
+    pods: tuple[Cidr, ...] = ()
+    """Networks of the pods."""
+    services: tuple[Cidr, ...] = ()
+    """Networks of the services."""
+    service_domain: str | None = None
+    """DNS domain of the services."""
+
+
+class FromRegistry(Part):
+    """The authority of an embedded registry of this site, as vCenter tells it."""
+
+    registry: Annotated[str, Ref("registry")]
+    """The registry; the cluster waits until it runs, and its nodes are replaced when it has another
+    authority.
+    """
+
+
+class Spec(kind.Spec):
+    """What a user writes for one cluster; what is written is what is sent."""
+
+    name_pattern = DNS_LABEL
+    name_rule = DNS_LABEL_RULE
+    awaits: ClassVar = {"trust": "get the certificate of that authority"}
+    unnoted = frozenset(awaits)
+
+    namespace: Annotated[str, Ref("supervisor_namespace")]
+    """Supervisor namespace that the cluster lives in."""
+    api: Literal[
+        "run.tanzu.vmware.com/v1alpha1",
+        "run.tanzu.vmware.com/v1alpha2",
+        "run.tanzu.vmware.com/v1alpha3",
+        "cluster.x-k8s.io/v1beta1",
+    ] = "run.tanzu.vmware.com/v1alpha1"
+    """API that the cluster is written in: v1alpha1 is vSphere 7.0's, v1alpha2 7.0 U3's, v1alpha3 and the
+    Cluster API 8.0's.
+    """
+    cluster_class: DnsLabel = CLUSTER_CLASS
+    """The Cluster API's ClusterClass that the cluster is an instance of; the other APIs have none."""
+    version: Version
+    """Kubernetes version: v1.20, v1.20.2 or in full."""
+    control_plane: ControlPlane
+    """The control plane's nodes."""
+    workers: dict[DnsLabel, Workers]
+    """Pool → its nodes, at least one pool; v1alpha1 has exactly one."""
+    network: Network = Network()
+    """The cluster's own networks."""
+    trust: dict[DnsLabel, FromRegistry | LocalFile] = Field(default_factory=dict)
+    """Name → PEM file of a certificate authority that the nodes trust besides the usual ones, or `{registry:
+    NAME}`: that of a registry of this site.
+    """
+    storage_classes: tuple[str, ...] = ()
+    """Storage classes for use in the cluster; empty = all of the namespace."""
+    default_storage_class: str | None = None
+    """Storage class for claims that name none."""
+
+    def files(self) -> dict[str, LocalFile]:
+        """The files of authorities, by their names."""
+        return {name: said for name, said in self.trust.items() if isinstance(said, LocalFile)}
+
+    @model_validator(mode="after")
+    def _check(self) -> Spec:
+        if not self.workers or (self.api == V1ALPHA1 and len(self.workers) != 1):
+            raise ValueError(
+                f"workers: {self.api} has {'exactly' if self.api == V1ALPHA1 else 'at least'} one pool "
+                f"of workers, not {len(self.workers)}"
+            )
+        if self.api != V1BETA1 and self.cluster_class != CLUSTER_CLASS:
+            raise ValueError(f"cluster_class: {self.api} has none; {V1BETA1} has")
+        if self.api == V1BETA1 and (self.network.cni or self.trust):
+            raise ValueError(
+                f"{'network.cni' if self.network.cni else 'trust'}: {V1BETA1} takes it from another "
+                "object than the cluster; leave it out"
+            )
+        if (
+            self.storage_classes
+            and self.default_storage_class
+            and self.default_storage_class not in self.storage_classes
+        ):
+            raise ValueError(
+                f"default_storage_class: {self.default_storage_class} is not among storage_classes"
+            )
+        return self
+
+    def inside(self) -> Iterator[Inner]:
+        """Networks of pods and services, where they are written."""
+        for field in ("pods", "services"):
+            yield from (
+                Inner(f"network.{field}.{index}", cidr)
+                for index, cidr in enumerate(getattr(self.network, field))
+            )
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
+        """VM classes and storage that its namespace, as the file has it, offers no more: vSphere could make
+        no node of them.
+        """
+        for key, spec in mine.items():
+            home = Key("supervisor_namespace", spec.namespace)
+            if (space := site.get(home)) is None:
+                continue
+            sorts = (
+                ("vm_classes", "VM class", spec.vm_classes, set(space.vm_classes)),
+                ("storage", "storage class", spec.storage, set(map(storage_class, space.storage))),
+            )
+            for field, what, names, offered in sorts:
+                for place, name in names.items() if field in space.model_fields_set else ():
+                    if name not in offered:
+                        yield Conflict(
+                            Spot(key, place),
+                            f"{home} offers no {what} {name}",
+                            (Spot(home, field),),
+                            next=_remedy(name, offered, field),
+                        )
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """Dotted field → every storage class that the spec names."""
+        found = {"control_plane.storage_class": self.control_plane.storage_class}
+        found |= {
+            f"workers.{pool}.storage_class": nodes.storage_class for pool, nodes in self.workers.items()
+        }
+        found |= {f"storage_classes.{index}": name for index, name in enumerate(self.storage_classes)}
+        return found | (
+            {"default_storage_class": self.default_storage_class} if self.default_storage_class else {}
+        )
+
+    @property
+    def vm_classes(self) -> dict[str, str]:
+        """Dotted field → every VM class that the spec names."""
+        pools = {f"workers.{pool}.vm_class": nodes.vm_class for pool, nodes in self.workers.items()}
+        return {"control_plane.vm_class": self.control_plane.vm_class, **pools}
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Classes of its nodes, and hosts that they can be on."""
+        yield from map(vm_class, self.vm_classes.values())
+        yield from map(storage, self.storage.values())
+        if (home := site.get(Key("supervisor_namespace", self.namespace))) is not None:
+            yield hosts(home.cluster)
+        if any(
+            found.vgpus
+            for each in self.vm_classes.values()
+            if (found := site.get(Key("vm_class", each))) is not None
+        ):
+            yield Capability(GRAPHICS)
+
+
+def _remedy(name: str, offered: Collection[str], field: str) -> str:
+    return f"add it to its {field}" + (f"; {near}" if (near := nearest(name, offered)) else "")

@@ -1,0 +1,144 @@
+"""What the supervisor says of a cluster, whichever API it was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated
+
+from bfinfra.backends.kubernetes.marks import mark_of
+from bfinfra.backends.words import safe
+from bfinfra.kinds.cluster_locator import Home
+from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS, Form
+from bfinfra.kinds.supervisor.tanzu_cluster.manifest import Fields, Object
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1, Spec
+from bfinfra.kinds.supervisor.tanzu_cluster.upgrade import numbers
+from bfinfra.model import kind
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+
+UP = ("running", "updating", "updateFailed")
+READY = "ready"
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """`body`: the object's spec, as `api` writes it; `home`: where it is asked; `endpoint` is set once it
+    runs.
+    """
+
+    namespace: Annotated[str, Ref("supervisor_namespace")]
+    phase: str
+    api: str = V1ALPHA1
+    body: Fields
+    home: Endpoint
+    messages: tuple[str, ...] = ()
+    nodes: Mapping[str, str] | None = None
+    """Node → its status; None where nobody says."""
+    api_server: str = ""
+    endpoint: Endpoint | None = None
+    registries: tuple[Annotated[str, Ref("registry")], ...] = ()
+    """Those whose authorities its nodes were given; they go after it let go of them."""
+
+    def answers_at(self) -> str:
+        """Its API."""
+        return self.api_server
+
+    @property
+    def form(self) -> Form:
+        """How it is written."""
+        return FORMS[self.api]
+
+    @property
+    def version(self) -> str:
+        """The version that it runs or goes to, in full where known."""
+        return self.form.version(self.body)
+
+    def view(self, spec: Spec) -> Object:
+        """What it is in the words of a site."""
+        return self.form.view(self.body, next(iter(spec.workers)))
+
+    def missing(self, count: int) -> str:
+        """Why it isn't through with what was last written, as far as one sees: nothing, where `count` nodes
+        are ready and no others are there.
+        """
+        up = count if self.nodes is None else sum(status == READY for status in self.nodes.values())
+        if self.phase == "running" and up == count and (self.nodes is None or len(self.nodes) == count):
+            return ""
+        nodes = "" if self.nodes is None else f", {up} of {count} nodes ready"
+        others = sorted({status for status in (self.nodes or {}).values() if " " in status})
+        return "; ".join((f"{self.phase or 'accepted'}{nodes}", *others[:2], *self.messages[:2]))
+
+
+def of(obj: Fields, api: str, home: Home) -> State:
+    """From the object."""
+    form, status = FORMS[api], obj.get("status") or {}
+    phase = "deleting" if obj["metadata"].get("deletionTimestamp") else form.phase(obj)
+    name, found = obj["metadata"]["name"], form.address(obj)
+    address = f"{found.get('host')}:{found.get('port')}" if found else ""
+    endpoint = replace(home.endpoint, guest=name) if phase in UP and address else None
+    nodes = status.get("nodeStatus")
+    mark = mark_of(obj)
+    return State(
+        mark=mark,
+        registries=_registries((mark.applied if mark else None) or {}),
+        namespace=home.key.name,
+        phase=phase,
+        api=api,
+        body=obj.get("spec") or {},
+        home=home.endpoint,
+        messages=_messages(status),
+        nodes=dict(nodes) if isinstance(nodes, dict) else None,
+        api_server=safe(address, 80),
+        endpoint=endpoint,
+    )
+
+
+def _registries(applied: Fields) -> tuple[str, ...]:
+    trust = applied.get("trust")
+    return tuple(
+        str(each["registry"])
+        for each in (trust.values() if isinstance(trust, Mapping) else ())
+        if isinstance(each, Mapping) and "registry" in each
+    )
+
+
+def nodes_of(objects: list[Object], version: str) -> dict[str, str]:
+    """Node → `ready`, or what it lacks, as the cluster itself says; a node of another version than this one
+    is not ready.
+    """
+    return {obj["metadata"]["name"]: _node(obj, numbers(version)) for obj in objects}
+
+
+def _node(obj: Fields, wanted: tuple[int, ...]) -> str:
+    status = obj.get("status") or {}
+    runs = str((status.get("nodeInfo") or {}).get("kubeletVersion") or "")
+    if numbers(runs)[: len(wanted)] != wanted:
+        return f"a node runs {safe(runs, 40)}"
+    up = any(
+        c.get("type") == "Ready" and c.get("status") == "True"
+        for c in status.get("conditions") or ()
+        if isinstance(c, dict)
+    )
+    return READY if up else "a node is not ready"
+
+
+def _messages(status: Fields) -> tuple[str, ...]:
+    """Why it isn't well, from its conditions and add-ons."""
+    conditions = [
+        c for c in status.get("conditions") or () if isinstance(c, dict) and c.get("status") == "False"
+    ]
+    found = [
+        safe(c.get("message") or c.get("reason"), 200)
+        for c in conditions
+        if c.get("severity") != "Info" and c.get("type") != "UpdatesAvailable"
+    ]
+    listed = status.get("addons")
+    addons = [a for a in (listed.values() if isinstance(listed, dict) else ()) if isinstance(a, dict)]
+    found += [
+        f"{safe(a.get('name'), 60)}: {safe(e, 200)}"
+        for a in addons
+        if (e := a.get("status")) and e not in ("applied", "unmanaged")
+    ]
+    return tuple(text for text in dict.fromkeys(found) if text)

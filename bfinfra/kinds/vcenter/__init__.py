@@ -1,0 +1,1 @@
+"""Kinds whose objects are in vCenter."""

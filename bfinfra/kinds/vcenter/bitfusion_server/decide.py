@@ -1,0 +1,159 @@
+"""From what is to what shall be: deploy, settle what is half done, reconfigure, replace, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bfinfra.kinds.vcenter.bitfusion_server import groups
+from bfinfra.kinds.vcenter.bitfusion_server.differ import Difference, between, misplaced
+from bfinfra.kinds.vcenter.bitfusion_server.sizing import GIB
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO_SIZE, Facts, State, identity
+from bfinfra.kinds.vcenter.bitfusion_server.steps import (
+    Configure,
+    Delete,
+    Deploy,
+    Discard,
+    Move,
+    PowerOn,
+    Replace,
+    Seal,
+    Stop,
+)
+from bfinfra.kinds.vcenter.bitfusion_server.target import Target, resolve
+from bfinfra.model import kind
+from bfinfra.model.awaited import held
+from bfinfra.model.errors import Awaited
+from bfinfra.model.kind import Around, Change, Step, differences
+from bfinfra.model.secret import Secret
+
+
+def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
+    """What is left to do, the next thing first. Awaited where it takes a secret whose file isn't there
+    yet.
+    """
+    found = _steps(name, spec, state, around)
+    for key in _given(found):
+        seen = around.facts.secrets.get((name, key))
+        if seen and seen.away:
+            raise held(seen.away, f"properties.{key}", found)
+    return found
+
+
+def _given(steps: Sequence[Step]) -> Iterator[str]:
+    """The properties that some of the steps write."""
+    for step in steps:
+        if isinstance(step, Deploy):
+            yield from step.target.properties
+        elif isinstance(step, Configure):
+            yield from step.properties
+
+
+def _steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
+    if spec is None:
+        return (
+            () if state is None else (Delete(name=name, moid=state.machine.moid, importing=state.importing),)
+        )
+    groups.check(name, spec, around)
+    if state is not None and state.importing:
+        return Discard(name=name, moid=state.machine.moid), *_create(name, spec, state, around)
+    if state is None:
+        return _create(name, spec, None, around)
+    target = resolve(name, spec, state, around, anew=False)
+    if wrong := misplaced(state, target, spec):
+        first = Replace(name=name, moid=state.machine.moid, changes=kind.changes(spec, state.mark, wrong))
+        try:
+            return first, *_create(name, spec, state, around)
+        except Awaited as awaited:
+            awaited.steps = (first,)
+            raise
+    return _update(name, spec, state, target, around)
+
+
+def _create(name: str, spec: Spec, state: State | None, around: Around) -> Sequence[Step]:
+    """`state`: the VM that goes first, whose cards and datastore the new one takes over."""
+    target = resolve(name, spec, state, around, anew=True)
+    changes = (
+        ()
+        if state is not None and not state.importing
+        else (*differences(None, spec.applied()), *_derived(spec, target))
+    )
+    mark = around.mark.on(identity(around.mark.site, name))
+    seal = mark.seal(spec.applied()).encode()
+    return (
+        Deploy(name=name, target=target, mark=mark.encode(), changes=changes),
+        PowerOn(name=name, moid=""),
+        Seal(name=name, moid="", mark=seal, release=target.release),
+    )
+
+
+def _derived(spec: Spec, target: Target) -> tuple[Change, ...]:
+    """What the file leaves to bfinfra, as it will be. `mmio` in bytes; `cards`: PCI addresses or profiles."""
+    found = {
+        "cpus": None if spec.cpus else target.cpus,
+        "memory": None if spec.memory else target.memory,
+        "mmio": int(target.extra[MMIO_SIZE]) * GIB
+        if spec.mmio is None and MMIO_SIZE in target.extra
+        else None,
+        "cards": [each.address or each.profile or each.name for each in target.attach] or None,
+    }
+    return tuple(Change(name, None, value) for name, value in found.items() if value is not None)
+
+
+def _update(name: str, spec: Spec, state: State, target: Target, around: Around) -> Sequence[Step]:
+    machine = state.machine
+    difference = between(name, spec, state, target, around.facts)
+    moves = _moves(spec, state, target, around.facts)
+    power = () if machine.on else (Change("power", "off", "on"),)
+    found = kind.changes(spec, state.mark, (*difference.changes, *moves, *power))
+    steps: list[Step] = []
+    if difference.off and machine.on:
+        steps.append(Stop(name=name, moid=machine.moid, changes=found))
+    if difference:
+        steps.append(_configure(name, state, target, difference, found))
+    if moves:
+        fields = {change.field for change in moves}
+        to = (target.folder if "folder" in fields else "", target.pool if "resource_pool" in fields else "")
+        steps.append(Move(name=name, moid=machine.moid, folder=to[0], pool=to[1], changes=found))
+    if not machine.on or (difference.off and machine.on):
+        steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
+    if state.mark is None or state.mark.applied != spec.applied():
+        seal = around.mark.on(machine.instance_uuid).seal(spec.applied()).encode()
+        steps.append(Seal(name=name, moid=machine.moid, mark=seal, release=target.release, changes=found))
+    return steps
+
+
+def _configure(
+    name: str, state: State, target: Target, difference: Difference, found: tuple[Change, ...]
+) -> Configure:
+    fields = {change.field for change in difference.changes}
+    kept = {key: digest for key, digest in state.digests.items() if key not in (difference.properties or {})}
+    return Configure(
+        name=name,
+        moid=state.machine.moid,
+        cpus=target.cpus if "cpus" in fields else None,
+        memory=target.memory if {"memory", "reservation"} & fields else None,
+        reserve=True if {"memory", "reservation"} & fields else None,
+        firmware="efi" if "firmware" in fields else None,
+        extra=difference.extra or {},
+        attach=difference.attach,
+        drop=difference.drop,
+        nics=difference.nics or {},
+        add_nics=difference.add_nics,
+        grow=difference.grow or {},
+        properties=difference.properties or {},
+        keep=kept if any(isinstance(v, Secret) for v in (difference.properties or {}).values()) else {},
+        changes=found,
+    )
+
+
+def _moves(spec: Spec, state: State, target: Target, facts: Facts) -> tuple[Change, ...]:
+    """Folder and pool, by their names: an id tells nobody anything."""
+    machine, found = state.machine, []
+    if machine.folder and machine.folder != target.folder:
+        paths = {f.moid: f.path.removeprefix("vm").strip("/") for f in facts.inventory.folders}
+        found.append(Change("folder", paths.get(machine.folder, machine.folder), spec.folder))
+    if machine.pool and machine.pool != target.pool:
+        pools = {p.moid: "" if p.root else p.name for p in facts.inventory.pools}
+        found.append(Change("resource_pool", pools.get(machine.pool, machine.pool), spec.resource_pool))
+    return tuple(found)

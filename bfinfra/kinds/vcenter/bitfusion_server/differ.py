@@ -1,0 +1,230 @@
+"""What of a standing VM differs from its target, in the words of the site, and the one reconfiguration that
+mends it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from bfinfra.backends.ova import Ova
+from bfinfra.backends.vcenter.vm import Attach, Attached
+from bfinfra.kinds.vcenter.bitfusion_server import registration
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State
+from bfinfra.kinds.vcenter.bitfusion_server.target import Target
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Change, Later
+from bfinfra.model.records import dataclass
+from bfinfra.model.secret import Secret
+from bfinfra.model.units import bytes_text
+
+ALIVE = frozenset({"networks", "disk"})
+"""Fields that change while the VM runs; an adapter more or less needs it off."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`changes` for people; the rest is the reconfiguration. `off`: the VM must be off for it."""
+
+    changes: tuple[Change, ...]
+    off: bool
+    attach: tuple[Attach, ...] = ()
+    drop: tuple[int, ...] = ()
+    nics: Mapping[int, str | Later] | None = None
+    add_nics: tuple[str | Later, ...] = ()
+    grow: Mapping[int, int] | None = None
+    extra: Mapping[str, str] | None = None
+    properties: Mapping[str, str | Secret] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+
+def between(name: str, spec: Spec, state: State, target: Target, facts: Facts) -> Difference:
+    """All that a reconfiguration can mend; what can't be mended in place is `misplaced`'s."""
+    machine = state.machine
+    attach, drop = _devices(machine.pci, target.attach)
+    nics, add, surplus, net_changes = _adapters(state, target, facts)
+    values, value_changes = _properties(name, spec, state, target, facts)
+    grow = _grown(spec, state, target)
+    window, wanted = _window(machine.extra), _window(target.extra)
+    extra = (
+        {
+            key: target.extra.get(key, "")
+            for key in (MMIO, MMIO_SIZE)
+            if machine.extra.get(key, "") != target.extra.get(key, "")
+        }
+        if window != wanted
+        else {}
+    )
+    changes = [
+        *_plain(state, target),
+        *([Change("gpus", _pci_now(machine.pci), _pci_wanted(target.attach))] if attach or drop else []),
+        *([Change("mmio", window, wanted)] if extra else []),
+        *net_changes,
+        *(
+            [Change("disk", bytes_text(machine.disks[0].capacity), bytes_text(target.disk or 0))]
+            if grow
+            else []
+        ),
+        *value_changes,
+    ]
+    off = any(change.field.partition(".")[0] not in ALIVE for change in changes) or bool(add or surplus)
+    return Difference(tuple(changes), off, attach, (*drop, *surplus), nics, add, grow, extra, values)
+
+
+def misplaced(state: State, target: Target, spec: Spec) -> tuple[Change, ...]:
+    """What only a new VM can mend: another appliance, another host, another datastore."""
+    machine, found = state.machine, []
+    if (now := machine.extra.get(OVA)) and now != target.release:
+        found.append(Change("ova", now[:12], target.release[:12]))
+    if state.host != spec.host:
+        found.append(Change("host", state.host, spec.host))
+    if target.datastore not in machine.datastores:
+        found.append(Change("datastore", "another", spec.datastore))
+    return tuple(found)
+
+
+def _grown(spec: Spec, state: State, target: Target) -> dict[int, int]:
+    """Disk key → capacity, where the first disk is to grow. Refusal for what vSphere does to no disk that
+    stands.
+    """
+    machine, applied = state.machine, (state.mark.applied if state.mark else None) or {}
+    if (
+        applied
+        and applied.get("disk_provisioning", "thin") != spec.disk_provisioning
+        and any(d.thin not in (None, target.thin) for d in machine.disks)
+    ):
+        before = applied.get("disk_provisioning", "thin")
+        raise Refusal(
+            f"the disks of {machine.name} are {before}",
+            field="disk_provisioning",
+            why="that is said when they are made",
+            next=f"write {before}, or convert them in vCenter first",
+        )
+    first = next(iter(machine.disks), None)
+    if target.disk is None or first is None or first.capacity == target.disk:
+        return {}
+    if first.capacity > target.disk:
+        has = bytes_text(first.capacity)
+        raise Refusal(
+            f"the disk of {machine.name} has {has} already",
+            field="disk",
+            why="a disk can't shrink",
+            next=f"write {has}, or leave it out",
+        )
+    return {first.key: target.disk}
+
+
+def _plain(state: State, target: Target) -> list[Change]:
+    now, machine = [], state.machine
+    if machine.cpus != target.cpus:
+        now.append(Change("cpus", machine.cpus, target.cpus))
+    if target.memory is not None and machine.memory != target.memory:
+        now.append(Change("memory", bytes_text(machine.memory), bytes_text(target.memory)))
+    if target.attach and not machine.reserved:
+        now.append(Change("reservation", "some of the memory", "all of the memory"))
+    if machine.firmware != "efi":
+        now.append(Change("firmware", machine.firmware, "efi"))
+    return now
+
+
+def _window(extra: Mapping[str, str]) -> str:
+    """The MMIO window that a VM's two options make."""
+    size = extra.get(MMIO_SIZE, "")
+    if extra.get(MMIO, "").upper() != "TRUE":
+        return "off"
+    return bytes_text(int(size) << 30) if size.isdecimal() else size or "on, of no set size"
+
+
+def _signature(device: Attached | Attach) -> Any:
+    if isinstance(device, Attached):
+        return device.profile or (device.address if device.way == "static" else device.allowed)
+    return device.profile or device.address or ((device.vendor, device.device),)
+
+
+def _devices(
+    now: tuple[Attached, ...], wanted: tuple[Attach, ...]
+) -> tuple[tuple[Attach, ...], tuple[int, ...]]:
+    """What to attach, and the keys of what to drop."""
+    missing = Counter(_signature(w) for w in wanted)
+    drop = []
+    for device in now:
+        if missing[_signature(device)] > 0:
+            missing[_signature(device)] -= 1
+        else:
+            drop.append(device.key)
+    add: list[Attach] = []
+    for device_wanted in wanted:
+        if missing[_signature(device_wanted)] > 0:
+            missing[_signature(device_wanted)] -= 1
+            add.append(device_wanted)
+    return tuple(add), tuple(drop)
+
+
+def _pci_now(devices: tuple[Attached, ...]) -> list[str]:
+    return sorted(
+        d.profile
+        or (d.address if d.way == "static" else "any " + ", ".join(f"{v:04x}:{p:04x}" for v, p in d.allowed))
+        for d in devices
+    )
+
+
+def _pci_wanted(devices: tuple[Attach, ...]) -> list[str]:
+    return sorted(d.profile or d.address or f"any {d.vendor:04x}:{d.device:04x}" for d in devices)
+
+
+def _adapters(
+    state: State, target: Target, facts: Facts
+) -> tuple[dict[int, str | Later], tuple[str | Later, ...], tuple[int, ...], list[Change]]:
+    """Adapters to move (key → network), to add, to drop; adapters are matched in their order."""
+    nics, wanted = state.machine.nics, target.adapters
+    if [nic.network for nic in nics] == [adapter.network for adapter in wanted]:
+        return {}, (), (), []
+    names = {n.moid: n.name for n in facts.inventory.networks}
+    moved = {nic.key: a.network for nic, a in zip(nics, wanted, strict=False) if nic.network != a.network}
+    changes = [
+        Change(f"networks.{a.label}.network", names.get(nic.network, nic.network), a.name)
+        for nic, a in zip(nics, wanted, strict=False)
+        if nic.network != a.network
+    ]
+    changes += [Change(f"networks.{a.label}.network", None, a.name) for a in wanted[len(nics) :]]
+    changes += [
+        Change(f"networks.{nic.label}", names.get(nic.network, nic.network), None)
+        for nic in nics[len(wanted) :]
+    ]
+    return (
+        moved,
+        tuple(a.network for a in wanted[len(nics) :]),
+        tuple(nic.key for nic in nics[len(wanted) :]),
+        changes,
+    )
+
+
+def _properties(
+    name: str, spec: Spec, state: State, target: Target, facts: Facts
+) -> tuple[dict[str, str | Secret], list[Change]]:
+    """Properties to write: those that differ, secrets whose digest tells so, and defaults for what the site
+    no longer says.
+    """
+    machine = state.machine
+    applied = ((state.mark.applied or {}) if state.mark else {}).get("properties", {})
+    ova = facts.ovas.get(spec.ova.text)
+    declared = ova.declared if isinstance(ova, Ova) else facts.noted[name].declared
+    told = {each.key for each in registration.asked(ova).values()} if isinstance(ova, Ova) else set()
+    dropped = {key: declared[key].default for key in applied if key in declared and key not in told}
+    wanted = {**dropped, **target.properties}
+    values: dict[str, str | Secret] = {}
+    changes: list[Change] = []
+    for key, value in wanted.items():
+        if isinstance(value, Secret):
+            if (seen := facts.secrets.get((name, key))) and seen.stale:
+                values[key] = value
+                changes.append(Change(f"properties.{key}", "another value", str(value)))
+        elif key in machine.properties and machine.properties[key] != value:
+            values[key] = value
+            now = "a secret" if key in state.digests else machine.properties[key]
+            changes.append(Change(f"properties.{key}", now, value))
+    return values, changes

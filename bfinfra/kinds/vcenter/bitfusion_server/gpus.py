@@ -1,0 +1,185 @@
+"""Which GPUs a server gets: each card goes to one server, decided alike by all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from bfinfra.backends.vcenter.vm import Attach
+from bfinfra.kinds.vcenter.bitfusion_server import sizing
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import State
+from bfinfra.kinds.vcenter.gpu_host.cards import Gpu, chosen, ours
+from bfinfra.kinds.vcenter.gpu_host.state import State as HostState
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Need
+from bfinfra.model.peers import Peers
+from bfinfra.model.suggest import few, nearest
+
+Servers = Mapping[str, tuple[Spec, State | None]]
+Given = tuple[tuple[Gpu, ...], Mapping[str, tuple[Gpu, ...]]]
+"""A host's cards, and which server has which of them."""
+
+
+def assign(
+    name: str, spec: Spec, state: State | None, around: Around
+) -> tuple[tuple[Attach, ...], int | None]:
+    """The devices to attach, and their memory together in bytes (None: not known)."""
+    host = around.needs["host"]
+    if spec.attach == "vgpu":
+        return _vgpu(spec, host.state)
+    cards, given = _alike(name, spec, state, around)
+    mine = given.get(name, ())
+    if len(mine) < spec.gpus:
+        raise _too_many(name, spec, cards, given, host.state)
+    memory = _sum(spec.gpu_memory or gpu.memory for gpu in mine)
+    if spec.attach == "dynamic":
+        return tuple(Attach(vendor=g.vendor, device=g.device, name=g.name) for g in mine), memory
+    return tuple(
+        Attach(vendor=g.vendor, device=g.device, address=g.address, name=g.name) for g in mine
+    ), memory
+
+
+def _alike(name: str, spec: Spec, state: State | None, around: Around) -> Given:
+    """The host's cards, and whose they are: worked out once for all of its servers that are as the others see
+    them.
+    """
+    host, peers = around.needs["host"].state, around.peers
+    if (
+        isinstance(peers, Peers)
+        and peers.own[0] is spec
+        and peers.own[1] is state
+        and not _adopting(state, host, around.mark.site)
+    ):
+        return peers.once(
+            ("gpus", spec.host, id(around.facts)), lambda: (around.facts, _given(name, spec, state, around))
+        )[1]  # with the facts, so that their id stays theirs
+    return _given(name, spec, state, around)
+
+
+def _adopting(state: State | None, host: HostState, site: str) -> bool:
+    return state is not None and any(
+        h.moid == state.machine.moid and not ours(h, site) for h in host.detail.holders
+    )
+
+
+def _given(name: str, spec: Spec, state: State | None, around: Around) -> Given:
+    host = around.needs["host"]
+    cards = _cards(state, host, around) if host.spec is not None else ()
+    servers = {
+        n: (s, t)
+        for n, (s, t) in around.sharing("host").items()
+        if s is not None and s.host == spec.host and s.attach != "vgpu"
+    }
+    servers[name] = (spec, state)
+    return cards, _share(cards, servers, _elsewhere(host.state, around, state))
+
+
+def _cards(state: State | None, host: Need, around: Around) -> tuple[Gpu, ...]:
+    """The host's cards; those of a VM that is being adopted are ours already."""
+    detail = host.state.detail
+    seen = host.state
+    if state and _adopting(state, seen, around.mark.site):
+        own = [
+            replace(h, mark=around.mark.encode()) if h.moid == state.machine.moid else h
+            for h in detail.holders
+        ]
+        seen = replace(seen, detail=replace(detail, holders=tuple(own)))
+    try:
+        return chosen(host.spec, seen, around.mark.site)
+    except Refusal as refusal:
+        problem = refusal.problems[0]
+        raise Refusal(
+            f"{host.key} has not the cards that it should pass through",
+            field="host",
+            why="; ".join(part for part in (problem.what, problem.why) if part),
+            next=f"mend {host.key} first",
+        ) from None
+
+
+def _too_many(
+    name: str, spec: Spec, cards: tuple[Gpu, ...], given: Mapping[str, tuple[Gpu, ...]], host: HostState
+) -> Refusal:
+    others = [f"bitfusion_server/{n} takes {len(g)}" for n, g in sorted(given.items()) if n != name and g]
+    taken = {gpu.address for each in given.values() for gpu in each}
+    held = [
+        f"the VM {h.name} holds {a}"
+        for h in host.detail.holders
+        for a in h.addresses
+        if a in {c.address for c in cards} - taken
+    ]
+    left = {0: "none is", 1: "only 1 is"}.get(
+        len(given.get(name, ())), f"only {len(given.get(name, ()))} are"
+    )
+    return Refusal(
+        f"it wants {spec.gpus} GPU{'' if spec.gpus == 1 else 's'}, and {left} to be had on {spec.host}",
+        field="gpus",
+        why="; ".join(
+            [
+                f"gpu_host/{spec.host} passes {len(cards)} through",
+                *([few(others)] if others else []),
+                *([few(held)] if held else []),
+            ]
+        ),
+        next="lower gpus, or pass more cards through",
+    )
+
+
+def _vgpu(spec: Spec, host: HostState) -> tuple[tuple[Attach, ...], int | None]:
+    profile = spec.vgpu_profile or ""
+    if profile not in host.detail.vgpu_profiles:
+        raise Refusal(
+            f"{spec.host} offers no vGPU profile {profile}",
+            field="vgpu_profile",
+            next=nearest(profile, host.detail.vgpu_profiles)
+            or "set the host's graphics type to shared direct and install the vGPU manager",
+        )
+    each = spec.gpu_memory or sizing.of_profile(profile)
+    return (Attach(profile=profile),) * spec.gpus, _sum([each] * spec.gpus)
+
+
+def _sum(sizes: Iterable[int | None]) -> int | None:
+    listed = list(sizes)
+    return None if None in listed else sum(size or 0 for size in listed)
+
+
+def _elsewhere(host: HostState, around: Around, state: State | None) -> set[str]:
+    """Addresses that VMs hold which are no servers of this file; those of servers that are to go count as
+    free.
+    """
+    servers = {t.machine.moid for _, t in around.sharing("host").values() if t is not None} | (
+        {state.machine.moid} if state else set()
+    )
+    return {a for h in host.detail.holders if h.moid not in servers | around.facts.gone for a in h.addresses}
+
+
+def _share(cards: tuple[Gpu, ...], servers: Servers, taken: set[str]) -> dict[str, tuple[Gpu, ...]]:
+    """Who gets which card: first what a server has already, then by name, the lowest address first, static
+    before dynamic.
+    """
+    given: dict[str, tuple[Gpu, ...]] = {}
+    free = {gpu.address: gpu for gpu in cards if gpu.address not in taken}
+    for name, (spec, state) in sorted(servers.items()):
+        held = (
+            {a.address for a in state.machine.pci if a.way == "static"}
+            if state and spec.attach == "static"
+            else set()
+        )
+        given[name] = tuple(free.pop(a) for a in sorted(held & free.keys())[: spec.gpus])
+    standing = sorted(servers, key=lambda n: (servers[n][0].attach != "static", servers[n][1] is None, n))
+    for name in standing:
+        spec = servers[name][0]
+        usable = _one_make(free) if spec.attach == "dynamic" else sorted(free)
+        more = usable[: max(0, spec.gpus - len(given[name]))]
+        given[name] += tuple(free.pop(address) for address in more)
+    return given
+
+
+def _one_make(free: Mapping[str, Gpu]) -> list[str]:
+    """The addresses of the most frequent make: a dynamic server takes cards of one make."""
+    makes = Counter((gpu.vendor, gpu.device) for gpu in free.values())
+    if not makes:
+        return []
+    best = min(makes, key=lambda make: (-makes[make], make))
+    return sorted(address for address, gpu in free.items() if (gpu.vendor, gpu.device) == best)

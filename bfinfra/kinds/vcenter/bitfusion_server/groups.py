@@ -1,0 +1,40 @@
+"""Servers that keep one cluster: a first one, and those that join it. (Bitfusion 4.0 guide: 1, 3 or more
+servers; with 2 the loss of either loses the quorum.)
+"""
+
+from __future__ import annotations
+
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around
+
+LOSING = 2
+"""As many servers have no majority once one fails."""
+
+
+def check(name: str, spec: Spec, around: Around) -> None:
+    """Refuses a group that can't work. One without `first` is a group of its own, or is checked with those
+    that name it.
+    """
+    if spec.first is None:
+        return
+    leader = around.needs["first"].spec
+    if spec.first == name or (leader is not None and leader.first is not None):
+        raise Refusal(
+            f"{spec.first} is no first server",
+            field="first",
+            why="it names another one itself" if spec.first != name else "a server can't come after itself",
+            next="name the one server of the group that has no first",
+        )
+    others = [
+        peer
+        for peer, (other, _) in around.peers.items()
+        if other is not None and peer != spec.first and other.first == spec.first
+    ]
+    if 1 + 1 + len(others) == LOSING:
+        raise Refusal(
+            f"{spec.first} and {name} are a group of {LOSING} servers",
+            field="first",
+            why="when either fails the other has no majority, and serves nobody",
+            next="add a third one, which may have gpus: 0, or leave first out and have two groups of one",
+        )

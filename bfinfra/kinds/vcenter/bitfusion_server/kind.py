@@ -1,0 +1,172 @@
+"""The server: observe, decide, wait, act."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bfinfra.kinds.audit import of_machines
+from bfinfra.kinds.vcenter.base import datastores
+from bfinfra.kinds.vcenter.bitfusion_server import decide, minimum, room, space, steps
+from bfinfra.kinds.vcenter.bitfusion_server.look import Looks
+from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
+from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
+from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import Facts, State
+from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Unreachable
+from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, Trace, waiting
+from bfinfra.model.order import Specs
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.vcenter import VCenter
+    from bfinfra.backends.vcenter.vm import Machine
+
+__all__ = ["BitfusionServer", "Spec", "State"]
+KNOCK = 3.0  # seconds for a connect to the server's port
+
+
+class BitfusionServer(kind.Kind[Spec, State]):
+    """The appliance's VM with its GPUs."""
+
+    document = Document.SINGAPORE_POC
+    deadline = 1800
+    acts = (
+        steps.Deploy,
+        steps.Discard,
+        steps.Stop,
+        steps.Configure,
+        steps.Move,
+        steps.PowerOn,
+        steps.Seal,
+        steps.Delete,
+        steps.Replace,
+    )
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter, seam: Seam, site: Site) -> None:
+        self._seam, self._vcenter = seam, vcenter
+        packages, moids = Packages(seam), Moids()
+        self._looks = Looks(vcenter, site, packages, moids)
+        self._runs = Runs(vcenter, site, packages, moids)
+
+    def begin(self, wanted: Mapping[str, Spec]) -> None:
+        """The places and all marks, while the hosts are looked at."""
+        self._looks.begin(wanted)
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors.
+        Without others: the wanted's VMs alone.
+        """
+        return self._looks.observe(
+            wanted, {key: need for key, need in needs.items() if key.kind == "gpu_host"}, others=others
+        )
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Deploy, settle what is half done, reconfigure, replace, delete."""
+        return decide.steps(name, spec, state, around)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
+        """Servers that together want more of a host or a datastore than it has; those too old for the site's
+        device plug-in.
+        """
+        yield from datastores.conflicts(
+            space.claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys()
+        )
+        yield from room.conflicts(wanted, states, facts.rooms if facts else {})
+        yield from minimum.conflicts(wanted, facts.ovas if facts else {})
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Where its VM goes. All datastores where the site names none; libraries belong to no folder but the
+        root.
+        """
+        host = needs["host"].spec if "host" in needs else None
+        cluster = (host and host.cluster) or "*"
+        pool = "/".join(filter(None, (f"/{datacenter}/host/{cluster}/Resources", spec.resource_pool)))
+        return {
+            "pool": (Entity(pool, "ResourcePool"),),
+            "folder": (
+                Entity(f"/{datacenter}/vm/{spec.folder.strip('/')}".rstrip("/"), "Folder", propagate=True),
+            ),
+            "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore or '*'}", "Datastore"),),
+            "library": (ROOT,) if spec.library else (),
+            "networks": tuple(
+                dict.fromkeys(_network(label, spec, needs, datacenter) for label in sorted(spec.networks))
+            ),
+        }
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """On, and its tools report an address or its port takes connections."""
+        if why := _silent(spec, state.machine):
+            return waiting(why)
+        if spec.readiness == "tools":
+            return Readiness(Ready.READY, note=state.machine.ip)
+        address = spec.answers_at() or state.machine.ip
+        try:
+            self._seam.connect(address, spec.port, KNOCK)
+        except Unreachable:
+            return waiting(f"{address}:{spec.port} takes no connections yet")
+        return Readiness(Ready.READY, note=f"{address}:{spec.port}")
+
+    def trail(
+        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, Trace]]:
+        """By the events of their VMs."""
+        return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One step; an import says how far it is."""
+        if isinstance(step, steps.Deploy):
+            self._runs.deploy(step, report)
+        else:
+            self._runs.small(step)
+
+
+def _silent(spec: Spec, machine: Machine) -> str:
+    """Why nobody need ask it yet, or ""."""
+    if not machine.on:
+        return "the VM is off"
+    if machine.tools and machine.ip and _another(spec, machine.ip):
+        return f"VMware Tools report {machine.ip}: whatever answers at {spec.answers_at()} is another machine"
+    if spec.readiness == "tools" and not machine.tools:
+        return "VMware Tools don't run yet"
+    if spec.readiness == "tools" and not machine.ip:
+        return "VMware Tools report no address yet"
+    return "" if spec.answers_at() or machine.ip else "the VM reports no address yet"
+
+
+def _another(spec: Spec, reported: str) -> bool:
+    """Whether the address that a VM reports is none of those that it was given. One by DHCP, or of the other
+    IP version, tells nothing.
+    """
+    given = [ipaddress.ip_address(each.ip) for each in spec.networks.values() if each.ip]
+    with contextlib.suppress(ValueError):
+        found = ipaddress.ip_address(reported)
+        return (
+            len(given) == len(spec.networks)
+            and found not in given
+            and all(each.version == found.version for each in given)
+        )
+    return False
+
+
+def _network(label: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Entity:
+    """All networks, for one that this site makes: nobody has rights on what isn't there yet."""
+    need = needs.get(f"networks.{label}.network")
+    if need is not None and need.spec is not None:
+        return Entity(f"/{datacenter}/network", "Folder", propagate=True)
+    return Entity(f"/{datacenter}/network/{spec.networks[label].network}", "Network")

@@ -1,0 +1,318 @@
+"""Observing servers: one survey of all VMs' marks, details of ours, descriptors of OVAs, digests of secrets.
+Later looks ask for our VMs by their ids.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bfinfra.backends import ova
+from bfinfra.backends.ahead import Ahead
+from bfinfra.backends.vcenter.identity import Identity
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Brief, Machine
+from bfinfra.kinds.vcenter.base.machine_notes import OF_ALL, given
+from bfinfra.kinds.vcenter.bitfusion_server import properties, room, state
+from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
+from bfinfra.kinds.vcenter.bitfusion_server.noted import noted
+from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
+from bfinfra.kinds.vcenter.bitfusion_server.registration import asked
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
+from bfinfra.model.awaited import Absent, away
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.kind import Need, Seen
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+from bfinfra.model.secret import Secret, matches
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+KIND = "bitfusion_server"
+# VMs whose digests are compared with before anybody asks: few digests are on many, and to unpack them all
+# takes time itself
+AHEAD = 200
+Wanted = Mapping[str, Spec | None]
+Hosts = Mapping[Key, Need]
+"""The hosts as last seen, each with the VMs that hold its cards."""
+
+
+class Looks:
+    """Looks at one vCenter."""
+
+    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, moids: Moids) -> None:
+        self._vcenter = vcenter
+        self._site = site
+        self._packages = packages
+        self._moids = moids
+        self._inventory = Inventory()
+        self._places = Ahead(vcenter.inventory.read, "places")
+        self._marks = Ahead(self._briefs, "marks")
+        self._held: Wanted = {}
+        self._passed: set[str] = set()
+        """Ids of VMs that were once seen beside the one that their mark means."""
+
+    def begin(self, wanted: Wanted) -> None:
+        """What a survey asks for whatever the hosts show."""
+        self._held = wanted
+        self._vcenter.machines.begin(KIND, *OF_ALL)
+        self._places.begin()
+        self._marks.begin()
+
+    def _briefs(self) -> list[Brief]:
+        """All VMs with their marks. A digest takes 40 ms to compare with, on a processor that has nothing
+        else to do now: `matches` remembers them.
+        """
+        found = self._vcenter.machines.begun(KIND, *OF_ALL)
+        for (_, kept), value in {
+            (value.leads, kept): value
+            for brief in found[:AHEAD]
+            for value, kept in _digests(brief, self._held)
+        }.items():
+            with contextlib.suppress(BfinfraError):  # whoever needs the value says what is wrong with it
+                matches(value.reveal(), kept, self._pepper())
+        return found
+
+    def _pepper(self) -> str:
+        return self._site.pepper.reveal() if self._site.pepper else ""
+
+    def observe(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> Seen:
+        """States of the wanted and of whatever else carries a mark of this kind.
+
+        Without others: of the VMs that are known to be the wanted's, among the places that are known, for as
+        long as both are what they were.
+        """
+        found = None if others else self._again(wanted, hosts)
+        if found is None:
+            found = self._survey(wanted, hosts, others=others)
+        states = self._states(found, wanted)
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        ovas = {
+            text: self._packages.look(of)
+            for text, of in {spec.ova.text: spec.ova for spec in specs.values()}.items()
+        }
+        waiting = {name for name, spec in specs.items() if isinstance(ovas[spec.ova.text], Absent)}
+        told = {name: package for name in waiting if (package := noted(specs[name], states.get(name)))}
+        secrets, damaged = self._secrets(specs, states, ovas, told), self._damaged(specs, states, ovas)
+        rooms = room.look(self._vcenter, specs, states, hosts) if others else {}
+        vcenter = self._vcenter_for(specs, states, ovas)
+        return Seen(
+            states, Facts(self._inventory, ovas, secrets, self._moids.gone, damaged, told, rooms, vcenter)
+        )
+
+    def _again(self, wanted: Wanted, hosts: Hosts) -> list[Machine] | None:
+        """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or
+        on a host that isn't known.
+
+        Where there was none nobody needs to look, unless its host shows one by now: a Deploy fails if there
+        is one, but from a library.
+        """
+        seen = self._moids.of(wanted)
+        if not seen:
+            return (
+                None
+                if seen is None
+                or any(spec and spec.library for spec in wanted.values())
+                or self._elsewhere(wanted, hosts)
+                else []
+            )
+        found = self._vcenter.machines.read(sorted(seen), KEYS)
+        briefs = [Brief(m.moid, m.name, m.folder, m.extra.get(MARK, "")) for m in found]
+        same = _mine(briefs, wanted, self._inventory, others=False).keys() == seen
+        return found if same and {m.host for m in found} <= {h.moid for h in self._inventory.hosts} else None
+
+    def _elsewhere(self, wanted: Wanted, hosts: Hosts) -> bool:
+        """Whether a host shows a VM of theirs: another machine was at work."""
+        holders = (
+            holder
+            for need in hosts.values()
+            if need.state is not None
+            for holder in need.state.detail.holders
+        )
+        return any(
+            _address(Mark.decode(holder.mark)) in wanted
+            for holder in holders
+            if holder.moid not in self._moids.gone
+        )
+
+    def _survey(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> list[Machine]:
+        """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment
+        ago, told everything.
+        """
+        holders = {
+            holder.moid: holder.machine
+            for need in hosts.values()
+            if need.state is not None
+            for holder in need.state.detail.holders
+        }
+        self._inventory = inventory = self._places.take()
+        briefs = self._marks.take()
+        if holders.keys() - {
+            b.moid for b in briefs
+        }:  # made since, or gone since: only what is asked for after the hosts can tell
+            briefs = self._vcenter.machines.survey(MARK)
+        mine = _mine(briefs, wanted, inventory, others=others)
+        self._moids.saw(wanted, mine, gone=holders.keys() - {b.moid for b in briefs})
+        known = [machine for moid in mine if others and (machine := holders.get(moid))]
+        return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
+
+    def _states(self, found: Iterable[Machine], wanted: Wanted) -> dict[str, State]:
+        """Server → its VM. A clone has its original's mark; where that notes no id, the VM is meant that was
+        made for it, else the older one.
+        """
+        hosts, homes = {h.moid: h.name for h in self._inventory.hosts}, _homes(wanted, self._inventory)
+        seen = [state.read(machine, hosts.get(machine.host, "")) for machine in found]
+        states: dict[str, State] = {}
+        for each in sorted(
+            (s for s in seen if not s.copy),
+            key=lambda s: (
+                s.machine.instance_uuid != state.identity(self._site.name, _address(s.mark)),
+                s.machine.moid,
+            ),
+        ):
+            name = _address(each.mark) or each.machine.name
+            if each.machine.moid not in self._passed and states.setdefault(name, each) is not each:
+                self._passed.add(each.machine.moid)
+        for copy in (s for s in seen if s.copy):
+            in_place = copy.machine.name if copy.machine.folder in homes else ""
+            for name in (in_place, _address(Mark.decode(copy.machine.extra[MARK]))):
+                if wanted.get(name) is not None:  # it stands in the way; what goes leaves it alone
+                    states.setdefault(name, copy)
+        return states
+
+    def _vcenter_for(
+        self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]
+    ) -> Identity | None:
+        """Which vCenter this is, where a server is to be made or changed that is told of it."""
+        for name, spec in specs.items():
+            package, standing = ovas[spec.ova.text], states.get(name)
+            mark = standing.mark if standing else None
+            same = isinstance(package, Absent) or (
+                _stands(spec, standing, package) and self._on_its_datastore(spec, standing)
+            )
+            unmoved = mark is not None and mark.applied == spec.applied() and same
+            if not unmoved and (
+                isinstance(package, Absent) or (isinstance(package, ova.Ova) and asked(package))
+            ):
+                return self._vcenter.identity
+        return None
+
+    def _on_its_datastore(self, spec: Spec, standing: State | None) -> bool:
+        stores = {store.moid for store in self._inventory.datastores if store.name == spec.datastore}
+        return spec.datastore is None or standing is None or bool(stores & standing.machine.datastores)
+
+    def _damaged(
+        self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]
+    ) -> dict[str, Problem]:
+        """Servers that are to be made from an OVA which isn't whole: said before anything is done, not when
+        its upload is due.
+
+        What has an address is read whole only when it is due: a plan downloads nothing.
+        """
+        here = {name: spec for name, spec in specs.items() if not isinstance(ovas[spec.ova.text], Absent)}
+        due = {
+            name: spec.ova
+            for name, spec in here.items()
+            if spec.ova.file and not _stands(spec, states.get(name), ovas[spec.ova.text])
+        }
+        return {name: problem for name, of in due.items() if (problem := self._packages.damage(of))}
+
+    def _secrets(
+        self,
+        specs: Mapping[str, Spec],
+        states: Mapping[str, State],
+        ovas: Mapping[str, ova.Ova | Problem],
+        told: Mapping[str, ova.Ova],
+    ) -> dict[tuple[str, str], SecretSeen]:
+        pepper = (
+            self._pepper()
+            if any(isinstance(value, Secret) for spec in specs.values() for value in spec.properties.values())
+            else ""
+        )
+        declared = {text: package.declared for text, package in ovas.items() if isinstance(package, ova.Ova)}
+        found: dict[tuple[str, str], SecretSeen] = {}
+        alike: dict[tuple[object, ...], SecretSeen] = {}
+        for name, spec in specs.items():
+            kept = _kept(states.get(name))
+            known = told[name].declared if name in told else declared.get(spec.ova.text, {})
+            for key, value in spec.properties.items():
+                if isinstance(value, Secret) and (of := known.get(key)):
+                    which = (value.leads, spec.ova.text, key, None if kept is None else kept.get(key, ""))
+                    if which not in alike:
+                        gone = away(spec, {f"properties.{key}": value})
+                        alike[which] = SecretSeen(away=gone[1]) if gone else _secret(value, of, kept, pepper)
+                    seen = alike[which]
+                    found[name, key] = (
+                        replace(seen, stale=not given(states.get(name), kept, key, value))
+                        if seen.away
+                        else seen
+                    )
+        return found
+
+
+def _digests(brief: Brief, wanted: Wanted) -> Iterator[tuple[Secret, str]]:
+    """The secrets of a wanted server, each with the digest of what its VM was given."""
+    spec = wanted.get(_server(Mark.address_in(brief.mark)))
+    kept = Mark.decode(brief.also[0]) if spec and brief.also else None
+    for key, digest in ((kept and kept.applied) or {}).items():
+        if spec and isinstance(value := spec.properties.get(key), Secret):
+            yield value, str(digest)
+
+
+def _kept(standing: State | None) -> Mapping[str, str] | None:
+    """The digests of what a standing VM was given; None where everything is still to be given."""
+    return None if standing is None or standing.importing else standing.digests
+
+
+def _secret(value: Secret, declared: ova.Property, kept: Mapping[str, str] | None, pepper: str) -> SecretSeen:
+    """Only what may be said of a secret: whether it changed, whether it fits."""
+    try:
+        plain = value.reveal()
+    except BfinfraError as error:
+        return SecretSeen(problem=str(error))
+    stale = kept is not None and not matches(plain, kept.get(declared.key, ""), pepper)
+    return SecretSeen(stale, ova.check(declared, properties.normalised(declared, plain)))
+
+
+def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> bool:
+    """Whether nothing needs to be imported for it."""
+    if standing is None or standing.importing or isinstance(package, Problem):
+        return False
+    now, applied = spec.applied(), (standing.mark.applied if standing.mark else None) or {}
+    moved = bool(applied) and any(now.get(field) != applied.get(field) for field in ("ova", "datastore"))
+    same = standing.machine.extra.get(state.OVA, "") in ("", state.release(package))
+    return same and not moved and standing.host == spec.host
+
+
+def _mine(briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, others: bool) -> dict[str, str]:
+    """Marked ones, and unmarked ones that stand where a wanted one would be made: id → server."""
+    homes = _homes(wanted, inventory)
+    found = {}
+    for brief in briefs:
+        address = Mark.address_in(brief.mark)
+        name = _server(address)
+        in_the_way = address is None and wanted.get(brief.name) is not None and brief.folder in homes
+        if in_the_way or (name and (others or name in wanted)):
+            found[brief.moid] = name or brief.name
+    return found
+
+
+def _homes(wanted: Wanted, inventory: Inventory) -> set[str]:
+    """The ids of the folders that wanted servers are made in."""
+    folders = {spec.folder.strip("/") for spec in wanted.values() if spec is not None}
+    return {f.moid for f in inventory.folders if f.path.removeprefix("vm").strip("/") in folders}
+
+
+def _address(mark: Mark | None) -> str:
+    """The server's name in a mark, or "" where the mark is another kind's."""
+    return _server(mark.address if mark else None)
+
+
+def _server(address: str | None) -> str:
+    kind, _, name = (address or "").partition("/")
+    return name if kind == KIND else ""

@@ -1,0 +1,43 @@
+"""What a standing server tells of its appliance when the OVA is away: enough to compare it, not enough to
+make it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bfinfra.backends.ova import Hardware, LocalSource, Ova, Product, Property
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import State
+
+
+def noted(spec: Spec, state: State | None) -> Ova | None:
+    """An appliance with the properties that the VM has; None where the file says more than the VM can
+    tell.
+    """
+    applied = (state.mark.applied or {}) if state and state.mark else {}
+    now = spec.applied()
+    if state is None or state.importing or applied.get("ova") != now["ova"]:
+        return None
+    if applied.get("properties", {}).keys() - now.get("properties", {}).keys():
+        return None  # what is taken out of the file goes back to the OVA's default
+    return Ova(
+        source=LocalSource(Path(spec.ova.text), 0, 0),
+        descriptor="",
+        product=Product(),
+        eula=(),
+        options=(),
+        properties=tuple(_property(key, value) for key, value in state.machine.properties.items()),
+        networks=(),
+        disks=(),
+        hardware=Hardware(),
+        files={},
+        manifest={},
+        members={},
+    )
+
+
+def _property(key: str, value: str) -> Property:
+    return Property(
+        key, "boolean" if value in ("True", "False") else "string", user_configurable=True, default=value
+    )

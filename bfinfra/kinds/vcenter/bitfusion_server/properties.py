@@ -1,0 +1,214 @@
+"""A server's properties against what its OVA declares: unknown, missing and unfit ones are refused."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+
+from bfinfra.backends.ova import Ova, Property, check
+from bfinfra.kinds.vcenter.bitfusion_server import registration
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Item, Network, Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import Facts, SecretSeen, State
+from bfinfra.model.errors import Refusal
+from bfinfra.model.secret import Secret
+from bfinfra.model.suggest import nearest
+
+Value = str | Secret
+WHAT: Mapping[Item, re.Pattern[str]] = {
+    "gateway": re.compile(r"gateway"),
+    "dns": re.compile(r"\bdns\b|name ?servers?"),
+    "netmask": re.compile(r"net ?mask|subnet mask"),
+    "address": re.compile(r"\bip ?(v4)?( ?addr(ess)?)?\b|\bcidr\b|\baddress\b"),
+}
+NUMBER = re.compile(r"(\d+)")
+
+
+def checked(name: str, spec: Spec, ova: Ova, facts: Facts, standing: State | None) -> dict[str, Value]:
+    """Every property to be set. Refusal naming the field. `standing`: None for a VM that is to be made."""
+    declared, found = (
+        ova.declared,
+        _noted_addresses(spec, ova) if name in facts.noted else _addresses(spec, ova),
+    )
+    for key, value in spec.properties.items():
+        if key not in declared:
+            raise Refusal(
+                f"the OVA has no property {key}",
+                field=f"properties.{key}",
+                next=nearest(key, declared) or "see: bfinfra ova inspect",
+            )
+        found[key] = _fit(declared[key], value, facts.secrets.get((name, key)), f"properties.{key}")
+    found |= registration.filled(spec, ova, facts.vcenter, standing)
+    kept = () if standing is None else tuple(each.key for each in registration.asked(ova).values())
+    for property_ in ova.properties:
+        if property_.required and property_.key not in found and property_.key not in kept:
+            label = f" ({property_.label})" if property_.label else ""
+            raise Refusal(
+                f"the OVA's property {property_.key}{label} is missing",
+                field="properties",
+                why="it has no default",
+                next=f"write properties: {{{property_.key}: …}}",
+            )
+    return found
+
+
+def _fit(declared: Property, value: Value, seen: SecretSeen | None, where: str) -> Value:
+    if not declared.user_configurable:
+        raise Refusal(
+            f"the OVA's property {declared.key} can't be set",
+            field=where,
+            why="its maker did not make it configurable",
+            next="leave it out",
+        )
+    if isinstance(value, Secret):
+        if why := value.missing() if seen is None else seen.problem:
+            raise Refusal(
+                f"the property {declared.key} has no usable value",
+                field=where,
+                why=why,
+                next="correct the reference or its value",
+            )
+        return value
+    if declared.password:
+        raise Refusal(
+            f"the property {declared.key} is a password",
+            field=where,
+            why="secrets never stand in a file",
+            next="write a reference, such as {env: NAME}",
+        )
+    normal = normalised(declared, value)
+    if why := check(declared, normal):
+        raise Refusal(
+            f"{value!r} does not fit the property {declared.key}",
+            field=where,
+            why=why,
+            next="see: bfinfra ova inspect",
+        )
+    return normal
+
+
+def normalised(declared: Property, value: str) -> str:
+    """Booleans as OVF spells them."""
+    return (
+        {"true": "True", "false": "False"}.get(value.lower(), value) if declared.type == "boolean" else value
+    )
+
+
+def _addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
+    """The properties that take the adapters' addresses, gateways and name servers."""
+    found: dict[str, Value] = {}
+    for index, (label, network) in _numbered(spec, ova):
+        if network.address is None and network.gateway is None and not network.dns:
+            continue
+        for item, value in _values(network, label, index, spec, ova).items():
+            found[_key(item, label, index, network, spec, ova)] = value
+    return found
+
+
+def _noted_addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
+    """Of a VM whose OVA is away: those whose keys alone tell what they take."""
+    found: dict[str, Value] = {}
+    for index, (label, network) in _numbered(spec, ova):
+        for item, value in _values(network, label, index, spec, ova).items():
+            keys = (
+                [given] if (given := network.keys.get(item)) else _candidates(item, label, index, spec, ova)
+            )
+            if len(keys) == 1 and keys[0] in ova.declared:
+                found[keys[0]] = value
+    return found
+
+
+def _numbered(spec: Spec, ova: Ova) -> list[tuple[int, tuple[str, Network]]]:
+    """The site's networks with the number of the OVA's network that bears their name, else their own
+    place.
+    """
+    names = [n.name for n in ova.networks]
+    return [
+        (names.index(item[0]) + 1 if item[0] in names else place, item)
+        for place, item in enumerate(spec.networks.items(), start=1)
+    ]
+
+
+def _values(network: Network, label: str, index: int, spec: Spec, ova: Ova) -> dict[Item, str]:
+    """What to write. The address goes without its prefix where the OVA asks for a netmask apart."""
+    values: dict[Item, str] = {}
+    if network.address:
+        apart = network.keys.get("netmask") or _candidates("netmask", label, index, spec, ova)
+        values["address"] = network.ip if apart else network.address
+        if apart:
+            values["netmask"] = _netmask(network.address.rpartition("/")[2], 6 if ":" in network.ip else 4)
+    if network.gateway:
+        values["gateway"] = network.gateway
+    if network.dns:
+        values["dns"] = ",".join(network.dns)
+    return values
+
+
+def _key(item: Item, label: str, index: int, network: Network, spec: Spec, ova: Ova) -> str:  # noqa: PLR0913 - one adapter's whole context
+    if given := network.keys.get(item):
+        if given not in ova.declared:
+            raise Refusal(
+                f"the OVA has no property {given}",
+                field=f"networks.{label}.keys.{item}",
+                next=nearest(given, ova.declared),
+            )
+        return given
+    found = _candidates(item, label, index, spec, ova)
+    if len(found) != 1:
+        why = f"{', '.join(found)} may be meant" if found else "none of its labels says so"
+        raise Refusal(
+            f"which of the OVA's properties takes the {item} of {label}?",
+            field=f"networks.{label}",
+            why=why,
+            next=f"write networks.{label}.keys.{item}, or set the property under properties",
+        )
+    return found[0]
+
+
+def _candidates(item: Item, label: str, index: int, spec: Spec, ova: Ova) -> list[str]:
+    """Properties whose label or key tells that they take this of the adapter with this name or number."""
+    return _telling(item, label, index, frozenset(spec.properties), ova.configurable)
+
+
+@functools.lru_cache(maxsize=256)
+def _netmask(prefix: str, version: int) -> str:
+    network = ipaddress.IPv6Network if version == 6 else ipaddress.IPv4Network
+    return str(network((0, int(prefix))).netmask)
+
+
+@functools.lru_cache(maxsize=256)
+def _telling(
+    item: Item, label: str, index: int, given: frozenset[str], declared: tuple[tuple[str, str], ...]
+) -> list[str]:
+    """The same for all servers of one OVA that are written alike: hundreds of them ask for it again and
+    again.
+    """
+    texts = {key: _words(f"{key} {text}") for key, text in declared if key not in given}
+    fit = [
+        key
+        for key, text in texts.items()
+        if next((w for w, pattern in WHAT.items() if pattern.search(text)), None) == item
+    ]
+    by_name = [key for key in fit if f" {_words(label)} " in f" {texts[key]} "]
+    if by_name:
+        return by_name
+    numbered = [
+        key
+        for key in fit
+        if (n := NUMBER.search(re.sub(r"ipv?[46]", "", texts[key])))
+        and _position(int(n[1]), tuple(texts.values())) == index
+    ]
+    plain = [key for key in fit if not NUMBER.search(re.sub(r"ipv?[46]", "", texts[key]))]
+    return numbered or (plain if index == 1 else [])
+
+
+def _position(number: int, texts: Iterable[str]) -> int:
+    """The adapter that a number in a label means; some makers count from nought."""
+    from_nought = any(re.search(r"\b(nic|net|network|eth|adapter|interface) ?0\b", text) for text in texts)
+    return number + 1 if from_nought else number
+
+
+def _words(text: str) -> str:
+    """`guestinfo.net1_ip (NIC 1)` → `guestinfo net1 ip nic 1`, in lower case."""
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))

@@ -1,0 +1,84 @@
+"""What a server is told of the vCenter that it registers with: its GUID, its URL, the thumbprint of its
+certificate. (Installation guide.)
+
+The OVA says which of them it asks for, and under which keys. What is left out is filled in when the VM is
+made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from bfinfra.backends.ova import Ova, Property
+from bfinfra.backends.vcenter.identity import Identity
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import State
+from bfinfra.model.errors import Refusal
+
+Part = Literal["guid", "url", "thumbprint"]
+WHAT: Mapping[Part, re.Pattern[str]] = {
+    "guid": re.compile(r"\bguid\b"),
+    "thumbprint": re.compile(r"\b(thumb|finger)print\b"),
+    "url": re.compile(r"\burl\b"),
+}
+SAID: Mapping[Part, str] = {"guid": "GUID", "thumbprint": "certificate's thumbprint", "url": "URL"}
+
+
+def asked(ova: Ova) -> dict[Part, Property]:
+    """The properties that take them, each by what it takes."""
+    found: dict[Part, Property] = {}
+    for each in ova.properties:
+        text = " ".join(re.findall(r"[a-z0-9]+", f"{each.key} {each.label}".lower()))
+        part = next((part for part, pattern in WHAT.items() if pattern.search(text)), None)
+        if part and "vcenter" in text and each.user_configurable and not each.password:
+            found.setdefault(part, each)
+    return found
+
+
+def filled(spec: Spec, ova: Ova, vcenter: Identity | None, standing: State | None) -> dict[str, str]:
+    """The properties to be set that the file leaves out. Refusal where what the file says is wrong.
+
+    `standing`: None for a VM that is to be made. One that stands keeps what it was made with, but where that
+    stood in the file, stands there no longer, and is wrong.
+    """
+    return dict(_filled(spec, ova, vcenter, standing))
+
+
+def _filled(
+    spec: Spec, ova: Ova, vcenter: Identity | None, standing: State | None
+) -> Iterator[tuple[str, str]]:
+    before = ((standing.mark.applied or {}) if standing and standing.mark else {}).get("properties", {})
+    for part, each in asked(ova).items():
+        known, written = _known(part, vcenter), spec.properties.get(each.key)
+        now = standing.machine.properties.get(each.key, "") if standing else ""
+        if isinstance(written, str) and known and (standing is None or now != written):
+            _check(part, each.key, written, vcenter)
+        left_out = written is None and known
+        if left_out and (standing is None or (each.key in before and not _right(part, now, vcenter))):
+            yield each.key, known
+
+
+def _known(part: Part, vcenter: Identity | None) -> str:
+    return str(getattr(vcenter, part)) if vcenter else ""
+
+
+def _right(part: Part, value: str, vcenter: Identity | None) -> bool:
+    if vcenter is None:
+        return True
+    right = {"guid": vcenter.has_guid, "url": vcenter.answers_at, "thumbprint": vcenter.shows}
+    return right[part](value)
+
+
+def _check(part: Part, key: str, written: str, vcenter: Identity | None) -> None:
+    if vcenter is not None and not _right(part, written, vcenter):
+        raise Refusal(
+            f"{written} is not the {SAID[part]} of {vcenter.server}",
+            field=f"properties.{key}",
+            why=(
+                f"a server that is told so can't register, and enables no client; {vcenter.server} has "
+                f"{_known(part, vcenter)}"
+            ),
+            next="leave it out: bfinfra fills it in; or correct it",
+        )

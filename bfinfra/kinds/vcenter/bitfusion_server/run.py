@@ -1,0 +1,251 @@
+"""Running a server's steps."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bfinfra.backends import ova
+from bfinfra.backends.vcenter.vm import Appliance, Deployment, Hardware, Import
+from bfinfra.kinds.vcenter.base.machine_notes import digested, revealed
+from bfinfra.kinds.vcenter.bitfusion_server import steps
+from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
+from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
+from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, MARK, OVA, identity, release
+from bfinfra.kinds.vcenter.bitfusion_server.target import Target, surplus, there
+from bfinfra.model import kind, process
+from bfinfra.model.errors import BfinfraError, Conflict, Missing, Problem
+from bfinfra.model.kind import Done, Report
+from bfinfra.model.mark import Mark
+from bfinfra.model.secret import Secret, digest
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+
+class Runs:
+    """Runs steps on one vCenter."""
+
+    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, moids: Moids) -> None:
+        self._vcenter = vcenter
+        self._site = site
+        self._packages = packages
+        self._moids = moids
+
+    def deploy(self, step: steps.Deploy, report: Report) -> None:
+        """Verify everything, then import; the mark, the hardware and the devices are in the import itself."""
+        target = step.target
+        package = self._whole(target, report)
+        values = revealed(target.properties)
+        sealed = {
+            key: digest(values[key], None, self._pepper())
+            for key, v in target.properties.items()
+            if isinstance(v, Secret)
+        }
+        mark = Mark.decode(step.mark) or Mark(self._site.name, f"bitfusion_server/{step.name}")
+        notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release} | digested(mark, sealed)
+        wanted = Import(
+            name=step.name,
+            descriptor=package.descriptor,
+            networks=dict.fromkeys((n.name for n in package.networks), there(target.adapters[0].network))
+            | {a.ovf: there(a.network) for a in target.adapters if a.ovf},
+            surplus=surplus(package, target.adapters),
+            properties=values,
+            folder=target.folder,
+            pool=target.pool,
+            host=target.host,
+            datastore=target.datastore,
+            hardware=Hardware(
+                cpus=target.cpus,
+                memory=target.memory,
+                reserve=True if target.attach else None,
+                firmware="efi",
+                instance_uuid=identity(self._site.name, step.name),
+                extra=notes | dict(target.extra),
+                attach=target.attach,
+                add_nics=tuple(there(a.network) for a in target.adapters if not a.ovf),
+            ),
+            files=package.files,
+            open=package.open,
+            thin=target.thin,
+        )
+        self._moids.lost(step.name)
+        with self._there(step.name, target.places):
+            self._made(wanted, package, target, report)
+
+    def _made(self, wanted: Import, package: ova.Ova, target: Target, report: Report) -> None:
+        if target.library is not None:
+            moid, whole = self._from_library(target.library, wanted, package, report)
+        else:
+            moid = self._vcenter.imports.run(
+                wanted, lambda done, total: report(Done("uploading", done, total))
+            )
+            whole = Hardware(extra={IMPORTING: ""})
+        self._moids.made(wanted.name, moid)
+        with self._still(wanted.name, moid):
+            self._vcenter.machines.reconfigure(
+                moid,
+                whole,
+                "the note that the import is whole"
+                if target.library is None
+                else "the hardware of what was deployed",
+            )
+
+    def _from_library(
+        self, library: tuple[str, str], wanted: Import, package: ova.Ova, report: Report
+    ) -> tuple[str, Hardware]:
+        """The notes come with the deployment, the hardware and the properties, which are answered, right
+        after: the VM is unfinished until then.
+        """
+        descriptor = next(iter(package.members))
+        stored = Appliance(
+            digest=release(package),
+            title=f"{package.product.name} {package.product.full_version}".strip() or package.path.name,
+            open=package.open,
+            files={descriptor: package.members[descriptor].size, **package.files},
+            digests=package.manifest,
+        )
+        item = self._vcenter.libraries.store(
+            *library, stored, lambda done, total: report(Done("uploading to the library", done, total))
+        )
+        report(Done("deploying from the library", 0))
+        unidentified = Mark(
+            self._site.name, f"bitfusion_server/{wanted.name}"
+        ).encode()  # it has its instance UUID with its hardware
+        moid = self._vcenter.libraries.deploy(
+            item,
+            Deployment(
+                name=wanted.name,
+                folder=wanted.folder,
+                pool=wanted.pool,
+                host=wanted.host,
+                datastore=wanted.datastore,
+                networks=wanted.networks,
+                thin=wanted.thin,
+                extra={**wanted.hardware.extra, MARK: unidentified},
+            ),
+        )
+        nics = [nic for made in self._vcenter.machines.read([moid], []) for nic in made.nics]
+        drop = tuple(nic.key for index, nic in enumerate(nics) if index in wanted.surplus)
+        return moid, replace(
+            wanted.hardware,
+            extra={**wanted.hardware.extra, IMPORTING: ""},
+            drop=drop,
+            properties=wanted.properties,
+        )
+
+    def _whole(self, target: Target, report: Report) -> ova.Ova:
+        """The OVA, read whole once more only where its file changed after the plan looked at it."""
+        package = self._packages.look(target.ova)
+        size = None if isinstance(package, Problem) else package.size
+        if problem := self._packages.damage(target.ova, lambda done: report(Done("verifying", done, size))):
+            raise BfinfraError(problem)
+        assert isinstance(package, ova.Ova)
+        if release(package) != target.release:
+            raise Conflict(
+                f"the OVA {target.ova.text} is another one now", why="it changed since it was looked at"
+            )
+        return package
+
+    @contextlib.contextmanager
+    def _there(self, name: str, places: frozenset[str]) -> Iterator[None]:
+        """Where a place of a server is there no more, the world moved since it was looked at: to be looked
+        at, and decided, again.
+        """
+        try:
+            yield
+        except Missing as error:
+            if places <= self._vcenter.inventory.read().moids:
+                raise
+            self._moids.lost(name)
+            raise Conflict(error.problems[0].what, server=error.server, why=error.problems[0].why) from None
+
+    def small(self, step: kind.Step) -> None:
+        """Everything but an import."""
+        with self._still(getattr(step, "name", ""), getattr(step, "moid", "")):
+            self._small(step)
+
+    def _small(self, step: kind.Step) -> None:
+        machines = self._vcenter.machines
+        match step:
+            case steps.Discard(moid=moid):
+                self._moids.lost(step.name)
+                self._discard(moid)
+            case steps.Stop(moid=moid):
+                machines.stop(moid)
+            case steps.Configure():
+                self._configure(step)
+            case steps.Move(moid=moid):
+                with self._there(step.name, frozenset({step.folder, step.pool} - {""})):
+                    machines.move(moid, step.folder, step.pool)
+            case steps.PowerOn(moid=moid):
+                machines.power_on(moid)
+            case steps.Seal(moid=moid):
+                machines.reconfigure(
+                    moid, Hardware(extra={MARK: step.mark, OVA: step.release}), "the note of what was applied"
+                )
+            case steps.Delete(moid=moid):
+                if step.importing:
+                    self._discard(moid)
+                if not step.importing or machines.read([moid], []):  # else its import took it along
+                    machines.stop(moid)
+                    machines.destroy(moid)
+                self._moids.ended(step.name, moid)
+
+    @contextlib.contextmanager
+    def _still(self, name: str, moid: str) -> Iterator[None]:
+        """Where a VM that this run made is there no more, another run took it for half made: to be looked at,
+        and decided, again.
+        """
+        try:
+            yield
+        except Missing as error:
+            if moid not in self._moids.own or self._vcenter.machines.read([moid], []):
+                raise
+            self._moids.lost(name)
+            raise Conflict(
+                error.problems[0].what,
+                server=error.server,
+                why="it was made just now, and somebody removed it",
+            ) from None
+
+    def _discard(self, moid: str) -> None:
+        for found in self._vcenter.machines.read([moid], [IMPORTING]):
+            if found.extra:
+                self._vcenter.machines.discard(moid, IMPORTING, cancel=_over(found.extra[IMPORTING]))
+
+    def _configure(self, step: steps.Configure) -> None:
+        values = revealed(step.properties)
+        fresh = {
+            key: digest(values[key], None, self._pepper())
+            for key, v in step.properties.items()
+            if isinstance(v, Secret)
+        }
+        mark = Mark(self._site.name, f"bitfusion_server/{step.name}")
+        wanted = Hardware(
+            cpus=step.cpus,
+            memory=step.memory,
+            reserve=step.reserve,
+            firmware=step.firmware,
+            extra=dict(step.extra) | (digested(mark, dict(step.keep) | fresh) if fresh else {}),
+            attach=step.attach,
+            drop=step.drop,
+            nics={key: there(network) for key, network in step.nics.items()},
+            add_nics=tuple(there(network) for network in step.add_nics),
+            grow=step.grow,
+            properties=values,
+        )
+        self._vcenter.machines.reconfigure(step.moid, wanted)
+
+    def _pepper(self) -> str:
+        return self._site.pepper.reveal() if self._site.pepper else ""
+
+
+def _over(importer: str) -> bool:
+    """Whether an importer surely works no more: its process ended, or it is this one, which now does
+    something else.
+    """
+    return process.mine(importer) or process.ended(importer)

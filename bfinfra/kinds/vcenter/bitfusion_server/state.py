@@ -1,0 +1,137 @@
+"""What vCenter says of a server, and what decisions need besides."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated
+
+from bfinfra.backends.ova import Ova
+from bfinfra.backends.vcenter.esxi import Room
+from bfinfra.backends.vcenter.identity import Identity
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.kinds.vcenter.gpu_host.state import VM_KEYS, VM_MARK
+from bfinfra.model import kind
+from bfinfra.model.awaited import Absent
+from bfinfra.model.errors import Problem
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+
+KEYS = (VM_MARK, *VM_KEYS)
+MARK, SECRETS, IMPORTING, OVA, MMIO, MMIO_SIZE = KEYS
+"""extraConfig keys: the mark; digests of write-only properties; who imports, until that is whole; what was
+imported; the MMIO window.
+"""
+NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """One VM. `host`: the name of the host it is on; `networks`: those that it was given, whose port groups
+    go after it.
+    """
+
+    machine: Machine
+    host: Annotated[str, Ref("gpu_host")]
+    importing: bool = False
+    """Its import did not come to its end."""
+    networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
+
+    def answers_at(self) -> str:
+        """The address that VMware Tools report."""
+        return self.machine.ip
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """Property → salted digest of what was written."""
+        kept = Mark.decode(self.machine.extra.get(SECRETS))
+        return (kept.applied if kept else None) or {}
+
+
+@dataclass(frozen=True, slots=True)
+class SecretSeen:
+    """A secret property: whether its value is another than the one written, and why it can't be used ("" = it
+    can).
+
+    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that
+    is wanted.
+    """
+
+    stale: bool = False
+    problem: str = ""
+    away: Absent | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property.
+
+    `vcenter`: which one it is, where a server is to be made or changed that is told of it. `noted`: server →
+    what a standing one tells of the OVA that it was made from, where the file is there no more. `gone`: ids
+    of VMs that are there no more, whatever a host's state says that was looked at earlier. `damaged`: server
+    → what is wrong with the OVA that it must be made from. `rooms`: host → its memory, where a server there
+    is to be made or changed.
+    """
+
+    inventory: Inventory = field(default_factory=Inventory)
+    ovas: Mapping[str, Ova | Problem] = field(default_factory=dict)
+    secrets: Mapping[tuple[str, str], SecretSeen] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
+    damaged: Mapping[str, Problem] = field(default_factory=dict)
+    noted: Mapping[str, Ova] = field(default_factory=dict)
+    rooms: Mapping[str, Room] = field(default_factory=dict)
+    vcenter: Identity | None = None
+
+
+def identity(site: str, name: str) -> str:
+    """The instance UUID of a server: the same on every run, another for every site and name."""
+    return str(uuid.uuid5(NAMES, f"{site}/bitfusion_server/{name}"))
+
+
+def release(package: Ova) -> str:
+    """Which appliance an OVA holds: a digest of its descriptor and of its manifest, which covers every
+    disk.
+    """
+    return _digest(package.descriptor, tuple(sorted(package.manifest.items())))
+
+
+@functools.lru_cache(maxsize=16)
+def _digest(descriptor: str, files: tuple[tuple[str, tuple[str, str]], ...]) -> str:
+    """Worked out once for all servers of an appliance."""
+    manifest = "".join(f"{file} {algorithm} {value}\n" for file, (algorithm, value) in files)
+    return hashlib.sha256((descriptor + manifest).encode()).hexdigest()
+
+
+def read(machine: Machine, host: str) -> State:
+    """The state of one VM on the host of that name. A clone has its original's mark and another instance
+    UUID: it bears none of ours.
+    """
+    noted = Mark.decode(machine.extra.get(MARK))
+    mark = noted.where(machine.instance_uuid) if noted else None
+    copy = (
+        f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}"
+        if noted and mark is None
+        else ""
+    )
+    return State(
+        mark=mark,
+        copy=copy,
+        machine=machine,
+        host=host,
+        importing=bool(machine.extra.get(IMPORTING)) and not copy,
+        networks=_networks(mark),
+    )
+
+
+def _networks(mark: Mark | None) -> tuple[str, ...]:
+    given = (mark.applied or {}).get("networks") if mark else None
+    return (
+        tuple(str(each.get("network")) for each in given.values() if isinstance(each, Mapping))
+        if isinstance(given, Mapping)
+        else ()
+    )

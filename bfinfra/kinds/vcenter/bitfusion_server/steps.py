@@ -1,0 +1,167 @@
+"""The side effects on a server. Steps carry references to secrets, never their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bfinfra.backends.vcenter.vm import Attach
+from bfinfra.kinds.vcenter.bitfusion_server.target import Target
+from bfinfra.model import kind
+from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.records import dataclass
+from bfinfra.model.rights import Use, holds
+from bfinfra.model.secret import Secret
+
+PLACED = (holds("pool", "Resource.AssignVMToPool"), holds("networks", "Network.Assign"))
+OFF = (holds("folder", "VirtualMachine.Interact.PowerOff"),)
+GONE = (*OFF, holds("folder", "VirtualMachine.Inventory.Delete"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deploy(kind.Step):
+    """verify the OVA and import it as VM {name}"""
+
+    rights = (
+        *PLACED,
+        holds("pool", "VApp.Import"),
+        holds("datastore", "Datastore.AllocateSpace"),
+        holds(
+            "folder",
+            "VApp.Import",
+            "VirtualMachine.Inventory.Create",
+            "VirtualMachine.Config.AddNewDisk",
+            "VirtualMachine.Config.AdvancedConfig",
+        ),
+        holds(
+            "library",
+            "ContentLibrary.CreateLocalLibrary",
+            "ContentLibrary.AddLibraryItem",
+            "ContentLibrary.UpdateLibraryItem",
+            "ContentLibrary.UpdateSession",
+        ),
+    )
+
+    name: str
+    target: Target
+    mark: str
+
+    @property
+    def exclusive(self) -> bool:
+        """No two VMs of a folder have one name; it says itself where the OVA or a place is another by now.
+        Not tried of libraries.
+        """
+        return self.target.library is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OnMachine(kind.Step):
+    name: str
+    moid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discard(_OnMachine):
+    """remove the half-imported VM {name}, once what works on it has ended"""
+
+    rights = GONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop(_OnMachine):
+    """shut down {name}"""
+
+    rights = OFF
+    disruption = Disruption.POWER_CYCLE
+    why = "hardware and properties change only while the VM is off"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configure(_OnMachine):
+    """reconfigure VM {name}"""
+
+    rights = (
+        holds("networks", "Network.Assign"),
+        holds(
+            "folder",
+            *(
+                f"VirtualMachine.Config.{part}"
+                for part in (
+                    "CPUCount",
+                    "Memory",
+                    "Resource",
+                    "Settings",
+                    "AdvancedConfig",
+                    "AddRemoveDevice",
+                    "EditDevice",
+                    "DiskExtend",
+                )
+            ),
+            "VApp.ApplicationConfig",
+        ),
+    )
+
+    cpus: int | None = None
+    memory: int | None = None
+    reserve: bool | None = None
+    firmware: str | None = None
+    extra: Mapping[str, str]
+    attach: tuple[Attach, ...] = ()
+    drop: tuple[int, ...] = ()
+    nics: Mapping[int, str | Later]
+    add_nics: tuple[str | Later, ...] = ()
+    grow: Mapping[int, int]
+    properties: Mapping[str, str | Secret]
+    """Only those that change."""
+    keep: Mapping[str, str]
+    """Digests of the secrets that don't."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(_OnMachine):
+    """move VM {name} to its folder and resource pool"""
+
+    rights = (
+        holds("pool", "Resource.AssignVMToPool"),
+        holds("folder", "VirtualMachine.Inventory.Move", "Resource.AssignVMToPool"),
+    )
+
+    folder: str
+    pool: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerOn(_OnMachine):
+    """power on {name}"""
+
+    rights = (holds("folder", "VirtualMachine.Interact.PowerOn"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(_OnMachine):
+    """note on VM {name} what was applied"""
+
+    rights = (holds("folder", "VirtualMachine.Config.AdvancedConfig"),)
+
+    mark: str
+    release: str
+    """Which appliance it is; a VM that was adopted doesn't say so yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(_OnMachine):
+    """shut down VM {name} and delete it with its disks"""
+
+    destructive = True
+    rights = GONE
+    uses = (Use.DESTROY,)
+
+    importing: bool = False
+    """A run that was killed left it half made, and its import may be open yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replace(Delete):
+    """shut down VM {name} and delete it with its disks, to make it anew"""
+
+    disruption = Disruption.REPLACE
+    why = "the appliance, its host and its datastore can't change in place"

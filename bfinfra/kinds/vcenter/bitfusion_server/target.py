@@ -1,0 +1,316 @@
+"""What a server's VM shall be: the spec with every default and name resolved. Refusal where that can't be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from bfinfra.backends.ova import Ova
+from bfinfra.backends.vcenter.esxi import HostDetail
+from bfinfra.backends.vcenter.places import Datastore, Inventory
+from bfinfra.backends.vcenter.vm import Attach
+from bfinfra.kinds.vcenter.bitfusion_server import gpus, properties, sizing
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova as OvaSpec
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State, release
+from bfinfra.model.awaited import Absent, held
+from bfinfra.model.errors import Problem, Refusal
+from bfinfra.model.kind import Around, Later
+from bfinfra.model.records import dataclass
+from bfinfra.model.secret import Secret
+from bfinfra.model.suggest import nearest
+from bfinfra.model.units import bytes_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapter:
+    """One network adapter: `ovf` is the OVA's name for its network, "" for one that the OVA doesn't have."""
+
+    label: str
+    ovf: str
+    network: str | Later
+    name: str
+
+
+def there(network: str | Later) -> str:
+    """The id of a network that stands, as all do once a step runs."""
+    assert isinstance(network, str), network
+    return network
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Ids of vCenter, sizes in bytes. `release`: which appliance, as its descriptor and manifest tell."""
+
+    ova: OvaSpec
+    release: str
+    library: tuple[str, str] | None
+    """Name of the content library to deploy from, and the datastore where a new one lives."""
+    host: str
+    datastore: str
+    folder: str
+    pool: str
+    thin: bool
+    cpus: int
+    memory: int | None
+    """None: as the OVA has it, for a server without GPUs."""
+    disk: int | None
+    attach: tuple[Attach, ...]
+    extra: Mapping[str, str]
+    adapters: tuple[Adapter, ...]
+    properties: Mapping[str, str | Secret] = field(default_factory=dict)
+
+    @property
+    def places(self) -> frozenset[str]:
+        """Where it goes."""
+        return frozenset(
+            {
+                self.host,
+                self.datastore,
+                self.folder,
+                self.pool,
+                *(a.network for a in self.adapters if isinstance(a.network, str)),
+            }
+        )
+
+
+def resolve(name: str, spec: Spec, state: State | None, around: Around, *, anew: bool) -> Target:
+    """The target. Refusal, naming the field, for whatever is unknown, missing or too much.
+
+    `anew`: of a VM that is to be made, maybe in the place of the one that `state` tells of.
+    """
+    facts: Facts = around.facts
+    ova = _ova(name, spec, facts, anew=anew)
+    detail = _host(spec, around)
+    cluster = next((c for c in facts.inventory.clusters if c.moid == detail.cluster), None)
+    if cluster is None:
+        raise Refusal(
+            f"{spec.host} is in no cluster of this datacenter",
+            field="host",
+            next="correct vcenter.datacenter",
+        )
+    adapters = _adapters(spec, ova, detail, around)
+    if not anew and name in facts.noted:
+        adapters = _as_they_are(adapters, state)
+    devices, card_memory = gpus.assign(name, spec, state, around)
+    datastore = _datastore(spec, state, detail, facts.inventory, sum(ova.files.values()))
+    return Target(
+        ova=spec.ova,
+        release=release(ova) if ova.descriptor else _release(state),
+        library=_library(spec, facts.inventory),
+        host=detail.moid,
+        datastore=datastore.moid,
+        folder=_folder(spec, facts.inventory, cluster.datacenter),
+        pool=_pool(spec, facts.inventory, cluster.moid),
+        thin=spec.disk_provisioning == "thin",
+        cpus=spec.cpus or sizing.cpus(spec.gpus),
+        memory=_memory(spec, card_memory),
+        disk=_disk(spec, ova),
+        attach=devices,
+        extra=_window(spec, card_memory),
+        adapters=adapters,
+        properties=properties.checked(name, spec, ova, facts, None if anew else state),
+    )
+
+
+def _ova(name: str, spec: Spec, facts: Facts, *, anew: bool) -> Ova:
+    if not anew and name in facts.noted:
+        return facts.noted[name]
+    if isinstance(problem := facts.ovas.get(spec.ova.text), Absent):
+        raise held(problem, "ova.file" if spec.ova.file else "ova.trust.ca_file")
+    found = facts.damaged.get(name) or facts.ovas.get(spec.ova.text) or Problem("it was not read")
+    if isinstance(found, Problem):
+        why = "; ".join(part for part in (found.what, found.why) if part)
+        raise Refusal(
+            f"the OVA {spec.ova.text} can't be used",
+            field="ova.file" if spec.ova.file else "ova.url",
+            why=why,
+            next=found.next or "download it again",
+        )
+    return found
+
+
+def _release(state: State | None) -> str:
+    """The appliance that a standing VM was made from, as it notes; "" where nobody noted it."""
+    return state.machine.extra.get(OVA, "") if state else ""
+
+
+def _as_they_are(adapters: tuple[Adapter, ...], state: State | None) -> tuple[Adapter, ...]:
+    """In the order of the VM's own adapters, where the OVA that says the order is away."""
+    there = [nic.network for nic in state.machine.nics] if state else []
+    return tuple(sorted(adapters, key=lambda a: there.index(a.network) if a.network in there else len(there)))
+
+
+def _library(spec: Spec, inventory: Inventory) -> tuple[str, str] | None:
+    if spec.library is None:
+        return None
+    named = [d for d in inventory.datastores if d.name == spec.library.datastore]
+    if len(named) != 1:
+        raise Refusal(
+            f"there {'is' if not named else 'are'} {len(named) or 'no'} datastore {spec.library.datastore}",
+            field="library.datastore",
+            next=nearest(spec.library.datastore, (d.name for d in inventory.datastores)),
+        )
+    return spec.library.name, named[0].moid
+
+
+def _host(spec: Spec, around: Around) -> HostDetail:
+    need = around.needs.get("host")
+    if need is None or need.state is None:
+        raise Refusal(
+            f"there is no host {spec.host}",
+            field="host",
+            why="vCenter doesn't know it",
+            next="correct the name",
+        )
+    detail: HostDetail = need.state.detail
+    return detail
+
+
+def _memory(spec: Spec, card_memory: int | None) -> int | None:
+    if spec.memory is not None:
+        return spec.memory
+    if card_memory is None:
+        raise Refusal(
+            "the GPUs' memory is not known",
+            field="memory",
+            why="so no default can be computed",
+            next="write gpu_memory or memory",
+        )
+    return sizing.memory(card_memory) if spec.gpus else None
+
+
+def _window(spec: Spec, card_memory: int | None) -> dict[str, str]:
+    if spec.gpus == 0:
+        return {}
+    if spec.mmio is None and card_memory is None:
+        raise Refusal(
+            "the GPUs' memory is not known",
+            field="mmio",
+            why="so the MMIO window can't be computed",
+            next="write gpu_memory or mmio",
+        )
+    size = spec.mmio if spec.mmio is not None else sizing.mmio(card_memory or 0)
+    return {MMIO: "TRUE", MMIO_SIZE: str(-(-size // sizing.GIB))}
+
+
+def _disk(spec: Spec, ova: Ova) -> int | None:
+    capacity = ova.disks[0].capacity if ova.disks else 0
+    if spec.disk is not None and spec.disk < capacity:
+        raise Refusal(
+            f"a disk of {bytes_text(spec.disk)} is too small",
+            field="disk",
+            why=f"the OVA's has {bytes_text(capacity)}",
+            next="raise it, or leave it out",
+        )
+    return spec.disk
+
+
+def _datastore(
+    spec: Spec, state: State | None, detail: HostDetail, inventory: Inventory, size: int
+) -> Datastore:
+    reached = [d for d in inventory.datastores if d.moid in detail.datastores and d.accessible]
+    if spec.datastore is None:
+        here = [d for d in reached if state is not None and d.moid in state.machine.datastores] or reached
+        if len(here) != 1:
+            raise Refusal(
+                f"{spec.host} reaches {len(here)} datastores",
+                field="datastore",
+                why="one must be chosen",
+                next=nearest("", (d.name for d in here)),
+            )
+        found = here[0]
+    else:
+        named = next((d for d in reached if d.name == spec.datastore), None)
+        if named is None:
+            raise Refusal(
+                f"{spec.host} reaches no datastore {spec.datastore}",
+                field="datastore",
+                next=nearest(spec.datastore, (d.name for d in reached)),
+            )
+        found = named
+    if state is None and found.free < size:
+        raise Refusal(
+            f"{found.name} has too little room",
+            field="datastore",
+            why=f"{found.free} bytes are free, the OVA takes {size}",
+            next="free some, or choose another",
+        )
+    return found
+
+
+def _folder(spec: Spec, inventory: Inventory, datacenter: str) -> str:
+    found = inventory.folder(spec.folder, datacenter)
+    if found is None:
+        known = [
+            f.path.removeprefix("vm/")
+            for f in inventory.folders
+            if f.datacenter == datacenter and f.path.startswith("vm/")
+        ]
+        raise Refusal(
+            f"there is no VM folder {spec.folder}",
+            field="folder",
+            next=nearest(spec.folder, known) or "make it first",
+        )
+    return found.moid
+
+
+def _pool(spec: Spec, inventory: Inventory, cluster: str) -> str:
+    found = inventory.pool(spec.resource_pool, cluster)
+    if found is None:
+        known = [p.name for p in inventory.pools if p.owner == cluster and not p.root]
+        raise Refusal(
+            f"there is no resource pool {spec.resource_pool}",
+            field="resource_pool",
+            next=nearest(spec.resource_pool, known) or "make it first",
+        )
+    return found.moid
+
+
+def _adapters(spec: Spec, ova: Ova, detail: HostDetail, around: Around) -> tuple[Adapter, ...]:
+    """The site's networks on the OVA's: by name where they are alike, the rest in order, more than the OVA
+    has behind them.
+    """
+    names = [n.name for n in ova.networks]
+    left = [n for n in names if n not in spec.networks]
+    found = []
+    for label in spec.networks:
+        ovf = label if label in names else left.pop(0) if left else ""
+        found.append(
+            Adapter(
+                label=label,
+                ovf=ovf,
+                network=_network(label, spec, detail, around),
+                name=spec.networks[label].network,
+            )
+        )
+    return tuple(sorted(found, key=lambda a: names.index(a.ovf) if a.ovf else len(names)))
+
+
+def surplus(ova: Ova, adapters: tuple[Adapter, ...]) -> frozenset[int]:
+    """The positions of the OVA's adapters that the site gives no network."""
+    used = {a.ovf for a in adapters}
+    first = {network: index for index, network in reversed(list(enumerate(ova.hardware.adapters)))}
+    return frozenset(
+        i for i, network in enumerate(ova.hardware.adapters) if network not in used or first[network] != i
+    )
+
+
+def _network(label: str, spec: Spec, detail: HostDetail, around: Around) -> str | Later:
+    wanted, need = spec.networks[label].network, around.needs.get(f"networks.{label}.network")
+    if (
+        need is not None and need.spec is not None
+    ):  # not asked whether the host has it: that was looked at before it was made
+        return Later(need.key, "group") if need.state is None else str(need.state.group.moid)
+    facts: Facts = around.facts
+    reached = [n for n in facts.inventory.networks if n.moid in detail.networks]
+    named = [n for n in reached if n.name == wanted]
+    if len(named) != 1:
+        why = f"{len(named)} networks there have that name" if named else ""
+        raise Refusal(
+            f"{spec.host} has no network {wanted}",
+            field=f"networks.{label}.network",
+            why=why,
+            next=nearest(wanted, (n.name for n in reached)),
+        )
+    return named[0].moid

@@ -1,0 +1,353 @@
+"""What the Bitfusion plug-in sets of a VM whose guest is to be a client: options, set while it is off.
+(Consolidated GPU cluster: enabling Bitfusion access.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from bfinfra.backends.vcenter.vm import Brief, Hardware, Machine
+from bfinfra.kinds.audit import of_machines
+from bfinfra.kinds.capabilities import machine
+from bfinfra.kinds.ownership import refuse_others
+from bfinfra.kinds.vcenter.base.machine_notes import OF_ALL, SETTINGS
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import (
+    READY,
+    Around,
+    Change,
+    Disruption,
+    Later,
+    Need,
+    Readiness,
+    Report,
+    Seen,
+    Trace,
+    waiting,
+)
+from bfinfra.model.mark import Mark
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import READ, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.site import Site
+from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+ADDRESS = "bitfusion_vm/"
+BEFORE = "bfinfra.bitfusion.before"
+"""The key under which the values of before are kept, as a mark's `applied`; "" = there was none."""
+VM = Annotated[str, Ref("virtual_machine", optional=True)]
+
+
+def _theirs(key: str) -> str:
+    if key.startswith("bfinfra."):
+        raise ValueError(f"{key} is a note of bfinfra's own")
+    return key
+
+
+Option = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/-]{1,80}$"), AfterValidator(_theirs)]
+
+
+class Spec(kind.Spec):
+    """What a user writes for one VM."""
+
+    vm: VM
+    """The VM: one that this site makes, or one that is there anyway."""
+    settings: Annotated[dict[Option, str], Field(min_length=1)]
+    """Options of the VM (extraConfig) as the plug-in sets them. They are not published: compare a VM before
+    and after it is enabled by hand.
+    """
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The VM's settings."""
+        yield conflict.thing("vm", f"the settings of the VM {self.vm}", "VM")
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its options."""
+        yield machine(self.vm)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """A VM with a note of ours, or one that is wanted. `before`: the values that were there, of what is
+    set.
+    """
+
+    vm: VM
+    machine: Machine
+    before: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All VMs: name → how many bear it."""
+
+    names: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OnMachine(kind.Step):
+    vm: str
+    moid: str | Later
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop(_OnMachine):
+    """shut down {vm}"""
+
+    rights = (holds("machines", "VirtualMachine.Interact.PowerOff"),)
+    disruption = Disruption.POWER_CYCLE
+    why = "the plug-in's settings of a VM count from its next start"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopFirst(Stop):
+    """shut down {vm}"""
+
+    asked = True
+    why = "this site makes and starts it, and nobody uses it yet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Set(_OnMachine):
+    """set what Bitfusion needs of {vm}"""
+
+    rights = (holds("machines", "VirtualMachine.Config.AdvancedConfig"),)
+    extra: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetFirst(Set):
+    """set what Bitfusion needs of {vm}, which this site starts before"""
+
+    disruption = Disruption.POWER_CYCLE
+    asked = True
+    why = "it is made first, and nobody uses it yet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start(_OnMachine):
+    """power on {vm}"""
+
+    rights = (holds("machines", "VirtualMachine.Interact.PowerOn"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PutBack(_OnMachine):
+    """put the settings of {vm} back as they were, from its next start on"""
+
+    rights = (holds("machines", "VirtualMachine.Config.AdvancedConfig"),)
+    uses = (Use.APPLY, Use.DESTROY)
+    extra: Mapping[str, str]
+
+
+class BitfusionVM(kind.Kind[Spec, State]):
+    """What the Bitfusion plug-in sets of a VM."""
+
+    document = Document.CONSOLIDATED
+    makes = False
+    alone = True
+    deadline = 1800
+    acts = (Stop, StopFirst, Set, SetFirst, Start, PutBack)
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._site = site.name
+
+    def begin(self, wanted: Mapping[str, Spec]) -> None:
+        """The marks of all VMs, with the other kinds of machines."""
+        self._vcenter.machines.begin(ADDRESS, *OF_ALL)
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """The notes of all VMs, then everything of those with one of ours and of those that are wanted."""
+        briefs = self._vcenter.machines.begun(ADDRESS, *OF_ALL)
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        homes = {
+            brief.moid: name
+            for brief in briefs
+            if (name := self._noted(brief)) and (others or name in wanted)
+        }
+        asked = {
+            **dict.fromkeys(homes, ""),
+            **{brief.moid: "" for brief in briefs if brief.name in {spec.vm for spec in specs.values()}},
+        }
+        keys = sorted({SETTINGS, BEFORE, *(key for spec in specs.values() for key in spec.settings)})
+        found = {
+            machine.moid: machine
+            for machine in (self._vcenter.machines.read(sorted(asked), keys) if asked else ())
+        }
+        found |= {moid: self._with_before(machine) for moid, machine in found.items() if moid in homes}
+        states = {
+            name: _state(machine)
+            for moid, name in homes.items()
+            if (machine := found.get(moid)) is not None and _state(machine).mark
+        }
+        by_name = {machine.name: machine for machine in found.values()}
+        states |= {
+            name: _state(by_name[spec.vm])
+            for name, spec in specs.items()
+            if name not in states and spec.vm in by_name
+        }
+        return Seen(states, Facts(Counter(brief.name for brief in briefs)))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Off, set, on again, where something differs; put back where nothing is wanted any more."""
+        if spec is None:
+            return () if state is None or state.mark is None else (_put_back(state),)
+        _check(spec, state, around)
+        return tuple(_settle(spec, state, around))
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Wherever the VM is."""
+        return {"machines": (Entity(f"/{datacenter}/vm", "Folder", propagate=True),)}
+
+    def ready(self, spec: Spec | None, state: State) -> Readiness:
+        """It runs, and its guest does."""
+        return (
+            READY
+            if spec is None or (state.machine.on and state.machine.tools)
+            else waiting("its guest starts" if state.machine.on else "it is off")
+        )
+
+    def trail(
+        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, Trace]]:
+        """By the events of the VMs."""
+        return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One write."""
+        machines = self._vcenter.machines
+        match step:
+            case Stop(moid=str() as moid):
+                machines.stop(moid)
+            case Set(moid=str() as moid, extra=extra) | PutBack(moid=str() as moid, extra=extra):
+                machines.reconfigure(moid, Hardware(extra=extra), "the settings for Bitfusion")
+            case Start(moid=str() as moid):
+                machines.power_on(moid)
+            case _:
+                raise AssertionError(step)
+
+    def _noted(self, brief: Brief) -> str:
+        mark = Mark.decode(brief.also[-1])
+        return mark.address.removeprefix(ADDRESS) if mark is not None and mark.site == self._site else ""
+
+    def _with_before(self, machine: Machine) -> Machine:
+        """With what is set there by the note, whatever the file says by now."""
+        more = sorted(_before(machine).keys() - machine.extra.keys())
+        again = self._vcenter.machines.read([machine.moid], [*machine.extra, *more]) if more else []
+        return again[0] if again else machine
+
+
+def _state(machine: Machine) -> State:
+    """A copy of a VM bears its original's note and another instance UUID: it is nobody's."""
+    noted = Mark.decode(machine.extra.get(SETTINGS))
+    mark = noted.where(machine.instance_uuid) if noted else None
+    return State(mark=mark, vm=machine.name, machine=machine, before=_before(machine) if mark else {})
+
+
+def _before(machine: Machine) -> Mapping[str, str]:
+    kept = Mark.decode(machine.extra.get(BEFORE))
+    return {str(key): str(value) for key, value in ((kept.applied if kept else None) or {}).items()}
+
+
+def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+    if state is None:
+        moid = Later(around.needs["vm"].key, "machine")
+        changes = kind.differences(None, spec.applied())
+        yield StopFirst(vm=spec.vm, moid=moid, changes=changes)
+        yield SetFirst(vm=spec.vm, moid=moid, extra=spec.settings, changes=changes)
+        yield Start(vm=spec.vm, moid=moid)
+        return
+    machine, sealed = state.machine, around.mark.seal(spec.applied())
+    drift = [
+        Change(f"settings.{key}", machine.extra.get(key) or None, value)
+        for key, value in spec.settings.items()
+        if machine.extra.get(key, "") != value
+    ]
+    drift += [
+        Change(f"settings.{key}", machine.extra.get(key) or None, value or None)
+        for key, value in _gone(spec, state).items()
+        if machine.extra.get(key, "") != value
+    ]
+    need = around.needs.get("vm")
+    ours = need is not None and need.spec is not None
+    told = (
+        need is not None and ours and need.state is not None and not need.state.machine.on
+    )  # the virtual machine itself is to be started
+    power = () if machine.on or told else (Change("power", "off", "on"),)
+    at: dict[str, Any] = {
+        "vm": spec.vm,
+        "moid": machine.moid,
+        "changes": kind.changes(spec, state.mark, (*drift, *power)),
+    }
+    if drift and machine.on:
+        yield Stop(**at)
+    if drift or state.mark != sealed:
+        before = {key: state.before.get(key, machine.extra.get(key, "")) for key in spec.settings}
+        notes = {
+            SETTINGS: sealed.on(machine.instance_uuid).encode(),
+            BEFORE: around.mark.seal(before).encode(),
+        }
+        step = SetFirst if drift and not machine.on and ours else Set
+        yield step(extra={**_gone(spec, state), **spec.settings, **notes}, **at)
+    if drift or power:
+        yield Start(**at)
+
+
+def _gone(spec: Spec, state: State) -> dict[str, str]:
+    """What is set there, and the file says no more: as it was before."""
+    return {key: value for key, value in state.before.items() if key not in spec.settings}
+
+
+def _put_back(state: State) -> PutBack:
+    return PutBack(vm=state.vm, moid=state.machine.moid, extra={**state.before, SETTINGS: "", BEFORE: ""})
+
+
+def _check(spec: Spec, state: State | None, around: Around) -> None:
+    facts: Facts = around.facts or Facts()
+    need = around.needs.get("vm")
+    if state is None and (need is None or need.spec is None):
+        raise Refusal(
+            f"there is no VM {spec.vm}",
+            field="vm",
+            why="vCenter doesn't know it",
+            next=nearest(spec.vm, facts.names),
+        )
+    if facts.names.get(spec.vm, 0) > 1:
+        raise Refusal(
+            f"{facts.names[spec.vm]} VMs are called {spec.vm}",
+            field="vm",
+            why="one must be meant",
+            next="give one of them another name",
+        )
+    if need is not None and need.spec is not None and getattr(need.spec, "power", "on") == "off":
+        raise Refusal(
+            f"{need.key} is to be off", field="vm", why="a client runs", next="write power: on there"
+        )
+    refuse_others(
+        state.mark if state else None, around, f"the settings of {spec.vm} are looked after by another", "vm"
+    )
+    if state is not None and state.mark is not None and state.vm != spec.vm:
+        raise Refusal(
+            f"the settings are those of {state.vm}",
+            field="vm",
+            why="they can't move",
+            next="give the other one another name",
+        )

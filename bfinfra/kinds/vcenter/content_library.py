@@ -1,0 +1,282 @@
+"""A content library: the Kubernetes releases of Tanzu, images of machines, appliances. (The solution: VMware
+Kubernetes platforms on a GPU cluster.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import StringConstraints
+
+from bfinfra.backends.vcenter.content import OURS, ContentLibraries, Library
+from bfinfra.backends.vcenter.content import Subscription as Follows
+from bfinfra.kinds.capabilities import library
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import READY, Around, Change, Need, Part, Readiness, Report, Seen, waiting
+from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+RELEASES = "https://wp-content.vmware.com/v2/latest/lib.json"
+STORE = holds("datastore", "Datastore.AllocateSpace")
+
+
+class Subscription(Part):
+    """Another library that this one follows; by default VMware's own with the Kubernetes releases."""
+
+    url: Annotated[str, StringConstraints(pattern=r"^https?://\S+$")] = RELEASES
+    """Of the publisher's lib.json; a mirror has another one."""
+    on_demand: bool = True
+    """Files come when they are first used; else all at once."""
+    automatic_sync: bool = True
+    """vCenter looks for what is new by itself."""
+    thumbprint: Annotated[str, StringConstraints(pattern=r"^([0-9A-Fa-f]{2}:){19}[0-9A-Fa-f]{2}$")] | None = (
+        None
+    )
+    """SHA-1 of the publisher's certificate, as AB:CD:…, where vCenter can't check it otherwise."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one library."""
+
+    name_pattern = r"[^/\n]{1,80}"
+    name_rule = "no slash, at most 80 characters"
+
+    datastore: str
+    """Datastore that holds it."""
+    subscription: Subscription | None = None
+    """Another library that it follows; without one it is local, filled by hand or by bitfusion_server."""
+    description: str = ""
+    """Free text; bfinfra keeps its mark in the last line under it."""
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Itself, for those who needn't say whether it is there anyway."""
+        yield library(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What vCenter says; `library.datastore` is a name where it is known."""
+
+    library: Library
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names of all datastores."""
+
+    datastores: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create content library {name}"""
+
+    rights = (
+        holds("local", "ContentLibrary.CreateLocalLibrary"),
+        holds("subscribed", "ContentLibrary.CreateSubscribedLibrary"),
+        STORE,
+    )
+    name: str
+    library: Library
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(kind.Step):
+    """update content library {name}"""
+
+    rights = (
+        holds("local", "ContentLibrary.UpdateLocalLibrary"),
+        holds("subscribed", "ContentLibrary.UpdateSubscribedLibrary"),
+    )
+    name: str
+    library: Library
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete content library {name} and all that is in it"""
+
+    destructive = True
+    rights = (
+        holds("local", "ContentLibrary.DeleteLocalLibrary"),
+        holds("subscribed", "ContentLibrary.DeleteSubscribedLibrary"),
+    )
+    uses = (Use.DESTROY,)
+    name: str
+    id: str
+    subscribed: bool
+
+
+class ContentLibrary(kind.Kind[Spec, State]):
+    """A content library, local or subscribed."""
+
+    document = Document.CONSOLIDATED
+    deadline = 1800
+    acts = (Create, Update, Delete)
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter) -> None:
+        self._libraries = ContentLibraries(vcenter.rest)
+        self._stores: Mapping[str, str] = {}
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list, then each library."""
+        if others:
+            self._stores = self._libraries.datastores() if any(wanted.values()) else {}
+        states = {}
+        for found in self._libraries.list():
+            mark = _mark(found)
+            if found.name in wanted or (others and mark):
+                state = State(
+                    mark=mark,
+                    library=replace(found, datastore=self._stores.get(found.datastore, found.datastore)),
+                )
+                states[found.name] = (
+                    self._with_contents(state) if others and wanted.get(found.name) is None else state
+                )
+        return Seen(states, Facts(tuple(sorted(self._stores.values()))))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Create, patch, delete."""
+        if spec is None:
+            return (
+                ()
+                if state is None
+                else (
+                    Delete(name=name, id=state.library.id, subscribed=state.library.subscription is not None),
+                )
+            )
+        wanted = _library(name, spec, around.mark)
+        if state is None:
+            _check(spec, around.facts)
+            return (Create(name=name, library=wanted, changes=kind.differences(None, spec.applied())),)
+        _check_change(spec, state)
+        found = kind.changes(spec, state.mark, _drift(spec, state, wanted))
+        return (
+            (Update(name=name, library=replace(wanted, id=state.library.id), changes=found),) if found else ()
+        )
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Libraries are vCenter's own: as the place of local ones, or of subscribed ones."""
+        local, subscribed = ((ROOT,), ()) if spec.subscription is None else ((), (ROOT,))
+        return {
+            "local": local,
+            "subscribed": subscribed,
+            "datastore": (Entity(f"/{datacenter}/datastore/{spec.datastore}", "Datastore"),),
+        }
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Synchronised once, where it follows another one by itself."""
+        follows = state.library.subscription
+        return (
+            waiting("its first synchronisation")
+            if follows and follows.automatic_sync and not state.library.synced
+            else READY
+        )
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One write."""
+        match step:
+            case Create(library=library):
+                self._libraries.create(library)
+            case Update(library=library):
+                self._libraries.update(library.id, library)
+            case Delete(id=identity, subscribed=subscribed):
+                self._libraries.delete(identity, subscribed=subscribed)
+
+    def _with_contents(self, state: State) -> State:
+        """Items of a local library that bfinfra didn't store; what is subscribed can be had again."""
+        if state.library.subscription is not None:
+            return state
+        return replace(
+            state,
+            contents=tuple(
+                f"item {each}" for each in self._libraries.items(state.library.id) if OURS not in each
+            ),
+        )
+
+
+def _mark(found: Library) -> Mark | None:
+    """Its own mark; none where it was copied from another library with the description."""
+    mark = Mark.decode(found.description)
+    return mark if mark is not None and mark.address == f"content_library/{found.name}" else None
+
+
+def _library(name: str, spec: Spec, mark: Mark) -> Library:
+    said = spec.subscription
+    follows = (
+        None
+        if said is None
+        else Follows(said.url, said.on_demand, said.automatic_sync, said.thumbprint or "")
+    )
+    return Library(name, spec.datastore, below(spec.description, mark.seal(spec.applied())), follows)
+
+
+def _view(library: Library) -> dict[str, Any]:
+    """The library as a site writes it."""
+    follows = library.subscription
+    said = follows and {
+        "url": follows.url,
+        "on_demand": follows.on_demand,
+        "automatic_sync": follows.automatic_sync,
+        "thumbprint": follows.thumbprint.lower() or None,
+    }
+    return {"description": above(library.description), "subscription": said}
+
+
+def _drift(spec: Spec, state: State, wanted: Library) -> Sequence[Change]:
+    """Where the world differs, in what is written or was. A thumbprint can't be taken away again: vCenter
+    keeps what isn't sent.
+    """
+    managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
+    found = [
+        change
+        for change in kind.differences(_view(state.library), _view(wanted))
+        if change.field.partition(".")[0] in managed
+    ]
+    return [
+        change for change in found if change.field != "subscription.thumbprint" or change.wanted is not None
+    ]
+
+
+def _check(spec: Spec, facts: Facts | None) -> None:
+    if facts is not None and spec.datastore not in facts.datastores:
+        raise Refusal(
+            f"there is no datastore {spec.datastore}",
+            field="datastore",
+            next=nearest(spec.datastore, facts.datastores),
+        )
+
+
+def _check_change(spec: Spec, state: State) -> None:
+    """Refuses what a library can't become: making it anew would lose what is in it."""
+    if spec.datastore != state.library.datastore:
+        raise Refusal(
+            f"the library stands on {state.library.datastore or 'something that is no datastore'}",
+            field="datastore",
+            why="a library can't move",
+            next="write that, or make another library and delete this one",
+        )
+    if (spec.subscription is None) != (state.library.subscription is None):
+        stands = "local" if state.library.subscription is None else "subscribed"
+        raise Refusal(
+            f"the library is {stands}",
+            field="subscription",
+            why="a local library can't become a subscribed one, nor the other way",
+            next="make another library and delete this one",
+        )

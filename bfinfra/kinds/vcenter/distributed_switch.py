@@ -1,0 +1,237 @@
+"""A distributed switch with one RDMA adapter of each host as its uplink. (RDG for PVRDMA, "vSphere Network
+Architecture".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bfinfra.backends.vcenter.networks import Networks, Switch, SwitchPlan
+from bfinfra.kinds.capabilities import SETTINGS
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Taken
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, Need, Report, Seen, differences
+from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.site import Site
+from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+ADDRESS = "distributed_switch/"
+Nic = Annotated[str, StringConstraints(pattern=r"^vmnic\d+$")]
+MEMBERS = (holds("members", "DVSwitch.HostOp"), holds("hosts", "Host.Config.Network"))
+"""What it takes that hosts come, go or change NICs."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one switch; its name is the switch's name in vCenter."""
+
+    mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
+    """Largest frame, in bytes."""
+    uplinks: Annotated[int, Field(ge=1, le=32)] = 1
+    """Uplinks of each host. PVRDMA wants one: the RDMA adapter, and nothing beside it."""
+    version: str | None = None
+    """Version that it is made with, such as 6.6.0; empty = the newest that vCenter has. One that stands keeps
+    its own.
+    """
+    hosts: dict[str, tuple[Nic, ...]] = Field(default_factory=dict)
+    """Hosts on it, by their names in vCenter, and the NICs that it takes of each."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Spec:
+        for host, nics in self.hosts.items():
+            if len(nics) > self.uplinks:
+                raise ValueError(f"hosts.{host}: {len(nics)} NICs are more than its uplinks, {self.uplinks}")
+        return self
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The NICs of its hosts: a NIC is on one switch."""
+        for host, nics in self.hosts.items():
+            yield from (
+                conflict.thing(f"hosts.{host}.{index}", f"{nic} of {host}", "NIC")
+                for index, nic in enumerate(nics)
+            )
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """That its hosts are on it."""
+        return (Capability(SETTINGS, each) for each in self.hosts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What vCenter says. `hosts`: NICs by host name."""
+
+    switch: Switch
+    hosts: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create the distributed switch {name}"""
+
+    rights = (holds("networks", "DVSwitch.Create"), *MEMBERS)
+
+    name: str
+    folder: str
+    plan: SwitchPlan
+
+    @property
+    def exclusive(self) -> bool:
+        """Its name is taken once."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reconfigure(kind.Step):
+    """change the distributed switch {name}"""
+
+    rights = (holds("networks", "DVSwitch.Modify"), *MEMBERS)
+
+    name: str
+    moid: str
+    plan: SwitchPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete the distributed switch {name}"""
+
+    destructive = True
+    rights = (holds("networks", "DVSwitch.Delete"),)
+    uses = (Use.DESTROY,)
+    name: str
+    moid: str
+
+
+class DistributedSwitch(kind.Kind[Spec, State]):
+    """A distributed switch."""
+
+    document = Document.PVRDMA
+    acts = (Create, Reconfigure, Delete)
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._site = site.name
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """All switches with their port groups; hosts and folders too where one is wanted."""
+        found = self._vcenter.switches.read(around=any(wanted.values()))
+        names = {moid: name for name, moid in found.hosts.items()}
+        states = {}
+        for switch in found.switches:
+            mark = Mark.decode(switch.description)
+            own = mark is not None and mark.site == self._site and mark.address == f"{ADDRESS}{switch.name}"
+            if (own and (others or switch.name in wanted)) or wanted.get(switch.name):
+                states[switch.name] = State(
+                    mark=mark,
+                    switch=switch,
+                    hosts={names.get(m, m): nics for m, nics in switch.hosts.items()},
+                    contents=self._strange(switch, found),
+                )
+        return Seen(states, replace(found, switches=(), groups=()))
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """One call each."""
+        if spec is None:
+            return () if state is None else (Delete(name=name, moid=state.switch.moid),)
+        facts: Networks = around.facts
+        plan = _plan(name, spec, state, facts, around.mark.seal(spec.applied()))
+        if state is None:
+            return (
+                Create(
+                    name=name, folder=_folder(facts), plan=plan, changes=differences(None, spec.applied())
+                ),
+            )
+        if spec.version and spec.version != state.switch.version:
+            raise Refusal(
+                f"the switch is of version {state.switch.version}",
+                field="version",
+                why="an upgrade can't be undone, and interrupts nothing that bfinfra could plan",
+                next="upgrade it in vCenter, or leave version out",
+            )
+        found = kind.changes(spec, state.mark, _drift(spec, state))
+        return (Reconfigure(name=name, moid=state.switch.moid, plan=plan, changes=found),) if found else ()
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """The folder of networks, with all below it, and the hosts."""
+        hosts = tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts)
+        networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),)
+        return {"networks": networks, "members": networks if hosts else (), "hosts": hosts}
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One task."""
+        match step:
+            case Create(folder=folder, plan=plan):
+                self._vcenter.switches.create(folder, plan)
+            case Reconfigure(moid=moid, plan=plan):
+                self._vcenter.switches.reconfigure(moid, plan)
+            case Delete(moid=moid):
+                self._vcenter.switches.remove(moid)
+            case _:
+                raise AssertionError(step)
+
+    def _strange(self, switch: Switch, found: Networks) -> tuple[str, ...]:
+        """Port groups on it that this site didn't make."""
+        groups = [group for group in found.groups if group.switch == switch.moid and not group.uplink]
+        return tuple(
+            f"port group {group.name}" for group in groups if Mark.site_in(group.description) != self._site
+        )
+
+
+def _folder(facts: Networks) -> str:
+    if len(facts.folders) != 1:
+        raise Refusal(
+            f"there are {len(facts.folders)} datacenters",
+            why=", ".join(sorted(facts.folders)),
+            next="write vcenter.datacenter to say which is meant",
+        )
+    return next(iter(facts.folders.values()))
+
+
+def _plan(name: str, spec: Spec, state: State | None, facts: Networks, mark: Mark) -> SwitchPlan:
+    for host in spec.hosts:
+        if host not in facts.hosts:
+            raise Refusal(
+                f"there is no host {host}",
+                field=f"hosts.{host}",
+                why="vCenter doesn't know it",
+                next=nearest(host, facts.hosts),
+            )
+    now = state.switch.hosts if state else {}
+    wanted = {facts.hosts[host]: nics for host, nics in spec.hosts.items()}
+    return SwitchPlan(
+        name=name,
+        description=below(above(state.switch.description) if state else "", mark),
+        mtu=spec.mtu,
+        uplinks=_uplinks(spec),
+        version=spec.version or "",
+        hosts={host: nics for host, nics in wanted.items() if now.get(host) != nics},
+        joining=frozenset(wanted.keys() - now.keys()),
+        leaving=frozenset(now.keys() - wanted.keys()),
+    )
+
+
+def _uplinks(spec: Spec) -> tuple[str, ...]:
+    return tuple(f"Uplink {number}" for number in range(1, spec.uplinks + 1))
+
+
+def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
+    switch = state.switch
+    now: dict[str, Any] = {"mtu": switch.mtu, "uplinks": len(switch.uplinks), "hosts": dict(state.hosts)}
+    return differences(now, {"mtu": spec.mtu, "uplinks": spec.uplinks, "hosts": spec.hosts})

@@ -1,0 +1,132 @@
+"""Which cards a spec means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bfinfra.backends.vcenter.esxi import Holder, PciDevice
+from bfinfra.kinds.vcenter.gpu_host.spec import Passthrough, Spec
+from bfinfra.kinds.vcenter.gpu_host.state import State
+from bfinfra.model import gpus
+from bfinfra.model.errors import Refusal
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.suggest import few, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One card that is to be passed through; `memory` in bytes, None where it isn't known."""
+
+    address: str
+    vendor: int
+    device: int
+    name: str
+    memory: int | None
+
+
+def chosen(spec: Spec, state: State, site: str) -> tuple[Gpu, ...]:
+    """The cards that a spec means, those named by address first. Refusal where one isn't there or is
+    another's.
+    """
+    taken: dict[str, Gpu] = {}
+    for index, part in sorted(enumerate(spec.passthrough), key=lambda pair: pair[1].address is None):
+        at = f"passthrough.{index}"
+        found = [_named(part, state, site, at)] if part.address else _matching(part, state, site, at, taken)
+        for card in found:
+            if card.address in taken:
+                raise Refusal(f"{card.address} is named twice", field=f"{at}.address")
+            memory = part.memory or gpus.MEMORY.get((card.vendor, card.device))
+            taken[card.address] = Gpu(card.address, card.vendor, card.device, card.name, memory)
+    return tuple(taken[address] for address in sorted(taken))
+
+
+def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
+    found = state.device(part.address or "")
+    if found is None:
+        cards = (d.address for d in state.detail.devices if d.display and d.capable)
+        raise Refusal(
+            f"the host has no PCI device {part.address}",
+            field=f"{at}.address",
+            next=nearest(part.address or "", cards),
+        )
+    if not found.capable:
+        raise Refusal(
+            f"{part.address} can't be passed through",
+            field=f"{at}.address",
+            why=f"{found.name or 'it'} is not capable of it",
+            next="turn on Above-4G decoding and VT-d in the host's BIOS, or choose another device",
+        )
+    if owner := strangers(state.detail.holders, site).get(found.address):
+        raise Refusal(
+            f"{part.address} is in use",
+            field=f"{at}.address",
+            why=f"it belongs to the VM {owner}",
+            next="take it out of that VM first, or choose another card",
+        )
+    return found
+
+
+def _matching(
+    part: Passthrough, state: State, site: str, at: str, taken: Mapping[str, Gpu]
+) -> list[PciDevice]:
+    alike = [d for d in state.detail.devices if (d.vendor, d.device) == (part.vendor, part.device)]
+    held = strangers(state.detail.holders, site)
+    usable = [d for d in alike if d.capable and d.address not in taken and d.address not in held]
+    if len(usable) < part.count:
+        raise _too_few(part, state, at, alike, held, len(usable))
+    ours = {address for holder in state.detail.holders for address in holder.addresses}
+    return sorted(usable, key=lambda d: (d.address not in ours, not d.enabled, d.address))[: part.count]
+
+
+def _too_few(  # noqa: PLR0913 - one sentence's parts
+    part: Passthrough,
+    state: State,
+    at: str,
+    alike: list[PciDevice],
+    strangers: Mapping[str, str],
+    usable: int,
+) -> Refusal:
+    make = f"{part.vendor:04x}:{part.device:04x}"
+    if not alike:
+        there = [
+            f"{d.vendor:04x}:{d.device:04x} {d.name} at {d.address}"
+            for d in state.detail.devices
+            if d.display
+        ]
+        return Refusal(
+            f"the host has no PCI device {make}",
+            field=at,
+            why=f"its graphics devices: {few(there) or 'none'}",
+            next="correct vendor and device, or choose another host",
+        )
+    held = [f"the VM {strangers[d.address]} holds {d.address}" for d in alike if d.address in strangers]
+    unfit = [d.address for d in alike if not d.capable]
+    incapable = (
+        [f"{few(unfit)} {'is' if len(unfit) == 1 else 'are'} not capable of passthrough"] if unfit else []
+    )
+    why = "; ".join([f"the host has {len(alike)}", *([few(held)] if held else []), *incapable])
+    return Refusal(
+        (
+            f"{part.count} × {make} {'is' if part.count == 1 else 'are'} wanted, and {usable or 'none'} can "
+            "be had"
+        ),
+        field=at,
+        why=why,
+        next="lower count, or free a card",
+    )
+
+
+def strangers(holders: Iterable[Holder], site: str) -> dict[str, str]:
+    """The devices that VMs of somebody else hold, by address, and which VM each."""
+    return {
+        address: holder.name
+        for holder in reversed([*holders])
+        if not ours(holder, site)
+        for address in holder.addresses
+    }
+
+
+def ours(holder: Holder, site: str) -> bool:
+    """Whether a VM is this site's; a copy of such a one is not."""
+    return Mark.site_in(holder.mark, holder.machine.instance_uuid if holder.machine else "") == site

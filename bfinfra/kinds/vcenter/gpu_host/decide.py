@@ -1,0 +1,209 @@
+"""From what is to what shall be: which passthrough to set, whether a reboot is owed, what to put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from bfinfra.kinds.vcenter.gpu_host.cards import chosen, ours
+from bfinfra.kinds.vcenter.gpu_host.spec import Spec
+from bfinfra.kinds.vcenter.gpu_host.state import HELPED, Facts, Note, State
+from bfinfra.kinds.vcenter.gpu_host.steps import Await, Forget, Leave, Reboot, Seal, Set, ShutDown
+from bfinfra.model import kind
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Change, Step
+from bfinfra.model.mark import Mark
+from bfinfra.model.suggest import nearest
+
+Changes = tuple[Change, ...]
+Wanted = Mapping[str, bool]  # PCI address → passthrough on?
+
+
+def absent(name: str, spec: Spec | None, facts: Facts) -> Sequence[Step]:
+    """A host can't be made. Refusal where one is wanted."""
+    if spec is None:
+        return ()
+    raise Refusal(f"there is no host {name}", why="vCenter doesn't know it", next=nearest(name, facts.hosts))
+
+
+def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
+    """Finish a reboot that was begun; set passthrough; reboot where that is owed and allowed; seal."""
+    if spec.cluster and spec.cluster != state.cluster:
+        raise Refusal(
+            f"the host is not in the cluster {spec.cluster}",
+            field="cluster",
+            why=f"it is in {state.cluster}",
+            next=f"write {state.cluster}, or leave it out",
+        )
+    cards = [gpu.address for gpu in chosen(spec, state, mark.site)]
+    wanted = dict.fromkeys(cards, True) | {
+        a: on for a, on in state.before.items() if a not in cards and state.device(a)
+    }
+    found = kind.changes(spec, state.mark, drift(wanted, state, spec.reboot == "if_needed"))
+    steps = _effects(name, state, wanted, mark, found, spec)
+    if state.mark is None or state.mark.applied != spec.applied():
+        noted = "" if state.reboot == HELPED else state.reboot
+        steps.append(
+            Seal(
+                name=name,
+                moid=state.detail.moid,
+                note=replace(_note(state, mark), mark=mark.seal(spec.applied()), reboot=noted).encode(),
+                changes=found,
+            )
+        )
+    return steps
+
+
+def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
+    """Put back what was there before, then take the notes off."""
+    wanted = {a: on for a, on in state.before.items() if state.device(a)}
+    strangers = tuple(
+        h for h in state.detail.holders if not ours(h, mark.site)
+    )  # this site's servers go before their host
+    state = replace(state, detail=replace(state.detail, holders=strangers))
+    for address in _unset(wanted, state):
+        if owner := next((h.name for h in state.detail.holders if address in h.addresses), ""):
+            raise Refusal(
+                f"passthrough of {address} can't be put back",
+                why=f"the VM {owner} uses the card",
+                next="delete that VM first",
+            )
+    applied = state.mark.applied if state.mark else None
+    allowed = (
+        {"reboot": "if_needed" if state.reboot else "never"} if applied is None else applied
+    )  # an apply that died has not said yet what is allowed, but may have done it
+    spec = Spec(reboot=allowed.get("reboot", "never"), reboot_in_use=bool(allowed.get("reboot_in_use")))
+    found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
+    kept = state.mark or mark  # sealed: it says whether a reboot is allowed
+    steps = _effects(name, state, wanted, kept, found, spec)
+    if state.rebooting:
+        steps += _effects(name, state.restarted, wanted, kept, found, spec)
+    owed = spec.reboot == "never" and any(
+        getattr(state.device(a), "active", on) != on for a, on in wanted.items()
+    )
+    return [
+        *steps,
+        Forget(name=name, moid=state.detail.moid, owed=" (a reboot of the host is owed)" if owed else ""),
+    ]
+
+
+def drift(wanted: Wanted, state: State, reboots: bool) -> list[Change]:
+    """Devices that aren't set as wanted and, where a reboot may mend it, those that are set but not in
+    effect.
+    """
+    unset = _unset(wanted, state)
+    found = [
+        Change(f"passthrough.{a}", "off" if wanted[a] else "on", "on" if wanted[a] else "off") for a in unset
+    ]
+    if reboots and not state.tried:
+        found += [
+            Change(f"passthrough.{a}.active", not on, on)
+            for a, on in wanted.items()
+            if a not in unset and _active(state, a) != on
+        ]
+    return found
+
+
+def owed(spec: Spec, state: State) -> list[str]:
+    """The cards whose passthrough is set and not in effect."""
+    site = state.mark.site if state.mark else ""
+    return [gpu.address for gpu in chosen(spec, state, site) if not _active(state, gpu.address)]
+
+
+def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes, spec: Spec) -> list[Step]:  # noqa: PLR0913 - one decision's whole input
+    if state.rebooting:
+        return _pending(name, state, wanted, lambda: _restart(name, state, mark, found, spec))
+    unset = _unset(wanted, state)
+    steps: list[Step] = []
+    if unset:
+        before = {a: not wanted[a] for a in unset} | dict(state.before)
+        note = Note(mark, before, HELPED if state.reboot == HELPED else "").encode()
+        steps.append(
+            Set(
+                name=name,
+                moid=state.detail.moid,
+                wanted={a: wanted[a] for a in unset},
+                note=note,
+                changes=found,
+            )
+        )
+    inert = [a for a, on in wanted.items() if _active(state, a) != on]
+    if inert and spec.reboot == "if_needed" and (unset or not state.tried):
+        steps += _restart(name, state, mark, found, spec)
+    return steps
+
+
+def _pending(name: str, state: State, wanted: Wanted, restart: Callable[[], list[Step]]) -> list[Step]:
+    """What is left of a reboot that was begun; somebody may have started a VM since."""
+    if state.back:
+        return [_leave(name, state, wanted)]
+    if state.detail.connected and state.detail.boot:
+        return restart()
+    return [
+        Await(name=name, moid=state.detail.moid),
+        Leave(name=name, moid=state.detail.moid, note="", stay=state.stays),
+    ]
+
+
+def _restart(name: str, state: State, mark: Mark, found: Changes, spec: Spec) -> list[Step]:
+    """This site's servers down, then the host. Refusal where a VM runs that must not go down."""
+    _check_running(name, state, mark.site, in_use=spec.reboot_in_use)
+    running = [h for h in state.detail.holders if h.on]
+    down = [
+        ShutDown(name=name, moid=state.detail.moid, vm=vm.name, vm_moid=vm.moid, changes=found)
+        for vm in running
+    ]
+    return [*down, *_reboot(name, state, mark, found)]
+
+
+def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:
+    stay = state.detail.maintenance and (not state.rebooting or state.stays)
+    noted = f"from:{state.detail.boot}" + (":stay" if stay else "")
+    note = replace(_note(state, mark), reboot=noted).encode()
+    moid, maintenance = state.detail.moid, state.detail.maintenance
+    begin = Reboot(
+        name=name, moid=moid, boot=state.detail.boot, maintenance=maintenance, note=note, changes=found
+    )
+    return [begin, Leave(name=name, moid=moid, note="", stay=stay)]
+
+
+def _leave(name: str, state: State, wanted: Wanted) -> Leave:
+    helped = all(
+        device.active == device.enabled for a in wanted if (device := state.device(a))
+    )  # whatever is wanted by now
+    over = HELPED if state.mark is None or state.mark.applied is None else ""
+    note = (
+        replace(state.note, reboot=over if helped else f"after:{state.detail.boot}").encode()
+        if state.note
+        else ""
+    )
+    return Leave(
+        name=name, moid=state.detail.moid, note=note, stay=state.stays or not state.detail.maintenance
+    )
+
+
+def _note(state: State, mark: Mark) -> Note:
+    return state.note or Note(mark)
+
+
+def _check_running(name: str, state: State, site: str, *, in_use: bool) -> None:
+    """Refusal where a running VM forbids a reboot: a VM with a passed-through card can't move to another
+    host.
+    """
+    for vm in (h for h in state.detail.holders if h.on):
+        foreign = not ours(vm, site)
+        if foreign or not in_use:
+            raise Refusal(
+                f"{name} can't be rebooted: the VM {vm.name} runs with its GPU",
+                field="reboot",
+                why="it is not this site's" if foreign else "work on its GPU would be lost",
+                next="shut it down first" + ("" if foreign else ", or write reboot_in_use: true"),
+            )
+
+
+def _unset(wanted: Wanted, state: State) -> list[str]:
+    return [a for a, on in sorted(wanted.items()) if getattr(state.device(a), "enabled", on) != on]
+
+
+def _active(state: State, address: str) -> bool:
+    return bool(getattr(state.device(address), "active", False))

@@ -1,0 +1,133 @@
+"""The host: observe, decide, wait, act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.ahead import Ahead
+from bfinfra.kinds.vcenter.gpu_host import decide, state, steps
+from bfinfra.kinds.vcenter.gpu_host.spec import Spec
+from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, Facts, State
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.kind import READY, Around, Need, Readiness, Report, Seen, failed, waiting
+from bfinfra.model.mark import Mark
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+    from bfinfra.backends.vcenter.esxi import HostDetail
+
+__all__ = ["GpuHost", "Spec", "State"]
+
+
+class GpuHost(kind.Kind[Spec, State]):
+    """Passthrough on a host that is there anyway."""
+
+    document = Document.SINGAPORE_POC
+    makes = False
+    deadline = 1800
+    acts = (steps.Set, steps.ShutDown, steps.Reboot, steps.Await, steps.Leave, steps.Seal, steps.Forget)
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter) -> None:
+        self._vcenter = vcenter
+        self._ids: dict[str, str] = {}
+        self._clusters: dict[str, str] = {}
+        self._wanted: Mapping[str, Spec | None] = {}
+        self._all = Ahead(lambda: self._survey(self._wanted, others=True), "hosts")
+
+    def begin(self, wanted: Mapping[str, Spec]) -> None:
+        """All of it: nothing that other kinds see counts here."""
+        self._wanted = wanted
+        self._all.begin()
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """The notes of all hosts, then everything of those that are wanted or noted. While one waits for
+        some: these alone, by their ids.
+        """
+        known = [] if others else [self._ids[name] for name in wanted if name in self._ids]
+        found = self._vcenter.hosts.read(known, VM_MARK) if known else []
+        if not found or len(found) < len(wanted):
+            found = (
+                self._all.take() if others and wanted == self._wanted else self._survey(wanted, others=others)
+            )
+        states = {d.name: state.read(d, self._clusters.get(d.cluster, "")) for d in found}
+        return Seen(
+            {name: each for name, each in states.items() if each.mark or wanted.get(name)},
+            Facts(tuple(sorted(self._ids))),
+        )
+
+    def _survey(self, wanted: Mapping[str, Spec | None], *, others: bool) -> list[HostDetail]:
+        """The hosts that are wanted or noted; learns the ids of all."""
+        notes, self._clusters, machines = self._vcenter.hosts.survey(ATTRIBUTE)
+        self._ids = {name: moid for name, (moid, _) in notes.items()}
+        names = {n for n, (_, mark) in notes.items() if (others or n in wanted) and Mark.decode(mark)}
+        names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
+        ids = [self._ids[name] for name in sorted(names)]
+        return self._vcenter.hosts.read(
+            ids, VM_MARK, VM_KEYS, [moid for host in ids for moid in machines[host]]
+        )
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Set passthrough, reboot if that is owed and allowed, seal; on deletion put back what was there
+        before.
+        """
+        if state is None:
+            return decide.absent(name, spec, around.facts)
+        if spec is None:
+            return decide.release(name, state, around.mark) if state.mark else ()
+        return decide.manage(name, spec, state, around.mark)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """The host; custom attributes are defined at the root."""
+        host = (Entity(f"/{datacenter}/host/{spec.cluster or '*'}/{name}", "HostSystem"),)
+        return {"host": host, "rebooted": host if spec.reboot == "if_needed" else (), "definitions": (ROOT,)}
+
+    def ready(self, spec: Spec | None, state: State) -> Readiness:
+        """Connected, every card active, and no reboot under way or owed."""
+        if state.rebooting and not state.back:
+            return waiting("the host restarts")
+        if not state.detail.connected:
+            return waiting("the host is not connected to vCenter")
+        if spec is None:
+            return READY
+        cards = [] if state.rebooting else decide.owed(spec, state)
+        if not cards or (spec.reboot == "if_needed" and not state.tried):
+            return READY
+        did = "it was rebooted, and that did not help" if state.tried else "the site says reboot: never"
+        return failed(
+            f"passthrough of {', '.join(cards)} takes effect with the next reboot of the host, which is "
+            f"owed; {did}"
+        )
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """Notes first, then the change that they are about."""
+        hosts = self._vcenter.hosts
+        match step:
+            case steps.Set(moid=moid):
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+                hosts.set_passthrough(moid, step.wanted)
+            case steps.ShutDown():
+                self._vcenter.machines.stop(step.vm_moid)
+            case steps.Reboot(moid=moid):
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+                if not step.maintenance:
+                    hosts.enter_maintenance(moid)
+                hosts.reboot(moid, step.boot)
+            case steps.Await():
+                pass  # ready() tells when it is
+            case steps.Leave(moid=moid):
+                if not step.stay:
+                    hosts.exit_maintenance(moid)
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+            case steps.Seal(moid=moid):
+                hosts.set_attribute(moid, ATTRIBUTE, step.note)
+            case steps.Forget(moid=moid):
+                hosts.drop_attribute(moid, ATTRIBUTE)

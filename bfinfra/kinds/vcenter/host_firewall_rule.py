@@ -1,0 +1,89 @@
+"""A rule set of hosts' firewalls that is switched on, such as PVRDMA's. (RDG for PVRDMA, "Network and
+Security Configuration": port 28250.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+from bfinfra.kinds.capabilities import PVRDMA
+from bfinfra.kinds.vcenter.base import host_setting
+from bfinfra.kinds.vcenter.base.host_note import RIGHTS
+from bfinfra.kinds.vcenter.base.host_setting import State, Steps
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.kind import Around
+from bfinfra.model.records import dataclass
+from bfinfra.model.rights import holds
+
+RULE = (holds("hosts", "Host.Config.NetService"), *RIGHTS)
+WORDS = {True: "on", False: "off"}
+
+
+class Spec(host_setting.Spec):
+    """What a user writes for one rule set on hosts."""
+
+    ruleset: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,60}$")]
+    """Its name, such as pvrdma."""
+    enabled: bool = True
+    """Whether what it is about may pass."""
+
+    @property
+    def setting(self) -> str:
+        """The rule set."""
+        return self.ruleset
+
+    def wanted(self, host: str, around: Around) -> str:
+        """On or off."""
+        return WORDS[self.enabled]
+
+    def serves(self) -> tuple[str, ...]:
+        """PVRDMA's own rule."""
+        return (PVRDMA,) if self.ruleset == "pvrdma" else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Set(host_setting.Set):
+    """switch the rule set {key} on {host} {value}"""
+
+    rights = RULE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(host_setting.Seal):
+    """note on {host} what was applied of the rule set {key}"""
+
+    rights = RIGHTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class PutBack(host_setting.PutBack):
+    """switch the rule set {key} on {host} back {value}"""
+
+    rights = RULE
+
+
+class HostFirewallRule(host_setting.HostSettings[Spec, State]):
+    """A rule set of hosts' firewalls."""
+
+    document = Document.PVRDMA
+    acts = (Set, Seal, PutBack)
+    address = "host_firewall_rule"
+    prefix = "bfinfra.firewall."
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """A step a host."""
+        return host_setting.steps(spec, state, around, Steps(Set, Seal, PutBack))
+
+    def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
+        """On or off."""
+        found = self._vcenter.host_settings.rulesets(moids, keys)
+        return {moid: {key: WORDS[on] for key, on in each.items()} for moid, each in found.items()}
+
+    def write(self, moid: str, key: str, value: str) -> None:
+        """One call."""
+        self._vcenter.host_settings.set_ruleset(moid, key, on=value == "on")

@@ -1,0 +1,116 @@
+"""An advanced option of hosts, such as the VMkernel adapter that PVRDMA uses. (RDG for PVRDMA, "How-to
+Configure PVRDMA".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import StringConstraints, model_validator
+
+from bfinfra.kinds.capabilities import PVRDMA
+from bfinfra.kinds.vcenter.base import host_setting
+from bfinfra.kinds.vcenter.base.host_note import RIGHTS
+from bfinfra.kinds.vcenter.base.host_setting import Steps
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.kind import Around, Later
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+from bfinfra.model.rights import holds
+
+OPTION = (holds("hosts", "Host.Config.AdvancedConfig"), *RIGHTS)
+
+
+class Spec(host_setting.Spec):
+    """What a user writes for one option on hosts."""
+
+    key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,60}$")]
+    """The option, such as Net.PVRDMAVmknic."""
+    value: str | None = None
+    """Its value; numbers and truth values (True, False) as text."""
+    adapter: Annotated[str, Ref("vmkernel_adapter")] | None = None
+    """Instead of a value: the VMkernel adapter whose device name it is, on each host its own."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Spec:
+        if (self.value is None) == (self.adapter is None):
+            raise ValueError("give value or adapter")
+        return self
+
+    @property
+    def setting(self) -> str:
+        """The option."""
+        return self.key
+
+    def wanted(self, host: str, around: Around) -> str | Later:
+        """The value, or the adapter's device on this host."""
+        if self.value is not None:
+            return self.value
+        need = around.needs["adapter"]
+        devices: Mapping[str, str] = need.state.devices if need.state else {}
+        return devices.get(host) or Later(need.key, f"device on {host}")
+
+    def serves(self) -> tuple[str, ...]:
+        """PVRDMA needs to know its adapter."""
+        return (PVRDMA,) if self.key == "Net.PVRDMAVmknic" else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(host_setting.State):
+    """What the hosts say."""
+
+    adapter: Annotated[str, Ref("vmkernel_adapter")] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Set(host_setting.Set):
+    """set {key} on {host} to {value}"""
+
+    rights = OPTION
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(host_setting.Seal):
+    """note on {host} what was applied of {key}"""
+
+    rights = RIGHTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class PutBack(host_setting.PutBack):
+    """put {key} on {host} back to {value}"""
+
+    rights = OPTION
+
+    def title(self) -> str:
+        """Empty values can't be seen."""
+        return f"put {self.key} on {self.host} back to {self.value or 'nothing'}"
+
+
+class HostOption(host_setting.HostSettings[Spec, State]):
+    """An advanced option of hosts."""
+
+    document = Document.PVRDMA
+    acts = (Set, Seal, PutBack)
+    address = "host_option"
+    prefix = "bfinfra.option."
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """A step a host."""
+        return host_setting.steps(spec, state, around, Steps(Set, Seal, PutBack))
+
+    def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The adapter goes after the option that names it."""
+        return {"adapter": applied.get("adapter")}
+
+    def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
+        """Options as text."""
+        found = self._vcenter.host_settings.options(moids, keys)
+        return {moid: {key: str(value) for key, value in each.items()} for moid, each in found.items()}
+
+    def write(self, moid: str, key: str, value: str) -> None:
+        """One call."""
+        self._vcenter.host_settings.set_option(moid, key, value)

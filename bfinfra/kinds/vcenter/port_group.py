@@ -1,0 +1,214 @@
+"""A port group of a distributed switch, with its VLAN. (RDG for PVRDMA, tables of host and VM networks.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup
+from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen, differences
+from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import READ, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.site import Site
+from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+ADDRESS = "port_group/"
+
+
+class Spec(kind.Spec):
+    """What a user writes for one port group; its name is the port group's name in vCenter."""
+
+    switch: Annotated[str, Ref("distributed_switch", optional=True)]
+    """Distributed switch: one of this site's, or one that is there anyway."""
+    vlan: Annotated[int, Field(ge=0, le=4094)] = 0
+    """VLAN; 0 = untagged."""
+    ports: Annotated[int, Field(ge=1, le=8192)] = 8
+    """Ports at first; vCenter adds more when they are used up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What vCenter says. `switch`: its switch's name; `moid`, `key` and `uuid` (of the switch): what adapters
+    connect to.
+    """
+
+    switch: Annotated[str, Ref("distributed_switch", optional=True)]
+    group: PortGroup
+    uuid: str
+
+    @property
+    def key(self) -> str:
+        """The port group's key, which adapters name."""
+        return self.group.key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create the port group {name} on {switch}"""
+
+    rights = (holds("networks", "DVPortgroup.Create"),)
+
+    name: str
+    switch: str
+    moid: str | Later
+    plan: GroupPlan
+
+    @property
+    def exclusive(self) -> bool:
+        """Its name is taken once."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reconfigure(kind.Step):
+    """change the port group {name}"""
+
+    rights = (holds("networks", "DVPortgroup.Modify"),)
+
+    name: str
+    moid: str
+    plan: GroupPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete the port group {name}"""
+
+    destructive = True
+    rights = (holds("networks", "DVPortgroup.Delete"),)
+    uses = (Use.DESTROY,)
+    name: str
+    moid: str
+
+
+class PortGroupKind(kind.Kind[Spec, State]):
+    """A port group of a distributed switch."""
+
+    document = Document.PVRDMA
+    acts = (Create, Reconfigure, Delete)
+    alone = True
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._site = site.name
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """All switches with their port groups."""
+        found = self._vcenter.switches.read(around=False)
+        switches = {switch.moid: switch for switch in found.switches}
+        states: dict[str, State] = {}
+        for group in found.groups:
+            mark = Mark.decode(group.description)
+            own = mark is not None and mark.site == self._site and mark.address == f"{ADDRESS}{group.name}"
+            if (
+                (own and (others or group.name in wanted)) or wanted.get(group.name)
+            ) and group.switch in switches:
+                on = switches[group.switch]
+                contents = () if wanted.get(group.name) else self._strange(group)
+                states[group.name] = State(
+                    mark=mark, switch=on.name, group=group, uuid=on.uuid, contents=contents
+                )
+        return Seen(states, found)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """One call each."""
+        if spec is None:
+            return () if state is None else (Delete(name=name, moid=state.group.moid),)
+        mark = around.mark.seal(spec.applied())
+        if state is None:
+            plan = GroupPlan(name, below("", mark), spec.vlan, spec.ports)
+            return (
+                Create(
+                    name=name,
+                    switch=spec.switch,
+                    moid=_switch(spec, around),
+                    plan=plan,
+                    changes=differences(None, spec.applied()),
+                ),
+            )
+        if state.switch != spec.switch:
+            raise Refusal(
+                f"the port group is on the switch {state.switch}",
+                field="switch",
+                why="a port group can't move",
+                next="give it another name there",
+            )
+        found = kind.changes(spec, state.mark, _drift(spec, state.group))
+        plan = GroupPlan(name, below(above(state.group.description), mark), spec.vlan, _ports(spec, state))
+        return (Reconfigure(name=name, moid=state.group.moid, plan=plan, changes=found),) if found else ()
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """The folder of networks, with all below it."""
+        return {"networks": (Entity(f"/{datacenter}/network", "Folder", propagate=True),)}
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One task."""
+        match step:
+            case Create(moid=str() as moid, plan=plan):
+                self._vcenter.switches.create_group(moid, plan)
+            case Reconfigure(moid=moid, plan=plan):
+                self._vcenter.switches.reconfigure_group(moid, plan)
+            case Delete(moid=moid):
+                self._vcenter.switches.remove(moid, group=True)
+            case _:
+                raise AssertionError(step)
+
+    def _strange(self, group: PortGroup) -> tuple[str, ...]:
+        """VMs on it that this site didn't make."""
+        machines = self._vcenter.machines.read(group.vms, [MARK]) if group.vms else []
+        return tuple(
+            f"VM {each.name} is on it"
+            for each in machines
+            if Mark.site_in(each.extra.get(MARK), each.instance_uuid) != self._site
+        )
+
+
+def _switch(spec: Spec, around: Around) -> str | Later:
+    """The id of its switch, or Later where this site makes it first."""
+    need = around.needs.get("switch")
+    facts: Networks = around.facts
+    if need is not None and (need.spec is not None or need.state is not None):
+        known = need.get("switch")
+        return known if isinstance(known, Later) else str(known.moid)
+    found = next((switch.moid for switch in facts.switches if switch.name == spec.switch), None)
+    if found is None:
+        raise Refusal(
+            f"there is no distributed switch {spec.switch}",
+            field="switch",
+            next=nearest(spec.switch, [switch.name for switch in facts.switches]),
+        )
+    return found
+
+
+def _ports(spec: Spec, state: State) -> int:
+    """Fewer than there are only where these are the ones that the file had before: those that vCenter added
+    are in use.
+    """
+    applied = state.mark.applied if state.mark else None
+    before = None if applied is None else applied.get("ports", Spec.model_fields["ports"].default)
+    return spec.ports if state.group.ports == before else max(spec.ports, state.group.ports)
+
+
+def _drift(spec: Spec, group: PortGroup) -> tuple[Change, ...]:
+    """More ports than were written are vCenter's own doing."""
+    now: dict[str, Any] = {
+        "vlan": "trunk or private" if group.vlan is None else group.vlan,
+        "ports": min(group.ports, spec.ports),
+    }
+    return differences(now, {"vlan": spec.vlan, "ports": spec.ports})

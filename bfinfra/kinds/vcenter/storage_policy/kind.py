@@ -1,0 +1,244 @@
+"""The policy: observe, act."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
+from bfinfra.backends.vcenter.tagging import Category, Tagging
+from bfinfra.kinds.vcenter.storage_policy.decide import decide
+from bfinfra.kinds.vcenter.storage_policy.spec import Spec
+from bfinfra.kinds.vcenter.storage_policy.state import PREFIX, Facts, Own, State, fitting
+from bfinfra.kinds.vcenter.storage_policy.steps import (
+    VIEW,
+    Attach,
+    Create,
+    Delete,
+    Detach,
+    MakeCategory,
+    MakeTag,
+    RemoveCategories,
+    RemoveTag,
+    Update,
+)
+from bfinfra.model import kind
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen
+from bfinfra.model.mark import Mark, below
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, ROOT, VCENTER, Places, holds
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+__all__ = ["Spec", "State", "StoragePolicy"]
+
+
+class StoragePolicy(kind.Kind[Spec, State]):
+    """A storage policy by tags."""
+
+    document = Document.SINGAPORE_POC
+    acts = (Create, Update, Delete, MakeCategory, MakeTag, Detach, Attach, RemoveTag, RemoveCategories)
+    reads = (holds(VCENTER, *READ),)
+    looks = (VIEW,)
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._policies, self._tagging = StoragePolicies(vcenter.session, vcenter.rest), Tagging(vcenter.rest)
+        self._vcenter, self._site = vcenter, site.name
+        named = [spec for key, spec in site.resources.items() if key.kind == "storage_policy"]
+        self._named, self._tags = bool(named), any(spec.tag for spec in named)
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list; then what is wanted or ours as a whole, and the categories that these name or that are
+        ours.
+
+        An account that may not even look at policies has made none for a site that names none, nor has
+        anybody on a server that has none (vcsim).
+        """
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        try:
+            listed = self._policies.list()
+        except (Denied, Missing):
+            if wanted or self._named:
+                raise
+            return Seen({})
+        found = [each for each in listed if each.name in wanted or (others and _mark(each))]
+        categories = self._categories(specs, found)
+        own = {each.tag.id: each for home in categories for each in self._own(home)}
+        asked = {
+            each.name: each
+            for each in (
+                self._policies.read_standing(listed)
+                if own
+                else self._policies.read(each.id for each in found)
+            )
+        }
+        names = (
+            {each.name for each in found}
+            | {_of(each.tag.description) for each in own.values()}
+            | {_of(home.description) for home in categories if self._empty(home)}
+        )
+        states = {
+            name: self._state(
+                name,
+                asked.get(name) if name in {f.name for f in found} else None,
+                categories,
+                own.values(),
+                asked.values(),
+            )
+            for name in names
+            if others or name in wanted
+        }
+        states = {
+            name: state
+            for name, state in states.items()
+            if name in specs or state.policy or state.empty or not all(each.users for each in state.own)
+        }
+        return Seen(
+            states,
+            Facts(
+                {home.name: home for home in categories},
+                self._datastores() if any(spec.tag for spec in specs.values()) else {},
+            ),
+        )
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide(name, spec, state, around)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Policies and tags are vCenter's own."""
+        return {"policies": (ROOT,), "tags": (ROOT,) if spec.tag else ()}
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """At once; that no datastore fits is worth a word."""
+        return (
+            READY if spec is None or state.fits else Readiness(Ready.READY, note="no datastore has its tags")
+        )
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One call, or two for a tag whose mark is written first."""
+        match step:
+            case Create(policy=policy):
+                self._policies.create(policy)
+            case Update(policy=policy):
+                self._policies.update(policy)
+            case Delete(id=identity):
+                self._policies.delete(identity)
+            case _:
+                self._tag(step)
+
+    def _tag(self, step: kind.Step) -> None:
+        tagging = self._tagging
+        match step:
+            case MakeCategory(category=name, mark=mark):
+                tagging.make_category(name, below("", mark))
+            case MakeTag(tag=name, home=home, mark=mark):
+                tagging.make_tag(home, name, below("", mark))
+            case Detach(id=tag, datastores=datastores):
+                tagging.detach(tag, datastores)
+            case Attach(id=tag, datastores=datastores, mark=mark):
+                tagging.describe(tag, below("", mark))
+                tagging.attach(tag, datastores)
+            case RemoveTag(id=tag, home=home):
+                tagging.remove(tag)
+                if home:
+                    tagging.remove_empty(home)
+            case RemoveCategories(ids=ids):
+                for each in ids:
+                    tagging.remove_empty(each)
+            case _:
+                raise AssertionError(step)
+
+    def _datastores(self) -> Mapping[str, str]:
+        """Ids by name; a name that several have says nothing."""
+        found = self._vcenter.inventory.read().datastores
+        count = Counter(each.name for each in found)
+        return {each.name: each.moid for each in found if count[each.name] == 1}
+
+    def _categories(self, specs: Mapping[str, Spec], found: Iterable[Policy]) -> tuple[Category, ...]:
+        """Nothing is asked where neither the file nor a policy of ours has to do with tags."""
+        before = [
+            tag
+            for each in found
+            if (mark := _mark(each)) and isinstance(tag := (mark.applied or {}).get("tag"), Mapping)
+        ]
+        if not (specs or before or self._tags):
+            return ()
+        names = {category for spec in specs.values() for category in spec.wanted} | {
+            str(tag.get("category")) for tag in before
+        }
+        return self._tagging.read(lambda name, description: name in names or self._ours(description))
+
+    def _ours(self, description: str) -> bool:
+        mark = Mark.decode(description)
+        return mark is not None and mark.site == self._site and mark.address.startswith(PREFIX)
+
+    def _own(self, home: Category) -> Iterable[Own]:
+        return (Own(home, tag) for tag in home.tags if self._ours(tag.description))
+
+    def _empty(self, home: Category) -> bool:
+        return self._ours(home.description) and not home.tags
+
+    def _state(
+        self,
+        name: str,
+        policy: Policy | None,
+        categories: Iterable[Category],
+        own: Iterable[Own],
+        policies: Iterable[Policy],
+    ) -> State:
+        mine = tuple(
+            Own(each.category, each.tag, _users(each, name, policies))
+            for each in own
+            if _of(each.tag.description) == name
+        )
+        empty = tuple(home.id for home in categories if self._empty(home) and _of(home.description) == name)
+        mark = _mark(policy) if policy else Mark(self._site, f"{PREFIX}{name}")
+        known = {home.name: home for home in categories}
+        return State(
+            mark=mark,
+            policy=policy,
+            own=mine,
+            empty=empty,
+            fits=policy is None
+            or not set(policy.tags) <= set(known)
+            or bool(fitting(policy.tags, known, {})),
+        )
+
+
+def _users(own: Own, name: str, policies: Iterable[Policy]) -> tuple[str, ...]:
+    """Other policies that ask for the tag, and what else bears it."""
+    asking = [
+        f"the storage policy {each.name}"
+        for each in policies
+        if each.name != name and own.tag.name in each.tags.get(own.category.name, ())
+    ]
+    return (
+        *asking,
+        *(
+            f"{sort} {identity}"
+            for sort, identity in sorted(own.tag.bearers)
+            if identity not in own.datastores
+        ),
+    )
+
+
+def _of(description: str) -> str:
+    """The policy that a mark names."""
+    mark = Mark.decode(description)
+    return mark.address.removeprefix(PREFIX) if mark is not None else ""
+
+
+def _mark(found: Policy) -> Mark | None:
+    """Its own mark; none where it was copied from another policy with the description."""
+    mark = Mark.decode(found.description)
+    return mark if mark is not None and mark.address == f"{PREFIX}{found.name}" else None

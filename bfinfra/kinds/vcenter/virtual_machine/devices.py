@@ -1,0 +1,194 @@
+"""Adapters, vGPUs and first disk of a standing machine against what they shall be, and the one
+reconfiguration that mends them. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Attach, Machine, Nic
+from bfinfra.kinds.vcenter.virtual_machine import disks
+from bfinfra.kinds.vcenter.virtual_machine.spec import Adapter, Spec
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, Later
+from bfinfra.model.records import dataclass
+from bfinfra.model.suggest import nearest
+from bfinfra.model.units import bytes_text
+
+Place = str | Later
+"""The id of a network; Later where this site makes the port group first."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`changes` for people, `hardware` the fields of the reconfiguration; `off`: the machine must be off for
+    it; `later`: what it waits for.
+    """
+
+    changes: tuple[Change, ...] = ()
+    hardware: Mapping[str, Any] = field(default_factory=dict)
+    off: bool = False
+    later: Later | None = None
+
+
+def places(spec: Spec, around: Around) -> tuple[Place, ...]:
+    """The network of each adapter. Refusal where there is none, or where PVRDMA can't be on it."""
+    inventory: Inventory = around.facts.inventory
+    return tuple(_place(index, adapter, inventory, around) for index, adapter in enumerate(spec.adapters))
+
+
+def _place(index: int, adapter: Adapter, inventory: Inventory, around: Around) -> Place:
+    at = f"adapters.{index}.network"
+    need, found = around.needs.get(at), inventory.network(adapter.network)
+    if need is not None and need.state is not None:
+        return str(need.state.group.moid)
+    if need is not None and need.spec is not None:
+        return Later(need.key, "group")
+    if found is None:
+        raise Refusal(
+            f"there is no network {adapter.network}",
+            field=at,
+            why="vCenter doesn't know it",
+            next=nearest(adapter.network, [n.name for n in inventory.networks]),
+        )
+    if adapter.type == "pvrdma" and not found.distributed:
+        raise Refusal(
+            f"{adapter.network} is no distributed port group",
+            field=at,
+            why="PVRDMA wants a distributed switch",
+        )
+    return found.moid
+
+
+def adapters(spec: Spec, where: Sequence[Place]) -> dict[str, Any]:
+    """The adapters of a machine that has none yet."""
+    return _added([(adapter, place) for adapter, place in zip(spec.adapters, where, strict=True)])
+
+
+def _added(pairs: Sequence[tuple[Adapter, Place]]) -> dict[str, Any]:
+    return {
+        "add_nics": tuple(place for adapter, place in pairs if not adapter.rdma),
+        "add_rdma": {place: adapter.rdma for adapter, place in pairs if adapter.rdma},
+    }
+
+
+def between(spec: Spec, machine: Machine, around: Around) -> Difference:
+    """What of the machine's devices is another. What is on the right network stays; of the rest, an adapter
+    of the same type is moved before one is added.
+    """
+    nics, gpus, disk = (
+        _compared(spec, machine, places(spec, around), around.facts.inventory),
+        _vgpus(spec, machine),
+        _disk(spec, machine),
+    )
+    more = disks.between(spec, machine, around.facts.inventory)
+    parts = (nics, gpus, disk)
+    return Difference(
+        (*(change for part in parts for change in part.changes), *more.changes),
+        {
+            "grow": {**disk.hardware.get("grow", {}), **more.grow},
+            "add_disks": more.add,
+            **gpus.hardware,
+            **nics.hardware,
+            "drop": (*gpus.hardware.get("drop", ()), *nics.hardware.get("drop", ())),
+        },
+        any(part.off for part in parts),
+        nics.later,
+    )
+
+
+def _compared(spec: Spec, machine: Machine, where: Sequence[Place], inventory: Inventory) -> Difference:
+    left, new, moved = list(machine.nics), [], list[tuple[int, Nic]]()
+    for index, (adapter, place) in enumerate(zip(spec.adapters, where, strict=True)):
+        if (
+            right := next((nic for nic in left if (nic.network, nic.rdma) == (place, adapter.rdma)), None)
+        ) is not None:
+            left.remove(right)
+        else:
+            new.append(index)
+    for index in tuple(new):
+        if (same := next((nic for nic in left if nic.rdma == spec.adapters[index].rdma), None)) is not None:
+            left.remove(same)
+            new.remove(index)
+            moved.append((index, same))
+    names = {network.moid: network.name for network in inventory.networks}
+    changes = [
+        Change(f"adapters.{index}.network", names.get(nic.network, nic.network), spec.adapters[index].network)
+        for index, nic in moved
+    ]
+    changes += [
+        Change(f"adapters.{index}", None, _text(spec.adapters[index].network, spec.adapters[index].rdma))
+        for index in new
+    ]
+    changes += [
+        Change(f"adapters.{nic.label or nic.key}", _text(names.get(nic.network, nic.network), nic.rdma), None)
+        for nic in left
+    ]
+    given = {
+        "nics": {nic.key: where[index] for index, nic in moved},
+        "drop": tuple(nic.key for nic in left),
+        **_added([(spec.adapters[index], where[index]) for index in new]),
+    }
+    later = next(
+        (
+            place
+            for index in (*new, *(index for index, _ in moved))
+            if isinstance(place := where[index], Later)
+        ),
+        None,
+    )
+    return Difference(tuple(changes), given, bool(new or left) or any(nic.rdma for _, nic in moved), later)
+
+
+def _text(network: str, rdma: str) -> str:
+    return f"{network} ({rdma})" if rdma else network
+
+
+def _vgpus(spec: Spec, machine: Machine) -> Difference:
+    now = [each for each in machine.pci if each.way == "vgpu"]
+    missing, drop = Counter(spec.vgpus), []
+    for each in now:
+        if missing[each.profile] > 0:
+            missing[each.profile] -= 1
+        else:
+            drop.append(each.key)
+    attach = tuple(Attach(profile=profile) for profile in missing.elements())
+    changes = (
+        (Change("vgpus", sorted(each.profile for each in now), sorted(spec.vgpus)),) if attach or drop else ()
+    )
+    return Difference(changes, {"attach": attach, "drop": tuple(drop)}, bool(changes))
+
+
+def _disk(spec: Spec, machine: Machine) -> Difference:
+    grow = grown(spec, machine)
+    now = machine.disks[0].capacity if grow else 0
+    return (
+        Difference((Change("disk", bytes_text(now), bytes_text(spec.disk or 0)),), {"grow": grow})
+        if grow
+        else Difference()
+    )
+
+
+def grown(spec: Spec, machine: Machine) -> dict[int, int]:
+    """Disk key → capacity of the first disk of a machine or template, where it is to grow; it may while the
+    machine runs.
+    """
+    first = next(iter(machine.disks), None)
+    if spec.disk is None or (first is not None and first.capacity == spec.disk):
+        return {}
+    if first is None:
+        raise Refusal(
+            f"{machine.name} has no disk", field="disk", why="there is nothing to grow", next="leave it out"
+        )
+    if first.capacity > spec.disk:
+        raise Refusal(
+            f"the disk of {machine.name} has {bytes_text(first.capacity)} already",
+            field="disk",
+            why="a disk can't shrink",
+            next=f"write {bytes_text(first.capacity)}, or leave it out",
+        )
+    return {first.key: spec.disk}

@@ -1,0 +1,120 @@
+"""The further disks of a machine: what is to be put in, grown or deleted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Disk, Hardware, Machine, NewDisk
+from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Change
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.suggest import nearest
+from bfinfra.model.units import bytes_text
+
+FIRST = "scsi0:0"
+
+
+@dataclass(frozen=True)
+class Further:
+    """`grow`: disk key → capacity."""
+
+    changes: tuple[Change, ...] = ()
+    add: tuple[NewDisk, ...] = ()
+    grow: Mapping[int, int] = field(default_factory=dict)
+
+
+def wanted(spec: Spec, inventory: Inventory) -> tuple[NewDisk, ...]:
+    """All of them, as new ones. Refusal for a datastore that isn't there."""
+    found = []
+    for address, disk in sorted(spec.disks.items()):
+        store = inventory.datastore(disk.datastore) if disk.datastore else None
+        if disk.datastore and store is None:
+            names = [d.name for d in inventory.datastores]
+            raise Refusal(
+                f"there is no datastore {disk.datastore}",
+                field=f"disks.{address}.datastore",
+                why="vCenter doesn't know it",
+                next=nearest(disk.datastore, names),
+            )
+        found.append(NewDisk(address, disk.size, store.moid if store else "", disk.thin))
+    return tuple(found)
+
+
+def between(spec: Spec, machine: Machine, inventory: Inventory) -> Further:
+    """What a machine or template lacks. Refusal where a disk would have to shrink, or has two sizes."""
+    there = {disk.address: disk for disk in machine.disks if disk.address}
+    changes, add, grow = [], [], dict[int, int]()
+    for new in wanted(spec, inventory):
+        at, now = f"disks.{new.address}", there.get(new.address)
+        if now is None:
+            add.append(new)
+            changes.append(Change(f"{at}.size", None, bytes_text(new.capacity)))
+            continue
+        if spec.disk not in (None, new.capacity) and now == machine.disks[0]:
+            raise Refusal(
+                f"{new.address} is the first disk of {machine.name}",
+                field=at,
+                why="`disk` says another size",
+                next="leave one of them out",
+            )
+        if now.capacity > new.capacity:
+            has = bytes_text(now.capacity)
+            raise Refusal(
+                f"the disk {new.address} of {machine.name} has {has} already",
+                field=f"{at}.size",
+                why="a disk can't shrink",
+                next=f"write {has}",
+            )
+        if now.capacity < new.capacity:
+            grow[now.key] = new.capacity
+            changes.append(Change(f"{at}.size", bytes_text(now.capacity), bytes_text(new.capacity)))
+    return Further(tuple(changes), tuple(add), grow)
+
+
+def gone(spec: Spec, machine: Machine, mark: Mark | None) -> Sequence[Disk]:
+    """Those that the site put in or grew, and that left the file. Refusal for one that is to be where it
+    isn't, and for the first place.
+    """
+    before: Mapping[str, Any] = ((mark.applied if mark else None) or {}).get("disks") or {}
+    for address, disk in spec.disks.items():
+        if (old := before.get(address)) and (old.get("datastore"), old.get("thin", True)) != (
+            disk.datastore,
+            disk.thin,
+        ):
+            raise Refusal(
+                f"the disk {address} of {machine.name} stands",
+                field=f"disks.{address}",
+                why="disks are neither moved nor made anew",
+                next="write its datastore and thin as they were",
+            )
+    found = [disk for disk in machine.disks if disk.address in before and disk.address not in spec.disks]
+    if any(disk.address == FIRST for disk in found):
+        raise Refusal(
+            f"{FIRST} of {machine.name} never goes without its machine",
+            field="disks",
+            why="it is what machines start from",
+            next=f"write {FIRST} again",
+        )
+    return found
+
+
+def fitted(hardware: Hardware, machine: Machine) -> Hardware:
+    """The hardware of a machine that nobody knew when it was written: disks that it has are grown, not put
+    in.
+    """
+    there = {disk.address: disk for disk in machine.disks}
+    grow = {
+        there[new.address].key: new.capacity
+        for new in hardware.add_disks
+        if new.address in there and there[new.address].capacity < new.capacity
+    }
+    return replace(
+        hardware,
+        grow={**hardware.grow, **grow},
+        add_disks=tuple(new for new in hardware.add_disks if new.address not in there),
+    )

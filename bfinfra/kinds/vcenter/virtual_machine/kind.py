@@ -1,0 +1,337 @@
+"""The machine: observe, wait, act."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.vcenter.library_items import OVF, Declared, Item
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
+from bfinfra.kinds.audit import of_machines
+from bfinfra.kinds.vcenter.base import datastores
+from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, OF_ALL, SECRETS, digested, revealed
+from bfinfra.kinds.vcenter.virtual_machine.decide import decide
+from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
+from bfinfra.kinds.vcenter.virtual_machine.make import pair
+from bfinfra.kinds.vcenter.virtual_machine.properties import Seen as SecretSeen
+from bfinfra.kinds.vcenter.virtual_machine.properties import look
+from bfinfra.kinds.vcenter.virtual_machine.space import claims
+from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
+from bfinfra.kinds.vcenter.virtual_machine.state import GUEST, KEYS, Facts, State, encoded
+from bfinfra.kinds.vcenter.virtual_machine.steps import (
+    Delete,
+    DeleteDisks,
+    Deployed,
+    Discard,
+    Make,
+    Reconfigure,
+    Start,
+    Stop,
+)
+from bfinfra.model import kind, process
+from bfinfra.model.awaited import UNNOTED, Away, absent
+from bfinfra.model.conflict import Conflict
+from bfinfra.model.document import Document
+from bfinfra.model.kind import READY, Around, Done, Need, Readiness, Ready, Report, Seen, Trace, waiting
+from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, VCENTER, Entity, Places, holds
+from bfinfra.model.secret import Secret, digest
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+__all__ = ["Spec", "State", "VirtualMachine"]
+ADDRESS = "virtual_machine/"
+
+
+class VirtualMachine(kind.Kind[Spec, State]):
+    """A virtual machine, cloned from a template or deployed from a content library."""
+
+    document = Document.PVRDMA
+    alone = True
+    deadline = 1800
+    acts = (Make, Discard, Start, Stop, Reconfigure, DeleteDisks, Delete)
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._site = site
+
+    def begin(self, wanted: Mapping[str, Spec]) -> None:
+        """The marks of all machines, with the other kinds of machines."""
+        self._vcenter.machines.begin(ADDRESS, *OF_ALL)
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """The marks of all machines, then everything of ours and of those that stand under wanted names;
+        templates and places where one is to be made.
+        """
+        briefs = self._vcenter.machines.begun(ADDRESS, *OF_ALL)
+        mine = {
+            each.moid: name
+            for each in briefs
+            if (name := self._name(each, wanted)) and (others or name in wanted)
+        }
+        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+        extra = {key for spec in specs.values() for key in spec.extra}
+        sources = {
+            each.moid: each.name for each in briefs if each.name in {spec.template for spec in specs.values()}
+        }
+        machines = (
+            self._vcenter.machines.read(
+                [*mine, *(moid for moid in sources if moid not in mine)], [*KEYS, *sorted(extra)]
+            )
+            if mine or sources
+            else []
+        )
+        states: dict[str, State] = {}
+        for machine in machines:
+            if machine.moid in mine:
+                state, name = _state(machine), mine[machine.moid]
+                if name not in states or (state.mark is not None and states[name].mark is None):
+                    states[name] = state
+        templates = {machine.name: machine for machine in machines if machine.moid in sources}
+        inventory = self._vcenter.inventory.read() if specs else Inventory()
+        items = self._items(specs, states)
+        declared = {
+            which: self._declared(item, inventory, spec)
+            for spec in specs.values()
+            if spec.properties and (which := pair(spec)) and (item := items.get(which))
+        }
+        secrets = {
+            name: self._secrets(spec, states.get(name), declared)
+            for name, spec in specs.items()
+            if spec.properties
+        }
+        guests = {name: _guest(spec) for name, spec in specs.items()}
+        away = {name: gone for name, (_, gone) in guests.items() if gone}
+        return Seen(
+            states,
+            Facts(
+                inventory,
+                templates,
+                items,
+                {name: texts for name, (texts, _) in guests.items()},
+                declared,
+                secrets,
+                away,
+            ),
+        )
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """See decide."""
+        return decide(name, spec, state, around)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
+        """Disks that don't fit on their datastores."""
+        return datastores.conflicts(
+            claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys()
+        )
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Folder, pool, datastores and networks."""
+        networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),) if spec.adapters else ()
+        machines, pool = (
+            Entity(f"/{datacenter}/vm", "Folder", propagate=True),
+            Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool"),
+        )
+        stores = tuple(
+            Entity(f"/{datacenter}/datastore/{each}", "Datastore")
+            for each in sorted({spec.datastore, *(d.datastore for d in spec.disks.values() if d.datastore)})
+        )
+        return {
+            "vapps": (machines,) if spec.properties else (),
+            "disks": (machines,) if spec.disks else (),
+            "stores": stores if spec.disks else (),
+            "machines": (machines,),
+            "cloned": (machines,) if spec.template else (),
+            "networks": networks,
+            "pool": (pool,),
+            "deployed": (machines,) if spec.library else (),
+            "imported": (machines, pool) if spec.library else (),
+            "datastore": stores,
+        }
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Off, or its guest runs; its address is the note."""
+        if spec is None or spec.power == "off":
+            return READY
+        if not state.machine.on:
+            return waiting("it is off")
+        return (
+            Readiness(Ready.READY, note=state.machine.ip)
+            if state.machine.tools
+            else waiting("its guest starts")
+        )
+
+    def trail(
+        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, Trace]]:
+        """By its events."""
+        return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One task; a running machine is shut down before it goes."""
+        machines = self._vcenter.machines
+        match step:
+            case Make(how=Clone() as clone):
+                machines.clone(clone)
+            case Make(how=Deployed() as wanted):
+                self._deploy(
+                    replace(wanted, hardware=self._with(wanted.hardware, step.name, wanted.properties, {})),
+                    report,
+                )
+            case Discard(moid=moid):
+                self._discard(moid)
+            case Start(moid=moid):
+                machines.power_on(moid)
+            case Stop(moid=moid):
+                machines.stop(moid)
+            case Reconfigure(moid=moid, hardware=Hardware() as hardware):
+                machines.reconfigure(moid, self._with(hardware, step.name, step.properties, step.keep))
+            case DeleteDisks(moid=moid, keys=keys):
+                machines.reconfigure(moid, Hardware(destroy=keys), "deleting disks")
+            case Delete(moid=moid):
+                machines.stop(moid)
+                machines.destroy(moid)
+            case _:
+                raise AssertionError(step)
+
+    def _deploy(self, wanted: Deployed, report: Report) -> None:
+        """Notes come with the deployment, the hardware right after: the machine is unfinished until then."""
+        machines = self._vcenter.machines
+        report(Done("deploying from the library", 0))
+        moid = self._vcenter.libraries.deploy(
+            wanted.item,
+            replace(wanted.deployment, extra={**wanted.deployment.extra, IMPORTING: process.me()}),
+        )
+        for made in machines.read([moid], []):
+            hardware = replace(
+                fitted(wanted.hardware, made),
+                drop=tuple(nic.key for nic in made.nics),
+                extra={**wanted.hardware.extra, IMPORTING: ""},
+            )
+            machines.reconfigure(moid, hardware, "the hardware of what was deployed")
+
+    def _with(
+        self, hardware: Hardware, name: str, properties: Mapping[str, str | Secret], keep: Mapping[str, str]
+    ) -> Hardware:
+        """The same with values of properties, and the digests of those that are secret."""
+        if not properties:
+            return hardware
+        values = revealed(properties)
+        fresh = {
+            key: digest(values[key], None, self._pepper())
+            for key, value in properties.items()
+            if isinstance(value, Secret)
+        }
+        return replace(
+            hardware,
+            properties=values,
+            extra={
+                **hardware.extra,
+                **digested(Mark(self._site.name, f"{ADDRESS}{name}"), {**keep, **fresh}),
+            },
+        )
+
+    def _declared(
+        self, found: tuple[Item, Machine | None], inventory: Inventory, spec: Spec
+    ) -> Sequence[Declared]:
+        """What can be set of an OVF item; nothing is asked where the place to deploy it to isn't there."""
+        cluster = inventory.cluster(spec.cluster)
+        return (
+            self._vcenter.library_items.declared(found[0].id, cluster.pool)
+            if cluster and found[0].type == OVF
+            else ()
+        )
+
+    def _secrets(
+        self, spec: Spec, state: State | None, declared: Mapping[tuple[str, str], Sequence[Declared]]
+    ) -> Mapping[str, SecretSeen]:
+        kept = None if state is None or state.importing else state.digests
+        pepper = (
+            self._pepper() if any(isinstance(value, Secret) for value in spec.properties.values()) else ""
+        )
+        return look(spec, kept, declared.get(pair(spec), ()), pepper, state)
+
+    def _pepper(self) -> str:
+        return self._site.pepper.reveal() if self._site.pepper else ""
+
+    def _discard(self, moid: str) -> None:
+        for found in self._vcenter.machines.read([moid], [IMPORTING]):
+            if who := found.extra.get(IMPORTING):
+                self._vcenter.machines.discard(
+                    moid, IMPORTING, cancel=process.mine(who) or process.ended(who)
+                )
+
+    def _items(
+        self, specs: Mapping[str, Spec], states: Mapping[str, State]
+    ) -> Mapping[tuple[str, str], tuple[Item, Machine | None]]:
+        """What those that are to be made are made of, as far as it is in libraries."""
+        wanted = {
+            (spec.library.name, spec.library.item)
+            for name, spec in specs.items()
+            if spec.library and (name not in states or states[name].importing)
+        }
+        found = {
+            pair: item
+            for pair in sorted(wanted)
+            if (item := self._vcenter.library_items.find(*pair)) is not None
+        }
+        held = {item.template for item in found.values() if item.template}
+        templates = {
+            machine.moid: machine
+            for machine in (self._vcenter.machines.read(sorted(held), ()) if held else ())
+        }
+        return {pair: (item, templates.get(item.template)) for pair, item in found.items()}
+
+    def _name(self, brief: Brief, wanted: Mapping[str, Spec | None]) -> str:
+        """Ours by its mark; a stranger's by who wants its name."""
+        mark = Mark.decode(brief.mark)
+        if mark is not None and mark.site == self._site.name and mark.address.startswith(ADDRESS):
+            return mark.address.removeprefix(ADDRESS)
+        return brief.name if wanted.get(brief.name) is not None else ""
+
+
+def _state(machine: Machine) -> State:
+    noted = Mark.decode(machine.extra.get(MARK))
+    mark = noted.where(machine.instance_uuid) if noted else None
+    copy = (
+        f"the VM {machine.name} is a copy of {noted.address} of the site {noted.site}"
+        if noted and mark is None
+        else ""
+    )
+    adapters = ((mark.applied if mark else None) or {}).get("adapters") or ()
+    kept = Mark.decode(machine.extra.get(SECRETS))
+    return State(
+        mark=mark,
+        copy=copy,
+        digests=(kept.applied if kept else None) or {},
+        machine=machine,
+        importing=bool(machine.extra.get(IMPORTING)) and not copy,
+        networks=tuple(str(each["network"]) for each in adapters),
+    )
+
+
+def _guest(spec: Spec) -> tuple[Mapping[str, str] | str, Away | None]:
+    """Keys and values of guestinfo, or why a file can't be read; and the first file that isn't there yet."""
+    found: dict[str, str] = {}
+    gone: Away | None = None
+    for field, file in spec.files().items():
+        if problem := absent(file, spec.awaits[field], UNNOTED):
+            gone = gone or (field, problem)
+            continue
+        try:
+            found[GUEST[field.partition(".")[2]]] = encoded(file.path.read_bytes())
+        except OSError as error:
+            return f"{file.path}: {error.strerror}", None
+    return found, gone

@@ -1,0 +1,170 @@
+"""How a machine is made: cloned from a template, or from the VM template of a library's item, or deployed
+from an OVF item. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
+from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Machine
+from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.virtual_machine import disks
+from bfinfra.kinds.vcenter.virtual_machine.devices import adapters, grown, places
+from bfinfra.kinds.vcenter.virtual_machine.properties import check, normal
+from bfinfra.kinds.vcenter.virtual_machine.spec import Library, Spec
+from bfinfra.kinds.vcenter.virtual_machine.state import Facts, identity, options
+from bfinfra.kinds.vcenter.virtual_machine.steps import Deployed
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Later
+from bfinfra.model.mark import Mark
+from bfinfra.model.secret import Secret
+from bfinfra.model.suggest import nearest
+
+
+def source(spec: Spec) -> str:
+    """What it is made from, in words."""
+    return f"{spec.library.item} of the library {spec.library.name}" if spec.library else spec.template or ""
+
+
+def make(
+    name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, around: Around
+) -> Clone | Deployed | Later:
+    """With all that it shall have. Refusal where a part of it isn't there; Later where this site makes a port
+    group or the library first.
+    """
+    facts: Facts = around.facts
+    inventory, where, origin = facts.inventory, places(spec, around), _origin(spec, around)
+    if (later := next((each for each in (*where, origin) if isinstance(each, Later)), None)) is not None:
+        return later
+    cluster = _there(
+        inventory.cluster(spec.cluster),
+        "cluster",
+        spec.cluster,
+        [c.name for c in inventory.clusters],
+        "cluster",
+    )
+    datastore = _there(
+        inventory.datastore(spec.datastore),
+        "datastore",
+        spec.datastore,
+        [d.name for d in inventory.datastores],
+        "datastore",
+    )
+    folder = _there(
+        inventory.folder(spec.folder, cluster.datacenter),
+        "folder",
+        spec.folder,
+        [f.path for f in inventory.folders],
+        "folder",
+    )
+    host = (
+        _there(inventory.host(spec.host), "host", spec.host, [h.name for h in inventory.hosts], "host").moid
+        if spec.host
+        else ""
+    )
+    to: dict[str, Any] = {
+        "name": name,
+        "folder": folder.moid,
+        "pool": cluster.pool,
+        "host": host,
+        "datastore": datastore.moid,
+    }
+    template = origin if isinstance(origin, Machine) else None
+    own, further = (
+        identity(around.mark.site, name),
+        disks.between(spec, template, inventory)
+        if template
+        else disks.Further(add=disks.wanted(spec, inventory)),
+    )
+    hardware = Hardware(
+        cpus=spec.cpus,
+        memory=spec.memory,
+        reserve=spec.reserved or None,
+        instance_uuid=own,
+        drop=tuple(nic.key for nic in template.nics) if template else (),
+        extra={MARK: mark.on(own).encode(), **{k: v for k, v in options(guest).items() if v}, **spec.extra},
+        attach=tuple(Attach(profile=profile) for profile in spec.vgpus),
+        grow={**(grown(spec, template) if template else {}), **further.grow},
+        add_disks=further.add,
+        **adapters(spec, where),
+    )
+    if template is not None and spec.properties:
+        raise Refusal(
+            "its item is a VM template",
+            field="properties",
+            why="only OVF items have properties",
+            next="leave them out",
+        )
+    if template is not None:
+        return Clone(source=template.moid, hardware=hardware, **to)
+    assert isinstance(origin, Item)
+    check(spec, facts.declared.get(pair(spec), ()), facts.secrets.get(name, {}))
+    return Deployed(
+        item=origin.id,
+        deployment=Deployment(extra={MARK: around.mark.encode()}, **to),
+        hardware=hardware,
+        properties={k: v if isinstance(v, Secret) else normal(v) for k, v in spec.properties.items()},
+    )
+
+
+def pair(spec: Spec) -> tuple[str, str]:
+    """Library and item; empty where it is a template."""
+    return (spec.library.name, spec.library.item) if spec.library else ("", "")
+
+
+def _origin(spec: Spec, around: Around) -> Machine | Item | Later:
+    facts: Facts = around.facts
+    if spec.library is not None:
+        return _held(spec.library, around)
+    found: Machine = _there(
+        facts.templates.get(spec.template or ""),
+        "template or machine",
+        spec.template,
+        facts.templates,
+        "template",
+    )
+    return found
+
+
+def _held(library: Library, around: Around) -> Machine | Item | Later:
+    """The VM template of an item, or the item where it is an OVF."""
+    facts: Facts = around.facts
+    need, (item, template) = (
+        around.needs.get("library.name"),
+        facts.items.get((library.name, library.item), (None, None)),
+    )
+    if item is None and need is not None and need.spec is not None and need.state is None:
+        return Later(need.key, "library")
+    if item is None:
+        raise Refusal(
+            f"there is no item {library.item} in a content library {library.name}",
+            field="library.item",
+            why="vCenter finds none",
+            next="correct the names, or wait until the library is synchronised",
+        )
+    if item.type not in (OVF, TEMPLATE):
+        raise Refusal(
+            f"the item {library.item} is of type {item.type or 'nothing'}",
+            field="library.item",
+            why="machines are made of OVFs and VM templates",
+        )
+    if item.type == TEMPLATE and template is None:
+        raise Refusal(
+            f"the VM template of the item {library.item} can't be read",
+            field="library.item",
+            why="it is there no more, or the account may not see it",
+        )
+    return template or item
+
+
+def _there(found: Any, what: str, name: str | None, known: Any, at: str) -> Any:
+    if found is None:
+        raise Refusal(
+            f"there is no {what} {name}",
+            field=at,
+            why="vCenter doesn't know it",
+            next=nearest(str(name), known),
+        )
+    return found

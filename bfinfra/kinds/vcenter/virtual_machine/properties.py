@@ -1,0 +1,125 @@
+"""Properties of an OVF item against what it declares, and against what a machine of it has. Only whether a
+secret changed or fits is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from bfinfra.backends import ova
+from bfinfra.backends.vcenter.library_items import Declared
+from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.kinds.vcenter.base.machine_notes import given
+from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
+from bfinfra.model.awaited import Absent, away
+from bfinfra.model.errors import BfinfraError, Refusal
+from bfinfra.model.kind import Change, State
+from bfinfra.model.records import dataclass
+from bfinfra.model.secret import Secret, matches
+from bfinfra.model.suggest import nearest
+
+BOOLEANS = {"true": "True", "false": "False"}
+"""As OVF spells them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A secret property: whether its value is another than the one written; why it can't be used ("" = it
+    can).
+
+    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that
+    is wanted.
+    """
+
+    stale: bool = False
+    problem: str = ""
+    away: Absent | None = None
+
+
+def look(
+    spec: Spec,
+    kept: Mapping[str, str] | None,
+    declared: Sequence[Declared],
+    pepper: str,
+    state: State | None = None,
+) -> Mapping[str, Seen]:
+    """Of each secret. `kept`: property → digest of what a standing machine, whose `state` is given, was
+    given.
+    """
+    types, found = {each.key: each.type for each in declared}, dict[str, Seen]()
+    for key, value in spec.properties.items():
+        if isinstance(value, Secret):
+            if gone := away(spec, {f"properties.{key}": value}):
+                found[key] = Seen(stale=not given(state, kept, key, value), away=gone[1])
+                continue
+            try:
+                plain = value.reveal()
+            except BfinfraError as error:
+                found[key] = Seen(problem=str(error))
+            else:
+                stale = kept is not None and not matches(plain, kept.get(key, ""), pepper)
+                found[key] = Seen(
+                    stale, ova.check(ova.Property(key, types[key]), plain) if key in types else ""
+                )
+    return found
+
+
+def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Seen]) -> None:
+    """Refusal for a property that the item doesn't let one set, for a value that doesn't fit it, and for a
+    password in the file.
+    """
+    types = {each.key: each.type for each in declared}
+    for key, value in spec.properties.items():
+        at = f"properties.{key}"
+        if key not in types:
+            raise Refusal(
+                f"the item has no property {key} that can be set", field=at, next=nearest(key, types)
+            )
+        if isinstance(value, Secret):
+            usable(key, secrets)
+        elif types[key].startswith("password"):
+            raise Refusal(
+                f"the property {key} is a password",
+                field=at,
+                why="secrets never stand in a file",
+                next="write a reference, such as {env: NAME}",
+            )
+        elif why := ova.check(ova.Property(key, types[key]), value):
+            raise Refusal(f"{value!r} does not fit the property {key}", field=at, why=why)
+
+
+def usable(key: str, secrets: Mapping[str, Seen]) -> Seen:
+    """What is known of a secret. Refusal where it has no value that can be used."""
+    seen = secrets.get(key, Seen())
+    if seen.problem:
+        raise Refusal(
+            f"the property {key} has no usable value",
+            field=f"properties.{key}",
+            why=seen.problem,
+            next="correct the reference or its value",
+        )
+    return seen
+
+
+def differing(
+    spec: Spec, machine: Machine, secrets: Mapping[str, Seen]
+) -> Iterator[tuple[Change, str | Secret]]:
+    """What a machine has otherwise. Refusal for a property that it doesn't have."""
+    for key, value in spec.properties.items():
+        if key not in machine.properties:
+            raise Refusal(
+                f"{machine.name} has no property {key}",
+                field=f"properties.{key}",
+                why="its OVF declared none",
+                next=nearest(key, machine.properties),
+            )
+        if isinstance(value, Secret):
+            if usable(key, secrets).stale:
+                yield Change(f"properties.{key}", "another value", str(value)), value
+        elif machine.properties[key] != normal(value) and machine.properties[key] != value:
+            yield Change(f"properties.{key}", machine.properties[key], value), value
+
+
+def normal(value: str) -> str:
+    """Booleans as OVF spells them."""
+    return BOOLEANS.get(value.lower(), value)

@@ -1,0 +1,55 @@
+"""What machines' disks take of datastores. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Disk
+from bfinfra.kinds.vcenter.base.datastores import Claim, store_of
+from bfinfra.kinds.vcenter.virtual_machine.make import pair
+from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
+from bfinfra.kinds.vcenter.virtual_machine.state import Facts, State
+from bfinfra.model.conflict import Spot
+from bfinfra.model.order import Specs
+from bfinfra.model.refs import Key
+
+
+def claims(wanted: Specs, states: Specs, facts: Facts) -> Iterator[Claim]:
+    """Of machines that are to be made, as far as their template tells, of disks that are to be put in or to
+    grow.
+    """
+    for key, spec in wanted.items():
+        if not isinstance(spec, Spec):
+            continue
+        state = states.get(key)
+        if isinstance(state, State) and not state.importing:
+            yield from _disks(key, spec, state.machine.disks, facts.inventory, stands=True)
+        elif state is None:
+            source = facts.templates.get(spec.template or "") or facts.items.get(pair(spec), (None, None))[1]
+            yield from _disks(key, spec, source.disks if source else (), facts.inventory, stands=False)
+
+
+def _disks(
+    key: Key, spec: Spec, there: tuple[Disk, ...], inventory: Inventory, *, stands: bool
+) -> Iterator[Claim]:
+    """`there`: the disks of the machine that stands, or of its template, which all are made anew."""
+    for index, disk in enumerate(there):
+        further = spec.disks.get(disk.address)
+        size = max(disk.capacity, further.size if further else 0, spec.disk or 0 if not index else 0)
+        store = store_of(disk, inventory) if stands else inventory.datastore(spec.datastore)
+        more = size - disk.capacity if stands else size
+        if store and more:
+            at = (
+                f"disks.{disk.address}.size"
+                if further
+                else "disk"
+                if spec.disk and not index
+                else "datastore"
+            )
+            yield Claim(Spot(key, at), store, size, more, disk.thin is not False)
+    for address, new in spec.disks.items():
+        if address not in {each.address for each in there} and (
+            store := inventory.datastore(new.datastore or spec.datastore)
+        ):
+            yield Claim(Spot(key, f"disks.{address}.size"), store, new.size, new.size, new.thin)

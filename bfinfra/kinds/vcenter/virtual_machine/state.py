@@ -1,0 +1,74 @@
+"""What vCenter says of a machine, and what decisions need besides."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Annotated
+
+from bfinfra.backends.vcenter.library_items import Declared, Item
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
+from bfinfra.kinds.vcenter.virtual_machine.properties import Seen
+from bfinfra.model import kind
+from bfinfra.model.awaited import Away
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+
+GUEST = {"user_data": "guestinfo.userdata", "meta_data": "guestinfo.metadata"}
+KEYS = (MARK, IMPORTING, SECRETS, *GUEST.values(), *(f"{key}.encoding" for key in GUEST.values()))
+ENCODING = "gzip+base64"
+NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """One machine. `networks`: those that it was given; their port groups go after it."""
+
+    machine: Machine
+    importing: bool = False
+    """Its deployment did not come to its end."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Property → salted digest of the secret that was written."""
+    networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The inventory; templates by name; items by library and name, each with the VM template that it holds;
+    cloud-init's files by machine, encoded, or why they can't be read.
+
+    In `guests` a file that isn't there yet is left out; `away` has the first such of a machine. `declared`:
+    what OVF items let one set, by library and name; `secrets`: of secret properties, by machine.
+    """
+
+    inventory: Inventory = field(default_factory=Inventory)
+    templates: Mapping[str, Machine] = field(default_factory=dict)
+    items: Mapping[tuple[str, str], tuple[Item, Machine | None]] = field(default_factory=dict)
+    guests: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
+    declared: Mapping[tuple[str, str], Sequence[Declared]] = field(default_factory=dict)
+    secrets: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
+    away: Mapping[str, Away] = field(default_factory=dict)
+
+
+def identity(site: str, name: str) -> str:
+    """The instance UUID of a machine: the same on every run, another for every site and name."""
+    return str(uuid.uuid5(NAMES, f"{site}/virtual_machine/{name}"))
+
+
+def encoded(text: bytes) -> str:
+    """As cloud-init reads it from guestinfo; the same for the same text."""
+    return base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()
+
+
+def options(guest: Mapping[str, str]) -> dict[str, str]:
+    """The texts of guestinfo and their encodings; "" takes a key out."""
+    return {
+        name: value
+        for key in GUEST.values()
+        for name, value in ((key, guest.get(key, "")), (f"{key}.encoding", ENCODING if key in guest else ""))
+    }

@@ -1,0 +1,244 @@
+"""A VM class: what a machine in a namespace has of CPUs, memory and GPUs. (The solution: VMware Kubernetes
+platforms on a GPU cluster.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from bfinfra.backends.vcenter import vm_classes
+from bfinfra.backends.vcenter.vm_classes import VmClasses
+from bfinfra.kinds.capabilities import vm_class
+from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.document import Document
+from bfinfra.model.kind import Around, Change, Need, Part, Report, Seen
+from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import READ, ROOT, VCENTER, Places, Use, holds
+from bfinfra.model.units import Bytes, PciId, bytes_text
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+MIB = 2**20
+SMALLEST = 512 * MIB
+MANAGE = holds("classes", "VirtualMachineClasses.Manage")
+PerCent = Annotated[int, Field(ge=0, le=100)]
+
+
+def _whole(number: int) -> int:
+    if number < SMALLEST or number % MIB:
+        raise ValueError("the memory of a VM class is at least 512MiB, in whole MiB")
+    return number
+
+
+class Card(Part):
+    """A PCI device that vSphere picks among the free ones of its hosts (dynamic DirectPath I/O)."""
+
+    vendor: PciId
+    """PCI vendor id, such as 0x10de."""
+    device: PciId
+    """PCI device id, such as 0x1db6."""
+    label: str = ""
+    """Only cards that the hosts call so."""
+
+
+class Spec(kind.Spec):
+    """What a user writes for one VM class."""
+
+    name_pattern = DNS_LABEL
+    name_rule = DNS_LABEL_RULE
+
+    cpus: Annotated[int, Field(ge=1)]
+    """Virtual CPUs."""
+    memory: Annotated[Bytes, AfterValidator(_whole)]
+    """Such as 64GiB."""
+    cpu_reservation: PerCent = 0
+    """How much of its CPUs is guaranteed, in per cent."""
+    memory_reservation: PerCent = 0
+    """How much of its memory is guaranteed, in per cent; 100 with any GPU."""
+    description: str = ""
+    """Free text; bfinfra keeps its mark in the last line under it."""
+    vgpus: tuple[str, ...] = ()
+    """vGPU profiles, one a virtual GPU, such as grid_v100d-16c."""
+    devices: tuple[Card, ...] = ()
+    """Whole cards, one entry a card."""
+
+    @model_validator(mode="after")
+    def _reserved(self) -> Spec:
+        if (self.vgpus or self.devices) and self.memory_reservation != 100:
+            raise ValueError(
+                "memory_reservation: 100 is needed with vgpus or devices: the memory of a machine with "
+                "a GPU can't be swapped"
+            )
+        return self
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Itself."""
+        yield vm_class(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What vCenter says."""
+
+    settings: vm_classes.VmClass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(kind.Step):
+    """create VM class {name}"""
+
+    rights = (MANAGE,)
+    name: str
+    settings: vm_classes.VmClass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(kind.Step):
+    """update VM class {name}; machines that are there keep what they have"""
+
+    rights = (MANAGE,)
+    name: str
+    settings: vm_classes.VmClass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(kind.Step):
+    """delete VM class {name}"""
+
+    destructive = True
+    rights = (MANAGE,)
+    uses = (Use.DESTROY,)
+    name: str
+
+
+class VmClass(kind.Kind[Spec, State]):
+    """A VM class."""
+
+    document = Document.CONSOLIDATED
+    acts = (Create, Update, Delete)
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter) -> None:
+        self._classes = VmClasses(vcenter.rest)
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """One list."""
+        found = {
+            name: State(mark=_mark(name, each), settings=each) for name, each in self._classes.list().items()
+        }
+        return Seen(
+            {name: state for name, state in found.items() if name in wanted or (others and state.mark)}
+        )
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """Create, patch, delete."""
+        if spec is None:
+            return () if state is None else (Delete(name=name),)
+        settings = _settings(spec, around.mark)
+        if state is None:
+            return (Create(name=name, settings=settings, changes=kind.differences(None, spec.applied())),)
+        found = kind.changes(spec, state.mark, _drift(spec, state, settings))
+        return (Update(name=name, settings=settings, changes=found),) if found else ()
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: None) -> Iterator[Conflict]:
+        """Classes that go while namespaces of others offer them: vCenter refuses that, and their clusters
+        make nodes of them.
+        """
+        own = {key.name for key in (*wanted, *states) if key.kind == "supervisor_namespace"}
+        for key, state in states.items():
+            if (
+                key.kind == "vm_class"
+                and key not in wanted
+                and (users := [name for name in state.settings.namespaces if name not in own])
+            ):
+                yield Conflict(
+                    Spot(key),
+                    f"it would be deleted, and {_counted(users)} it",
+                    why="these are not this site's",
+                    next="take it out there first",
+                )
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """Classes are vCenter's own."""
+        return {"classes": (ROOT,)}
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """One REST call."""
+        match step:
+            case Create(name=name, settings=settings):
+                self._classes.create(name, settings)
+            case Update(name=name, settings=settings):
+                self._classes.update(name, settings)
+            case Delete(name=name):
+                self._classes.delete(name)
+
+
+def _counted(namespaces: Sequence[str]) -> str:
+    return (
+        f"the namespace {namespaces[0]} offers"
+        if len(namespaces) == 1
+        else f"the namespaces {', '.join(namespaces)} offer"
+    )
+
+
+def _mark(name: str, found: vm_classes.VmClass) -> Mark | None:
+    """Its own mark; none where it was copied from another class with the description."""
+    mark = Mark.decode(found.description)
+    return mark if mark is not None and mark.address == f"vm_class/{name}" else None
+
+
+def _settings(spec: Spec, mark: Mark) -> vm_classes.VmClass:
+    return vm_classes.VmClass(
+        spec.cpus,
+        spec.memory,
+        spec.cpu_reservation,
+        spec.memory_reservation,
+        below(spec.description, mark.seal(spec.applied())),
+        tuple(sorted(spec.vgpus)),
+        tuple(sorted(vm_classes.Device(each.vendor, each.device, each.label) for each in spec.devices)),
+    )
+
+
+def _view(settings: vm_classes.VmClass) -> dict[str, Any]:
+    """The settings as a site writes them."""
+    cards = [
+        {
+            "vendor": f"0x{d.vendor:04x}",
+            "device": f"0x{d.device:04x}",
+            **({"label": d.label} if d.label else {}),
+        }
+        for d in settings.devices
+    ]
+    return {
+        "cpus": settings.cpus,
+        "memory": bytes_text(settings.memory),
+        "cpu_reservation": settings.cpu_reservation,
+        "memory_reservation": settings.memory_reservation,
+        "description": above(settings.description),
+        "vgpus": list(settings.vgpus),
+        "devices": cards,
+    }
+
+
+def _drift(spec: Spec, state: State, wanted: vm_classes.VmClass) -> Sequence[Change]:
+    """Where the world differs, in what is written or was."""
+    managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
+    return [
+        change
+        for change in kind.differences(_view(state.settings), _view(wanted))
+        if change.field.partition(".")[0] in managed
+    ]

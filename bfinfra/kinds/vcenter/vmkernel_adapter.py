@@ -1,0 +1,339 @@
+"""VMkernel adapters of hosts on a distributed port group: one address a host. (RDG for PVRDMA, table of host
+networks: vmk3.)
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from bfinfra.backends.vcenter.esxi_settings import NotedHost, Vmk, VmkPlan
+from bfinfra.kinds.capabilities import SETTINGS
+from bfinfra.kinds.ownership import refuse_others
+from bfinfra.kinds.vcenter.base.host_note import RIGHTS, Note
+from bfinfra.model import conflict, kind
+from bfinfra.model.conflict import Conflict, Spot, Taken
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen
+from bfinfra.model.mark import Mark, common
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Right, Use, holds
+from bfinfra.model.site import Site
+from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+ADDRESS = "vmkernel_adapter/"
+PREFIX = "bfinfra.vmkernel."
+DHCP = "dhcp"
+NETWORK = (holds("hosts", "Host.Config.Network"), *RIGHTS)
+
+
+def _address(text: str) -> str:
+    if text != DHCP and ("/" not in text or ipaddress.ip_interface(text).version != 4):
+        raise ValueError("expected an IPv4 address with its prefix, such as 192.168.0.24/24, or dhcp")
+    if why := conflict.unfit(text):
+        raise ValueError(why)
+    return text
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class Spec(kind.Spec):
+    """What a user writes for the adapters on one port group."""
+
+    port_group: Annotated[str, Ref("port_group")]
+    """Port group that they are on; a host has one of them there."""
+    hosts: Annotated[dict[str, Address], Field(min_length=1)]
+    """Hosts, by their names in vCenter, and the address of each: 192.168.0.24/24, or dhcp."""
+    mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
+    """Largest frame, in bytes; not above the switch's."""
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its addresses, and its place on the port group of each host."""
+        for host, address in self.hosts.items():
+            yield conflict.thing(
+                f"hosts.{host}", f"the VMkernel adapter of {host} on {self.port_group}", "VMkernel"
+            )
+            yield from conflict.address(f"hosts.{host}", address, on=(self.port_group, True))
+
+    @staticmethod
+    def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
+        """Frames that are larger than the switch's."""
+        for key, spec in mine.items():
+            group = site.get(Key("port_group", spec.port_group))
+            home = Key("distributed_switch", group.switch if group else "")
+            if home in site and spec.mtu > site[home].mtu:
+                yield Conflict(
+                    Spot(key, "mtu"),
+                    f"frames of {spec.mtu} bytes don't pass a switch of {site[home].mtu}",
+                    (Spot(home, "mtu"),),
+                    next="raise the switch's mtu, or lower this one",
+                )
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """That its hosts have it."""
+        return (Capability(SETTINGS, each) for each in self.hosts)
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """What is on one host. `vmk`: None where there is none on the port group; `note`: what bfinfra wrote
+    about it.
+    """
+
+    moid: str
+    vmk: Vmk | None
+    note: Note | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(kind.State):
+    """What the hosts say, by their names."""
+
+    port_group: Annotated[str, Ref("port_group")]
+    adapters: Mapping[str, Adapter]
+
+    @property
+    def devices(self) -> dict[str, str]:
+        """Host → vmkN, where it stands."""
+        return {host: each.vmk.device for host, each in self.adapters.items() if each.vmk}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OnHost(kind.Step):
+    rights: ClassVar[tuple[Right, ...]] = NETWORK
+
+    host: str
+    moid: str
+    attribute: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Add(_OnHost):
+    """add a VMkernel adapter to {host}"""
+
+    address: str
+    plan: VmkPlan | Later
+    note: str
+
+    def title(self) -> str:
+        """With its address."""
+        return f"add a VMkernel adapter with {self.address} to {self.host}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjust(_OnHost):
+    """change {device} of {host}"""
+
+    device: str
+    plan: VmkPlan | Later
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seal(_OnHost):
+    """note on {host} what was applied"""
+
+    rights = RIGHTS
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove(_OnHost):
+    """remove the VMkernel adapter {device} from {host}"""
+
+    destructive = True
+    uses = (Use.DESTROY,)
+    device: str
+
+
+class VmkernelAdapter(kind.Kind[Spec, State]):
+    """VMkernel adapters of hosts on one port group."""
+
+    makes = False
+    document = Document.PVRDMA
+    acts = (Add, Adjust, Seal, Remove)
+    reads = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._site = site.name
+
+    def observe(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
+    ) -> Seen:
+        """The notes on all hosts, then the adapters where some are wanted or noted."""
+        hosts = self._vcenter.host_settings.noted(PREFIX, everyone=any(wanted.values()))
+        groups, on = self._noted(hosts, wanted, others=others)
+        for name, spec in wanted.items():
+            if spec is not None:
+                groups[name] = spec.port_group
+                on.setdefault(name, {}).update(dict.fromkeys(host for host in spec.hosts if host in hosts))
+        vmks = self._vcenter.host_settings.vmks(hosts[host].moid for each in on.values() for host in each)
+        states = {}
+        for name, each in on.items():
+            need = needs.get(Key("port_group", groups[name]))
+            key = need.state.key if need is not None and need.state is not None else None
+            found = {
+                host: _adapter(hosts[host], groups[name], key, vmks.get(hosts[host].moid, ()))
+                for host in each
+            }
+            if found:
+                states[name] = _state(groups[name], found)
+        return Seen(states, tuple(sorted(hosts)))
+
+    def _noted(
+        self, hosts: Mapping[str, NotedHost], wanted: Mapping[str, Spec | None], *, others: bool
+    ) -> tuple[dict[str, str], dict[str, dict[str, None]]]:
+        """Port group, and hosts, by the resources that the notes name."""
+        groups: dict[str, str] = {}
+        on: dict[str, dict[str, None]] = {}
+        for host, found in hosts.items():
+            for attribute, text in found.notes.items():
+                mark = Mark.decode(text)
+                name = mark.address.removeprefix(ADDRESS) if mark and mark.site == self._site else ""
+                if name and (others or name in wanted):
+                    groups[name] = attribute.removeprefix(PREFIX)
+                    on.setdefault(name, {})[host] = None
+        return groups, on
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+        """A step a host."""
+        found: list[kind.Step] = []
+        if spec is not None:
+            if (
+                state is not None
+                and state.port_group != spec.port_group
+                and any(each.note for each in state.adapters.values())
+            ):
+                raise Refusal(
+                    f"the adapters are on {state.port_group}",
+                    field="port_group",
+                    why="an adapter can't move",
+                    next="write them under another name, and take these out",
+                )
+            found += _settle(spec, state, around)
+        for host, each in state.adapters.items() if state else ():
+            if (
+                (spec is None or host not in spec.hosts)
+                and each.note
+                and each.note.mark.site == around.mark.site
+            ):
+                device = each.vmk.device if each.vmk else ""
+                assert state is not None
+                found.append(
+                    Remove(
+                        host=host,
+                        moid=each.moid,
+                        attribute=PREFIX + state.port_group,
+                        device=device,
+                        changes=(Change(f"hosts.{host}", device or None, None),),
+                    )
+                )
+        return found
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+        """The hosts; custom attributes are defined at the root."""
+        return {
+            "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts),
+            "definitions": (ROOT,),
+        }
+
+    def run(self, step: kind.Step, report: Report) -> None:
+        """The note first, then the change that it is about; the adapter goes before its note."""
+        hosts, settings = self._vcenter.hosts, self._vcenter.host_settings
+        match step:
+            case Add(plan=VmkPlan() as plan):
+                hosts.set_attribute(step.moid, step.attribute, step.note)
+                settings.add_vmk(step.moid, plan)
+            case Adjust(plan=VmkPlan() as plan):
+                hosts.set_attribute(step.moid, step.attribute, step.note)
+                settings.change_vmk(step.moid, step.device, plan)
+            case Seal():
+                hosts.set_attribute(step.moid, step.attribute, step.note)
+            case Remove():
+                if step.device:
+                    settings.remove_vmk(step.moid, step.device)
+                hosts.drop_attribute(step.moid, step.attribute)
+            case _:
+                raise AssertionError(step)
+
+
+def _adapter(host: NotedHost, group: str, key: str | None, vmks: Sequence[Vmk]) -> Adapter:
+    return Adapter(
+        host.moid,
+        next((vmk for vmk in vmks if key and vmk.group == key), None),
+        Note.decode(host.notes.get(PREFIX + group, "")),
+    )
+
+
+def _state(group: str, adapters: Mapping[str, Adapter]) -> State:
+    mark = common([each.note.mark for each in adapters.values() if each.note])
+    return State(
+        mark=mark.open if mark and any(each.note is None for each in adapters.values()) else mark,
+        port_group=group,
+        adapters=adapters,
+    )
+
+
+def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+    mark = around.mark.seal(spec.applied())
+    note = Note(mark).encode()
+    changed = kind.changes(spec, state.mark if state else None)
+    need = around.needs["port_group"]
+    for host, address in spec.hosts.items():
+        each = _found(host, state, around)
+        key, uuid = need.get("key"), need.get("uuid")
+        plan = key if isinstance(key, Later) else VmkPlan(str(uuid), str(key), address, spec.mtu)
+        at: dict[str, Any] = {
+            "host": host,
+            "moid": each.moid,
+            "attribute": PREFIX + spec.port_group,
+            "note": note,
+        }
+        if each.vmk is None:
+            yield Add(
+                address=address, plan=plan, changes=(Change(f"hosts.{host}", None, address), *changed), **at
+            )
+            continue
+        moved = kind.differences(
+            {"hosts": {host: each.vmk.address}, "mtu": each.vmk.mtu},
+            {"hosts": {host: address}, "mtu": spec.mtu},
+        )
+        if moved:
+            yield Adjust(device=each.vmk.device, plan=plan, changes=(*moved, *changed), **at)
+        elif each.note is None or each.note.mark != mark:
+            yield Seal(changes=changed, **at)
+
+
+def _found(host: str, state: State | None, around: Around) -> Adapter:
+    """What is on a host. Refusal where there is no such host, or the adapter there is another's."""
+    each = state.adapters.get(host) if state else None
+    if each is None:
+        raise Refusal(
+            f"there is no host {host}",
+            field=f"hosts.{host}",
+            why="vCenter doesn't know it",
+            next=nearest(host, around.facts or ()),
+        )
+    mark = each.note.mark if each.note else None
+    if each.vmk is not None and mark is None:
+        raise Refusal(
+            f"{host} has {each.vmk.device} on the port group already",
+            field=f"hosts.{host}",
+            why="bfinfra did not make it",
+            next="remove it, or leave the host out",
+        )
+    refuse_others(mark, around, f"the adapter of {host} on the port group is another's", f"hosts.{host}")
+    return each
