@@ -131,7 +131,7 @@ class OwnNamespace:
 
 def child(site: str, part: str) -> None:
     """One apply or destroy; prints what went over the wire."""
-    around = bfinfra.Setting(fillings=(OwnNamespace,))
+    around = bfinfra.RunContext(middleware=(OwnNamespace,))
     allow = bfinfra.Allow(every_delete=True)
     outcome = bfinfra.apply(
         bfinfra.load(site), approve=lambda _: allow, destroy=part == "destroy", around=around

@@ -36,7 +36,7 @@ import yaml
 from vcsims import BIN, binary
 
 from bfinfra.backends.kubernetes import Cluster, kubeconfig
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.secret import Secret
 from bfinfra.operator.manifest import API
 from bfinfra.operator.result import Outcome, Result
@@ -67,7 +67,9 @@ class Bench:
     def __init__(self, folder: Path, count: int, jobs: int) -> None:
         self.folder, self.count, self.jobs, self.until = folder, count, jobs, time.monotonic() + LIMIT
         self.config = folder / "kube/admin.kubeconfig"
-        self.cluster = Cluster(Seam(), "bench", lambda: kubeconfig.read(Secret("file", str(self.config))))
+        self.cluster = Cluster(
+            Transport(), "bench", lambda: kubeconfig.read(Secret("file", str(self.config)))
+        )
         self.stack = contextlib.ExitStack()
         self.seen: dict[tuple[str, str, int], float] = {}
         """(Job or Site, name, generation) → when it was first seen made, or its status to be of that

@@ -17,8 +17,8 @@ from bfinfra.cli.main import lean, leave
 
 lean()
 gc.enable()  # as `apply` does
-from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter.door import Door
+from bfinfra.backends.transport import Transport
+from bfinfra.backends.vcenter.connector import Connector
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.trust import Trust
@@ -28,15 +28,15 @@ USER = "administrator@vsphere.local"
 
 def main(words: str) -> None:
     task = json.loads(words)
-    place, seam = task["places"], Seam()
+    place, seam = task["places"], Transport()
     settings = VCenterSettings(
         server=task["server"],
         username=USER,
         password=Secret("env", "BENCHMARK_PASSWORD"),
         trust=Trust(sha256=task["pin"]),
     )
-    door = Door(settings, seam, "")
-    door.knock()
+    door = Connector(settings, seam, "")
+    door.connect()
     from bfinfra.backends.vcenter import VCenter
 
     vcenter = VCenter(settings, seam, door=door)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bfinfra.app import (
         Rotation,
-        Setting,
+        RunContext,
         addresses,
         apply,
         destroy,
@@ -50,7 +50,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "app": (
         "Rotation",
-        "Setting",
+        "RunContext",
         "addresses",
         "apply",
         "destroy",
@@ -80,7 +80,7 @@ _HOMES = {
 __all__ = [  # noqa: RUF022 - in the order of their homes
     "Outcome",
     "Rotation",
-    "Setting",
+    "RunContext",
     "addresses",
     "apply",
     "destroy",

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.binding import behind, bound_to, provided, shut
-from bfinfra.engine.observe import World, begun, survey
-from bfinfra.engine.plan import Wish, make
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.observe import ObservedState, begun, survey
+from bfinfra.engine.plan import DesiredState, make
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.drift import Report, judged
@@ -35,8 +35,8 @@ from bfinfra.spec.load import needed_references
 if TYPE_CHECKING:
     from bfinfra.backends.ansible.hostkeys import Shown as HostKeys
     from bfinfra.backends.certificate import Shown
-    from bfinfra.backends.transport import Filling, Seam
-    from bfinfra.doctor.ground import Ground
+    from bfinfra.backends.transport import Middleware, Transport
+    from bfinfra.doctor.ground import CheckContext
     from bfinfra.engine.apply import Options
     from bfinfra.engine.guard import Allow
     from bfinfra.engine.saved import Saved
@@ -48,24 +48,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Where a run takes place: the sandbox instead of the world, extra fillings of the seam, patience with
+class RunContext:
+    """Where a run takes place: the sandbox instead of the world, extra middleware of the seam, patience with
     servers, who may stop it.
     """
 
     sandbox: Running | None = None
-    fillings: tuple[Filling, ...] = ()
-    patience: Patience = field(default_factory=Patience)
+    middleware: tuple[Middleware, ...] = ()
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
     stop: Stop = field(default_factory=Stop)
 
-    def seam(self, *, read_only: bool = True, patience: float | None = None) -> Seam:
+    def seam(self, *, read_only: bool = True, patience: float | None = None) -> Transport:
         """The one way to its servers. `patience`: seconds for an answer."""
-        from bfinfra.backends.transport import Seam
+        from bfinfra.backends.transport import Transport
 
-        return Seam(
+        return Transport(
             read_only=read_only,
             route=self.sandbox.lookup if self.sandbox else None,
-            fillings=self.fillings,
+            middleware=self.middleware,
             patience=patience,
             check=self.stop.check,
         )
@@ -85,7 +85,7 @@ IN_CLUSTERS = frozenset({*kind_names("cluster"), "tanzu_cluster"})
 """Where no cluster stands there is none of them; a Tanzu cluster is an object of its supervisor's cluster."""
 SOURCES = frozenset({*kind_names("source"), "linux_host"})
 """Kinds that are only read: there is nothing of them but what a file says."""
-THE_WORLD = Setting()
+THE_WORLD = RunContext()
 HASTE = 10.0  # seconds that the doctor waits for an answer
 
 
@@ -106,31 +106,31 @@ def plan(
     destroy: bool = False,
     adopt: frozenset[Key] = frozenset(),
     rotation: Rotation | None = None,
-    around: Setting = THE_WORLD,
+    around: RunContext = THE_WORLD,
 ) -> Plan:
     """What an apply would do. Read-only: the seam refuses every writing request. With a `rotation`, what that
     would do.
     """
-    from bfinfra.engine import cut
+    from bfinfra.engine import target
     from bfinfra.kinds.cluster_locator import CLUSTERS
 
-    wish = Wish.of(site, destroy=destroy, adopt=adopt)
+    wish = DesiredState.of(site, destroy=destroy, adopt=adopt)
     with _bound(site, around, wish.wanted, read_only=True) as bound:
         only = _rotating(site, rotation, bound) if rotation else frozenset()
         world = _seen(bound, wish.wanted, around.patience)
         bound.leave()
         found = make(site, wish, world, bound.kinds)
-        return cut.only(found, only, CLUSTERS) if only else found
+        return target.only(found, only, CLUSTERS) if only else found
 
 
-def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
+def drift(site: Site, *, around: RunContext = THE_WORLD) -> Report:
     """What no longer agrees, and who moved it: the world, the file, or both. Read-only; `remember` keeps it
     for the next check.
     """
     from bfinfra.engine import checks
     from bfinfra.engine.drift import report, traced
 
-    wish, memory = Wish.of(site), checks.recall(site.name)
+    wish, memory = DesiredState.of(site), checks.recall(site.name)
     with _bound(site, around, wish.wanted, read_only=True) as bound:
         world = _seen(bound, wish.wanted, around.patience)
         bound.leave()
@@ -154,19 +154,19 @@ def drift(site: Site, *, around: Setting = THE_WORLD) -> Report:
     return checks.since(made, memory)
 
 
-def notify(site: Site, found: Report, *, around: Setting = THE_WORLD) -> bool:
+def notify(site: Site, found: Report, *, around: RunContext = THE_WORLD) -> bool:
     """Tell the site's webhook what began and what ended; tried again after what passes. Whether there was
     anything to tell. RemoteError.
     """
     hook = site.drift.notify
     if hook is None or not (found.new or found.ended):
         return False
-    from bfinfra.backends.transport import Seam as Transport
+    from bfinfra.backends.transport import Transport
     from bfinfra.backends.webhook import post
     from bfinfra.render.drift import message
 
     seam = Transport(
-        fillings=around.fillings, check=around.stop.check
+        middleware=around.middleware, check=around.stop.check
     )  # never led into the sandbox: whom it tells is outside of any world
     try:
         around.patience.read(lambda: post(seam, hook, message(found)))
@@ -194,18 +194,18 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     rotation: Rotation | None = None,
     options: Options | None = None,
     on_event: Sink = lambda _: None,
-    around: Setting = THE_WORLD,
+    around: RunContext = THE_WORLD,
 ) -> Outcome:
     """Plan, ask `approve` (None = go on with what needs no allowance; its answer None = leave it), guard,
     run.
 
     BfinfraError before the first write; how each resource fared is in the Outcome.
     """
-    from bfinfra.engine import cut, guard, journal
+    from bfinfra.engine import guard, journal, target
     from bfinfra.engine.apply import Apply, Options
     from bfinfra.kinds.cluster_locator import CLUSTERS
 
-    wish = Wish.of(site, destroy=destroy, adopt=adopt)
+    wish = DesiredState.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
     with journal.lock(site.name), _bound(site, around, wish.wanted, read_only=False) as bound:
         only = _rotating(site, rotation, bound) if rotation else adopt
@@ -213,9 +213,9 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         found = make(site, wish, world, bound.kinds)
         if only:
             found = (
-                cut.adopting(found, only, site, world, bound.kinds)
+                target.adopting(found, only, site, world, bound.kinds)
                 if adopt
-                else cut.only(found, only, CLUSTERS)
+                else target.only(found, only, CLUSTERS)
             )
         if saved:
             saved.check(found)
@@ -263,7 +263,7 @@ def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
     return needed(site, {name: kind_named(name) for name in kind_names()}, uses)
 
 
-def doctor(site: Site, *, around: Setting = THE_WORLD) -> tuple[Finding, ...]:
+def doctor(site: Site, *, around: RunContext = THE_WORLD) -> tuple[Finding, ...]:
     """What would stop an apply: names, connections, certificates, accounts, rights, versions, clocks, room,
     files. Only reads, side by side.
     """
@@ -274,14 +274,14 @@ def doctor(site: Site, *, around: Setting = THE_WORLD) -> tuple[Finding, ...]:
 
 
 @contextlib.contextmanager
-def _ground(site: Site, around: Setting) -> Iterator[Ground]:
-    from bfinfra.doctor.ground import Ground
+def _ground(site: Site, around: RunContext) -> Iterator[CheckContext]:
+    from bfinfra.doctor.ground import CheckContext
     from bfinfra.engine import journal
 
     seam = around.seam(patience=HASTE)
     provide = provided(site, seam)
     try:
-        yield Ground(
+        yield CheckContext(
             site,
             privileges(site),
             seam,
@@ -296,7 +296,7 @@ def _ground(site: Site, around: Setting) -> Iterator[Ground]:
         seam.close()
 
 
-def health(site: Site, *, around: Setting = THE_WORLD) -> list[Examined]:
+def health(site: Site, *, around: RunContext = THE_WORLD) -> list[Examined]:
     """What `flexdirect health` says on each machine of the site's flexdirect_hosts, asked side by side."""
     from bfinfra.backends.ansible import LinuxHosts
     from bfinfra.kinds.machine.flexdirect_host.health import examine
@@ -328,7 +328,7 @@ def tokens(site: Site) -> dict[str, Token | Problem]:
     return {name: seen.states.get(name) or unread[name] for name in wanted}
 
 
-def addresses(site: Site, *, look: bool = True, around: Setting = THE_WORLD) -> Mapping[Key, str]:
+def addresses(site: Site, *, look: bool = True, around: RunContext = THE_WORLD) -> Mapping[Key, str]:
     """Where machines and clusters of the site answer: a name or address, with :port where it isn't the usual
     one. Read-only.
 
@@ -354,7 +354,7 @@ def history(site: str) -> Iterator[dict[str, Any]]:
     return journal.read(site)
 
 
-def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
+def kubeconfig(site: Site, address: str, *, around: RunContext = THE_WORLD) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
     from bfinfra.kinds.cluster_locator import CLUSTERS
 
@@ -382,7 +382,7 @@ def kubeconfig(site: Site, address: str, *, around: Setting = THE_WORLD) -> str:
         return str(bound.provide("Clusters").kubeconfig(endpoint))
 
 
-def certificates(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
+def certificates(site: Site, *, around: RunContext = THE_WORLD) -> list[Shown]:
     """The certificate of each server that the site names, held against what the site says of it. Nothing is
     sent to any.
     """
@@ -396,7 +396,7 @@ def certificates(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
     return [certificate(server, trust, what=what, around=around) for server, what, trust in named]
 
 
-def certificates_inside(site: Site, *, around: Setting = THE_WORLD) -> list[Shown]:
+def certificates_inside(site: Site, *, around: RunContext = THE_WORLD) -> list[Shown]:
     """The same of the supervisors that the site's namespaces are on, and of the Tanzu clusters there that
     run.
 
@@ -413,7 +413,7 @@ def certificates_inside(site: Site, *, around: Setting = THE_WORLD) -> list[Show
         return [door.look(ground) for found in (doors.supervisors, doors.guests) for door in found(ground)]
 
 
-def host_keys(site: Site, *, around: Setting = THE_WORLD) -> list[HostKeys]:
+def host_keys(site: Site, *, around: RunContext = THE_WORLD) -> list[HostKeys]:
     """The SSH host keys of each machine that the site names, held against what it pins. Nobody logs in."""
     machines = {key: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
     if not machines:
@@ -425,7 +425,7 @@ def host_keys(site: Site, *, around: Setting = THE_WORLD) -> list[HostKeys]:
 
 
 def certificate(
-    server: str, trust: Trust | None = None, *, what: str = "", around: Setting = THE_WORLD
+    server: str, trust: Trust | None = None, *, what: str = "", around: RunContext = THE_WORLD
 ) -> Shown:
     """The certificate of one server, host or host:port; held against this machine's store where no `trust` is
     given.
@@ -448,13 +448,13 @@ def _rotating(site: Site, rotation: Rotation, bound: _Bound) -> frozenset[Key]:
 class _Bound:
     kinds: dict[str, Any]
     make: Callable[[Iterable[str]], dict[str, Any]]
-    seam: Seam
+    seam: Transport
     provide: Callable[[str], Any]
     leave: Callable[[], None]
     """All is seen: sessions may end while what was seen is worked on."""
 
 
-def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: Patience) -> World:
+def _seen(bound: _Bound, wanted: Mapping[Key, Any], patience: RetryPolicy) -> ObservedState:
     """The survey. Kinds that live in clusters, and that the site doesn't use, are asked (and imported) where
     a cluster was found only.
     """
@@ -480,7 +480,7 @@ def _asked(site: Site) -> list[str]:
 
 @contextlib.contextmanager
 def _bound(
-    site: Site, around: Setting, wanted: Mapping[Key, Any] | None = None, *, read_only: bool
+    site: Site, around: RunContext, wanted: Mapping[Key, Any] | None = None, *, read_only: bool
 ) -> Iterator[_Bound]:
     """Every kind with the backends that its constructor names; of `wanted` the survey begins with that.
     Sessions are closed whatever happens.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from bfinfra.kinds import kind as kind_named
 from bfinfra.model.awaited import Absent, absent, held
 from bfinfra.model.errors import Problem, SiteError
-from bfinfra.model.kind import Seen
+from bfinfra.model.kind import Observation
 from bfinfra.model.order import Specs
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
 
 CERTIFICATE = "get the certificate of the authority that signed vCenter's"
 PASSWORD = "get the password of vCenter's account from whoever runs it"  # noqa: S105 - where one gets it
@@ -79,7 +79,7 @@ def behind(name: str, problem: Absent) -> Any:
     hidden = {
         "__init__": lambda _: None,
         "begin": lambda *_: None,
-        "observe": lambda *_, **__: Seen({}),
+        "observe": lambda *_, **__: Observation({}),
         "steps": staticmethod(wait),
         "conflicts": staticmethod(lambda *_: ()),
         "reaches": True,
@@ -102,19 +102,19 @@ def _named(backend: str, site: Site) -> bool:
     )
 
 
-def provided(site: Site, seam: Seam) -> Callable[[str], Any]:
+def provided(site: Site, seam: Transport) -> Callable[[str], Any]:
     """One of each backend for a run, by the name of its class, made when first asked for; the ExitStack
     closes what was made.
     """
     stack = contextlib.ExitStack()
-    made: dict[str, Any] = {"Seam": seam, "Site": site, "ExitStack": stack}
+    made: dict[str, Any] = {"Transport": seam, "Site": site, "ExitStack": stack}
 
     def vcenter() -> Any:
-        from bfinfra.backends.vcenter.door import Door
+        from bfinfra.backends.vcenter.connector import Connector
 
         assert site.vcenter is not None
-        door = Door(site.vcenter, seam, site.name)
-        door.knock()
+        door = Connector(site.vcenter, seam, site.name)
+        door.connect()
         from bfinfra.backends.vcenter import VCenter
 
         made = VCenter(site.vcenter, seam, site=site.name, door=door)

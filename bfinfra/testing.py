@@ -5,7 +5,7 @@
 
     def test_my_site(sandbox):
         site = bfinfra.load("site.yaml", sandbox=sandbox)
-        outcome = bfinfra.apply(site, around=bfinfra.Setting(sandbox=sandbox))
+        outcome = bfinfra.apply(site, around=bfinfra.RunContext(sandbox=sandbox))
         assert outcome.ending == "done"
 
 The world is `specs/worlds/small.yaml` of bfinfra, or what a `sandbox_world` fixture of your own answers.

@@ -136,7 +136,9 @@ def reads(path: Path, sandbox: Running) -> tuple[bfinfra.Plan, dict[str, Counter
     """The plan of a site, and what it asked of each server: {host: {what: how often}}."""
     asked: dict[str, Counter[str]] = {}
     site = bfinfra.load(path, sandbox=sandbox)
-    return bfinfra.plan(site, around=bfinfra.Setting(sandbox=sandbox, fillings=(counting(asked),))), asked
+    return bfinfra.plan(
+        site, around=bfinfra.RunContext(sandbox=sandbox, middleware=(counting(asked),))
+    ), asked
 
 
 def counting(asked: dict[str, Counter[str]]) -> Callable[[Any], Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bfinfra.backends.kubernetes import Cluster, Clusters
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
@@ -133,7 +133,7 @@ def api(request: pytest.FixtureRequest) -> Api:
 
 @pytest.fixture
 def clusters() -> Iterator[Clusters]:
-    seam = Seam()
+    seam = Transport()
     made = Clusters(seam, None)
     yield made
     made.close()

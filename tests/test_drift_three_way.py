@@ -26,7 +26,7 @@ class Desk:
     """A site that is rewritten, applied and checked; the world that somebody else changes."""
 
     def __init__(self, path: Path, sandbox: Running) -> None:
-        self.path, self.sandbox, self.around = path, sandbox, app.Setting(sandbox=sandbox)
+        self.path, self.sandbox, self.around = path, sandbox, app.RunContext(sandbox=sandbox)
 
     def write(self, memory: str = "2GiB", more: str = "") -> None:
         self.path.write_text(SITE.format(memory=memory, more=more))

@@ -13,11 +13,11 @@ from rights.given import administrator
 
 from bfinfra.backends.vcenter.events import Happened
 from bfinfra.engine.drift import traced
-from bfinfra.engine.observe import World
+from bfinfra.engine.observe import ObservedState
 from bfinfra.kinds.audit import of_machines
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import Denied
-from bfinfra.model.kind import Trace
+from bfinfra.model.kind import LastWriter
 from bfinfra.model.refs import Key
 from bfinfra.render import drift as render
 from bfinfra.sandbox import Running
@@ -122,7 +122,7 @@ def test_of_several_reconfigurations_the_one_that_named_the_field_counts() -> No
         happened(1, "alice", "memoryMB", "deviceChange"),
     )
     assert of_machines(detailed, asked, str) == {
-        "bf-01": {"memory": Trace("bob", 2), "gpus": Trace("alice", 1)}
+        "bf-01": {"memory": LastWriter("bob", 2), "gpus": LastWriter("alice", 1)}
     }
     assert of_machines(Said(happened(2, "bob", "annotation")), asked, str) == {"bf-01": {}}, (
         "nobody is blamed for what they did not name"
@@ -130,9 +130,9 @@ def test_of_several_reconfigurations_the_one_that_named_the_field_counts() -> No
     off = {"bf-01": ("a state", ("",))}
     assert of_machines(
         Said(happened(3, "carol", "annotation"), Happened("powered", "vm-1", "bf-01", "dave", 2)), off, str
-    ) == {"bf-01": {"": Trace("dave", 2)}}
+    ) == {"bf-01": {"": LastWriter("dave", 2)}}
     assert of_machines(Said(happened(2, "bob")), asked, str) == {
-        "bf-01": dict.fromkeys(("memory", "gpus"), Trace("bob", 2))
+        "bf-01": dict.fromkeys(("memory", "gpus"), LastWriter("bob", 2))
     }, "a server that names nothing"
 
 
@@ -145,7 +145,7 @@ def test_where_nobody_can_be_asked_the_drift_is_told_all_the_same() -> None:
     drifted = Drifted(key=key, cause=Cause.DRIFT, field="size", now=1, wanted=2)
     told = traced(
         Report("s", (drifted, Drifted(key=key, cause=Cause.UNAPPLIED)), 0),
-        World({key: object()}),
+        ObservedState({key: object()}),
         {"thing": Deaf()},
         QUICK,
     )

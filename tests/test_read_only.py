@@ -20,7 +20,7 @@ from bfinfra.model.site import Site
 from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
 
 READER = "reader@small.test"
-Look = Callable[[Site, app.Setting], Any]
+Look = Callable[[Site, app.RunContext], Any]
 LOOKS: dict[str, Look] = {
     "plan": lambda site, around: app.plan(site, around=around),
     "plan to destroy": lambda site, around: app.plan(site, destroy=True, around=around),
@@ -96,7 +96,7 @@ def looked_at_only(path: Path, sandbox: Running, *names: str) -> None:
     """Everything that only looks, or what is named, on the world as it is; the server counts."""
     before = world(sandbox)
     sandbox.clear_tally()
-    site, around = app.load(path, sandbox=sandbox), app.Setting(sandbox=sandbox, patience=QUICK)
+    site, around = app.load(path, sandbox=sandbox), app.RunContext(sandbox=sandbox, patience=QUICK)
     assert sandbox.tally()["total"] == 0, "what validates asks nobody"
     for name in names or LOOKS:
         answer = LOOKS[name](site, around)

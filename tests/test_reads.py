@@ -15,7 +15,7 @@ import bfinfra
 from bfinfra import app
 from bfinfra.backends.vcenter import properties
 from bfinfra.engine.observe import survey
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.sandbox import Running, start, stop
 
 MANY = 200
@@ -62,9 +62,12 @@ def test_hosts_and_servers_take_so_many_requests_and_no_more(
     site = bfinfra.load(grown.servers(tmp_path, 2), sandbox=large)
     monkeypatch.setattr(app, "_asked", lambda _: ["gpu_host", "bitfusion_server"])
     with app._bound(
-        site, bfinfra.Setting(sandbox=large, fillings=(grown.counting(seen),)), site.resources, read_only=True
+        site,
+        bfinfra.RunContext(sandbox=large, middleware=(grown.counting(seen),)),
+        site.resources,
+        read_only=True,
     ) as bound:
-        survey(bound.kinds, site.resources, Patience())
+        survey(bound.kinds, site.resources, RetryPolicy())
     entry = {"GET /sdk/vimServiceVersions.xml": 1, "RetrieveServiceContent": 1, "Login": 1, "Logout": 1}
     made = seen["vc.small.test"].pop(VIEW)
     assert made <= 3
@@ -94,7 +97,7 @@ def test_what_stands_is_read_as_often_for_six_of_each_as_for_two(
         allow = bfinfra.Allow(every_disruption=True)
         site = bfinfra.load(make(tmp_path, count), sandbox=small)
         outcome = bfinfra.apply(
-            site, approve=lambda _, allow=allow: allow, around=bfinfra.Setting(sandbox=small)
+            site, approve=lambda _, allow=allow: allow, around=bfinfra.RunContext(sandbox=small)
         )
         assert outcome.ending == "done", [
             str(each.problem) for each in outcome.endings.values() if each.problem
@@ -130,7 +133,7 @@ def test_an_apply_of_twice_the_servers_asks_twice_as_often_and_for_everything_as
 def sent(path: Path, sandbox: Running, *, destroy: bool = False) -> Counter[str]:
     """What an apply or a destroy of a site asks."""
     asked: dict[str, Counter[str]] = {}
-    around = bfinfra.Setting(sandbox=sandbox, fillings=(grown.counting(asked),))
+    around = bfinfra.RunContext(sandbox=sandbox, middleware=(grown.counting(asked),))
     allow = bfinfra.Allow(every_disruption=True, every_delete=True)
     outcome = bfinfra.apply(
         bfinfra.load(path, sandbox=sandbox), destroy=destroy, approve=lambda _: allow, around=around

@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from bfinfra.backends import tls
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import Malformed, Unreachable
 from bfinfra.model.records import dataclass
 from bfinfra.model.trust import Trust
@@ -37,7 +37,7 @@ class Shown:
     objection: str
 
 
-def look(seam: Seam, server: str, trust: Trust, *, what: str = "", extra_pem: str = "") -> Shown:
+def look(seam: Transport, server: str, trust: Trust, *, what: str = "", extra_pem: str = "") -> Shown:
     """The certificate of `server` (host or host:port). Unreachable, Malformed, Untrusted for authorities that
     can't be read.
     """

@@ -1,5 +1,5 @@
-"""The one seam: every byte to or from a server goes through `Seam`, which decides where to, whom to trust and
-what may be written.
+"""The one seam: every byte to or from a server goes through `Transport`, which decides where to, whom to
+trust and what may be written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bfinfra.model.redact import hide
 from bfinfra.model.trust import Trust
 
 Route = Callable[[str, int], tuple[str, int] | None]
-Filling = Callable[[httpx2.BaseTransport], httpx2.BaseTransport]
+Middleware = Callable[[httpx2.BaseTransport], httpx2.BaseTransport]
 TIMEOUT = httpx2.Timeout(60, connect=10)  # seconds
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 ERRNO = re.compile(r"^\[Errno -?\d+\] ")
@@ -54,11 +54,11 @@ class Tally:
             self.names[name] += 1
 
 
-class Seam:
+class Transport:
     """Makes clients. `route` leads host and port elsewhere (the sandbox's loopback listeners); names and
     certificates stay.
 
-    `fillings` wrap the network, the first innermost: a cassette, faults. `read_only` refuses every writing
+    `middleware` wrap the network, the first innermost: a cassette, faults. `read_only` refuses every writing
     request before it leaves the process. `patience`: seconds for an answer where the usual time is too long.
     `check` is called before each request but a logout, and raises where the run was asked to end.
     """
@@ -68,7 +68,7 @@ class Seam:
         *,
         read_only: bool = False,
         route: Route | None = None,
-        fillings: Sequence[Filling] = (),
+        middleware: Sequence[Middleware] = (),
         patience: float | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
@@ -79,7 +79,7 @@ class Seam:
         self.met: set[str] = set()
         """The servers that have answered, host:port."""
         self._route = route
-        self._fillings = tuple(fillings)
+        self._fillings = tuple(middleware)
         self._open: list[httpx2.BaseTransport] = []
         self._contexts: dict[tuple[str | None, ...], ssl.SSLContext] = {}
         self._lock = threading.Lock()
@@ -270,7 +270,9 @@ class _Stream(httpcore2.NetworkStream):
 class _Outermost(httpx2.BaseTransport):
     """Counts, refuses writes where only reading is allowed, and turns transport errors into bfinfra's."""
 
-    def __init__(self, inner: httpx2.BaseTransport, seam: Seam, server: str, *, public: bool = False) -> None:
+    def __init__(
+        self, inner: httpx2.BaseTransport, seam: Transport, server: str, *, public: bool = False
+    ) -> None:
         self._inner = inner
         self._seam = seam
         self._server = server

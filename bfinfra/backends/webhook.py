@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.drift import Notify
 from bfinfra.model.errors import Busy, Rejected, RemoteError
 
 PASSES = (408, 425, 429, 500, 502, 503, 504)
 
 
-def post(seam: Seam, hook: Notify, body: Mapping[str, Any]) -> None:
+def post(seam: Transport, hook: Notify, body: Mapping[str, Any]) -> None:
     """Deliver once; whoever calls may call again with the same body, whose `id` tells the receiver that it
     has it. RemoteError.
 

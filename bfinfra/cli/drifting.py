@@ -14,7 +14,7 @@ from bfinfra.render.style import Style
 if TYPE_CHECKING:
     import argparse
 
-    from bfinfra.app import Setting
+    from bfinfra.app import RunContext
     from bfinfra.model.drift import Report
     from bfinfra.model.site import Site
 
@@ -44,7 +44,7 @@ def drift(args: argparse.Namespace) -> int:
     return 1 if found.blind else DIFFERENT if found.alarming else 0
 
 
-def _told(site: Site, found: Report, setting: Setting, screen: Screen) -> bool:
+def _told(site: Site, found: Report, setting: RunContext, screen: Screen) -> bool:
     """Whether nothing is left to tell. What a webhook did not take, the next check tells again."""
     try:
         app.notify(site, found, around=setting)

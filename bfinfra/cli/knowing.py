@@ -55,12 +55,12 @@ def schema(args: argparse.Namespace) -> int:
 def ova(args: argparse.Namespace) -> int:
     """An OVA's product, properties, networks and disks."""
     from bfinfra.backends.ova import RemoteSource, inspect, read, read_from, verify
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
     from bfinfra.model.trust import Trust
     from bfinfra.render import data
     from bfinfra.render import ova as render
 
-    seam = Seam(read_only=True)
+    seam = Transport(read_only=True)
     try:
         far = args.file.startswith(("https://", "http://"))
         archive = read_from(RemoteSource.of(args.file, Trust(), seam)) if far else read(Path(args.file))

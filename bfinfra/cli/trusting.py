@@ -30,7 +30,9 @@ def trust(args: argparse.Namespace) -> int:
             [
                 app.certificate(
                     args.sites[0],
-                    around=app.Setting(sandbox=where.sandbox(args) if args.world else None, stop=args.stop),
+                    around=app.RunContext(
+                        sandbox=where.sandbox(args) if args.world else None, stop=args.stop
+                    ),
                 )
             ],
             [],
@@ -50,7 +52,7 @@ def trust(args: argparse.Namespace) -> int:
     return 1 if any(each.objection for each in found) or any(each.objection for each in machines) else 0
 
 
-def _inside(site: Site, setting: app.Setting, screen: Screen) -> list[Shown]:
+def _inside(site: Site, setting: app.RunContext, screen: Screen) -> list[Shown]:
     """What only vCenter can tell the addresses of; where it doesn't, that is said, and no reason to show
     nothing.
     """

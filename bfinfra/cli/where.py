@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-    from bfinfra.app import Setting
+    from bfinfra.app import RunContext
     from bfinfra.model.site import Site
     from bfinfra.sandbox import Running
 
 
-def site(args: argparse.Namespace) -> tuple[Site, Setting]:
+def site(args: argparse.Namespace) -> tuple[Site, RunContext]:
     """The loaded site, and where it is run."""
     from bfinfra import app
-    from bfinfra.engine.retry import Patience
+    from bfinfra.engine.retry import RetryPolicy
 
     running = sandbox(args)
-    return app.load(*args.sites, sandbox=running), app.Setting(
-        sandbox=running, stop=args.stop, patience=Patience(halt=args.stop.flag)
+    return app.load(*args.sites, sandbox=running), app.RunContext(
+        sandbox=running, stop=args.stop, patience=RetryPolicy(halt=args.stop.flag)
     )
 
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from bfinfra.doctor import clusters, hosts, local, machines, servers, vcenter
 from bfinfra.doctor.blocked import Blocked
-from bfinfra.doctor.ground import Ground
+from bfinfra.doctor.ground import CheckContext
 from bfinfra.model.documentation import summary
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, Health
 
-Check = Callable[[Ground], Iterable[Finding]]
+Check = Callable[[CheckContext], Iterable[Finding]]
 
 CHECKS: tuple[Check, ...] = (
     local.references,
@@ -48,7 +48,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def examine(ground: Ground) -> tuple[Finding, ...]:
+def examine(ground: CheckContext) -> tuple[Finding, ...]:
     """Every check, side by side; findings in the checks' order."""
     with ThreadPoolExecutor(len(CHECKS), thread_name_prefix="doctor") as pool:
         return tuple(
@@ -58,7 +58,7 @@ def examine(ground: Ground) -> tuple[Finding, ...]:
         )
 
 
-def _one(check: Check, ground: Ground) -> Iterator[Finding]:
+def _one(check: Check, ground: CheckContext) -> Iterator[Finding]:
     name = f"{check.__module__.rpartition('.')[2]}.{check.__name__}"
     try:
         yield from (replace(finding, check=name) for finding in check(ground))

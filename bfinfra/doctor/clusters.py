@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from bfinfra.backends.kubernetes import Cluster
 from bfinfra.doctor import doors
 from bfinfra.doctor.blocked import Blocked
-from bfinfra.doctor.ground import Ground
+from bfinfra.doctor.ground import CheckContext
 from bfinfra.doctor.servers import judged
 from bfinfra.doctor.vcenter import skew
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS
@@ -21,7 +21,7 @@ KINDS = ("kubernetes_cluster", "supervisor_namespace", "tanzu_cluster")
 OLDEST, TESTED = (1, 16), ((1, 16), (1, 36))  # server-side apply is on from 1.16
 
 
-def certificates(ground: Ground) -> Iterator[Finding]:
+def certificates(ground: CheckContext) -> Iterator[Finding]:
     """The certificates of supervisors are trusted before anybody logs in there, then those of the clusters in
     them, and stay good for a month.
     """
@@ -36,7 +36,7 @@ def certificates(ground: Ground) -> Iterator[Finding]:
             yield bad(about, problem.what, problem.why, problem.next)
 
 
-def entrance(ground: Ground) -> Iterator[Finding]:
+def entrance(ground: CheckContext) -> Iterator[Finding]:
     """The account gets into each cluster."""
 
     def look(key: Key, cluster: Cluster) -> Iterator[Finding]:
@@ -46,7 +46,7 @@ def entrance(ground: Ground) -> Iterator[Finding]:
     yield from _each(ground, look, tell=True)
 
 
-def versions(ground: Ground) -> Iterator[Finding]:
+def versions(ground: CheckContext) -> Iterator[Finding]:
     """Each cluster's version is one that bfinfra knows."""
 
     def look(key: Key, cluster: Cluster) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ def versions(ground: Ground) -> Iterator[Finding]:
     yield from _each(ground, look)
 
 
-def clocks(ground: Ground) -> Iterator[Finding]:
+def clocks(ground: CheckContext) -> Iterator[Finding]:
     """Each cluster's clock agrees with ours."""
     yield from _each(
         ground,
@@ -82,7 +82,7 @@ def clocks(ground: Ground) -> Iterator[Finding]:
     )
 
 
-def rights(ground: Ground) -> Iterator[Finding]:
+def rights(ground: CheckContext) -> Iterator[Finding]:
     """The account has the rights that the site needs in each cluster."""
 
     def look(key: Key, cluster: Cluster) -> Iterator[Finding]:
@@ -123,7 +123,7 @@ def rights(ground: Ground) -> Iterator[Finding]:
     yield from _each(ground, look)
 
 
-def tanzu(ground: Ground) -> Iterator[Finding]:
+def tanzu(ground: CheckContext) -> Iterator[Finding]:
     """Each supervisor serves the API of Tanzu clusters that the site is written in."""
     for key, spec in ground.of("tanzu_cluster").items():
         home = ground.site.resources[Key("supervisor_namespace", spec.namespace)]
@@ -150,7 +150,7 @@ def tanzu(ground: Ground) -> Iterator[Finding]:
 Look = Callable[[Key, Cluster], "Iterator[Finding] | list[Finding]"]
 
 
-def _each(ground: Ground, look: Look, *, tell: bool = False) -> Iterator[Finding]:
+def _each(ground: CheckContext, look: Look, *, tell: bool = False) -> Iterator[Finding]:
     """Every cluster of the site. What can't be entered is left out: `entrance` tells (`tell`)."""
     for key in (key for kind in KINDS for key in ground.of(kind)):
         try:

@@ -17,11 +17,11 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.trust import Trust
 
 if TYPE_CHECKING:
-    from bfinfra.doctor.ground import Ground
+    from bfinfra.doctor.ground import CheckContext
 
 
 @dataclass(frozen=True)
-class Door:
+class Server:
     """`what` it is in the site; `server` as host:port; `pem`: authorities that count besides those of
     `trust`.
     """
@@ -31,12 +31,12 @@ class Door:
     trust: Trust
     pem: str = field(default="", repr=False)
 
-    def look(self, ground: Ground) -> Shown:
+    def look(self, ground: CheckContext) -> Shown:
         """The certificate that it shows. BfinfraError."""
         return certificate.look(ground.seam, self.server, self.trust, what=self.what, extra_pem=self.pem)
 
 
-def supervisors(ground: Ground) -> Iterator[Door]:
+def supervisors(ground: CheckContext) -> Iterator[Server]:
     """Where logins go, and the API, of each supervisor that the site's namespaces are on. Blocked where
     vCenter can't be entered.
     """
@@ -50,10 +50,12 @@ def supervisors(ground: Ground) -> Iterator[Door]:
         host, port = certificate.address(supervisor.endpoint)
         for each in (port, PORT):
             server = f"[{host}]:{each}" if ":" in host else f"{host}:{each}"
-            yield Door(f"supervisor on {name}", server, own or Trust(), "" if own else vcenter.authorities())
+            yield Server(
+                f"supervisor on {name}", server, own or Trust(), "" if own else vcenter.authorities()
+            )
 
 
-def guests(ground: Ground) -> Iterator[Door]:
+def guests(ground: CheckContext) -> Iterator[Server]:
     """The API of each Tanzu cluster that runs, with the authority that its supervisor tells. What can't be
     entered is left out.
     """
@@ -62,4 +64,4 @@ def guests(ground: Ground) -> Iterator[Door]:
             access = ground.cluster(key).access()
         except (Blocked, BfinfraError):
             continue
-        yield Door(str(key), access.url.removeprefix("https://"), access.trust, access.extra_pem)
+        yield Server(str(key), access.url.removeprefix("https://"), access.trust, access.extra_pem)

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
     from bfinfra.backends.images import Images
     from bfinfra.backends.kubernetes import Cluster, Clusters
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
 
 
 @dataclass
-class Ground:
+class CheckContext:
     """`rights`: what the site needs; `state`: the folder of journal and lock; `now`: our own clock; `linux`:
     the way to Linux machines, made when first asked for.
     """
 
     site: Site
     rights: Rights
-    seam: Seam
+    seam: Transport
     clusters: Clusters
     images: Images
     vcenter: VCenter | None

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from bfinfra.backends.vcenter.esxi_settings import HostSetup
 from bfinfra.doctor.blocked import Blocked
-from bfinfra.doctor.ground import Ground
+from bfinfra.doctor.ground import CheckContext
 from bfinfra.model.errors import Denied
 from bfinfra.model.finding import Finding, bad, good, warning
 
@@ -18,7 +18,7 @@ FEW = 5  # VIBs that are named
 FIELDS = ("model", "firmware", "build", "cards")
 
 
-def clocks(ground: Ground) -> Iterator[Finding]:
+def clocks(ground: CheckContext) -> Iterator[Finding]:
     """Hosts keep their time by NTP."""
     switches = {name for spec in ground.of("distributed_switch").values() for name in spec.hosts}
     placed = {spec.host for spec in ground.of("virtual_machine").values() if spec.host}
@@ -44,7 +44,7 @@ def clocks(ground: Ground) -> Iterator[Finding]:
             yield good(about, f"keeps its time by {', '.join(host.ntp)}")
 
 
-def alike(ground: Ground) -> Iterator[Finding]:
+def alike(ground: CheckContext) -> Iterator[Finding]:
     """Hosts of one distributed switch are the same machines, of one build, with the same cards in the same
     places.
     """
@@ -70,7 +70,7 @@ def alike(ground: Ground) -> Iterator[Finding]:
             )
 
 
-def software(ground: Ground) -> Iterator[Finding]:
+def software(ground: CheckContext) -> Iterator[Finding]:
     """Hosts of one distributed switch have the same VIBs."""
     for key, spec in ground.of("distributed_switch").items():
         found = _packages(ground, spec.hosts)
@@ -89,7 +89,7 @@ def software(ground: Ground) -> Iterator[Finding]:
             yield good(key, f"its {len(found)} hosts have the same {len(most)} VIBs")
 
 
-def _packages(ground: Ground, names: Iterable[str]) -> dict[str, frozenset[str]]:
+def _packages(ground: CheckContext, names: Iterable[str]) -> dict[str, frozenset[str]]:
     vcenter, wanted = ground.entered(), set(names)
     known = {host.name: host.moid for host in vcenter.inventory.read().hosts if host.name in wanted}
     try:
@@ -113,7 +113,7 @@ def _departs(most: frozenset[str], each: frozenset[str]) -> str:
     return " and ".join(filter(None, said)) + (f" ({left} more)" if left else "")
 
 
-def graphics(ground: Ground) -> Iterator[Finding]:
+def graphics(ground: CheckContext) -> Iterator[Finding]:
     """Hosts of machines with vGPUs share their cards directly."""
     wanted = {spec.host for spec in ground.of("virtual_machine").values() if spec.vgpus and spec.host}
     for name, host in sorted(_setups(ground, wanted).items()):
@@ -128,7 +128,7 @@ def graphics(ground: Ground) -> Iterator[Finding]:
             )
 
 
-def _setups(ground: Ground, names: Iterable[str]) -> dict[str, HostSetup]:
+def _setups(ground: CheckContext, names: Iterable[str]) -> dict[str, HostSetup]:
     """Those that vCenter knows: that one is missing, others tell."""
     wanted = set(names)
     if not wanted:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bfinfra.backends import ova, tls
-from bfinfra.doctor.ground import Ground
+from bfinfra.doctor.ground import CheckContext
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, bad, good, warning
 from bfinfra.model.units import bytes_short
@@ -17,7 +17,7 @@ from bfinfra.spec.load import awaited_files, missing_references
 LEAST = 100 << 20  # bytes that journals and marks may take in a long run
 
 
-def references(ground: Ground) -> Iterator[Finding]:
+def references(ground: CheckContext) -> Iterator[Finding]:
     """What the site refers to is there: environment variables, files, key rings."""
     found = missing_references(ground.site)
     for problem in found:
@@ -29,7 +29,7 @@ def references(ground: Ground) -> Iterator[Finding]:
         yield good(ground.site.name, "every reference of the site leads somewhere")
 
 
-def files(ground: Ground) -> Iterator[Finding]:
+def files(ground: CheckContext) -> Iterator[Finding]:
     """Authorities and kubeconfigs can be read, by nobody else where they are secret."""
     trusts = [
         each
@@ -52,7 +52,7 @@ def files(ground: Ground) -> Iterator[Finding]:
                 )
 
 
-def packages(ground: Ground) -> Iterator[Finding]:
+def packages(ground: CheckContext) -> Iterator[Finding]:
     """The appliances are whole: every digest that there is."""
     wanted = {
         (str(spec.ova.file.path), spec.ova.sha256 or ""): spec.ova
@@ -77,7 +77,7 @@ def packages(ground: Ground) -> Iterator[Finding]:
             )
 
 
-def tools(ground: Ground) -> Iterator[Finding]:
+def tools(ground: CheckContext) -> Iterator[Finding]:
     """What builds images is installed, where the site has images to build."""
     building = [
         key
@@ -99,7 +99,7 @@ def tools(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def state(ground: Ground) -> Iterator[Finding]:
+def state(ground: CheckContext) -> Iterator[Finding]:
     """The journal has room, and may be written."""
     there = next(each for each in (ground.state, *ground.state.parents) if each.exists())
     free = shutil.disk_usage(there).free

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.doctor.blocked import Blocked
-from bfinfra.doctor.ground import Ground
+from bfinfra.doctor.ground import CheckContext
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, Health, bad, good
 from bfinfra.model.refs import Key
@@ -23,7 +23,7 @@ Way = tuple[str, int]
 """Address and TCP port."""
 
 
-def entrance(ground: Ground) -> Iterator[Finding]:
+def entrance(ground: CheckContext) -> Iterator[Finding]:
     """Each machine is entered as the site says; one that a VM of the site will be is left until that is
     made.
     """
@@ -38,7 +38,7 @@ def entrance(ground: Ground) -> Iterator[Finding]:
             yield good(key, f"the account gets in, as {answer['who'].text.strip()}")
 
 
-def ports(ground: Ground) -> Iterator[Finding]:
+def ports(ground: CheckContext) -> Iterator[Finding]:
     """From machine to machine: nodes of a cluster, their control plane, the license server of vGPUs."""
     wanted = ways(ground.site.resources)
     found = _asked(
@@ -110,12 +110,12 @@ def judged(about: Key, answers: Mapping[str, Answer]) -> Finding:
     return good(about, f"it reaches {', '.join(answers)}{silent}")
 
 
-def _machines(ground: Ground) -> dict[str, Machine]:
+def _machines(ground: CheckContext) -> dict[str, Machine]:
     return {key.name: spec.machine(key.name) for key, spec in ground.of("linux_host").items()}
 
 
 def _asked(
-    ground: Ground, commands: Mapping[str, Mapping[str, tuple[str, ...]]]
+    ground: CheckContext, commands: Mapping[str, Mapping[str, tuple[str, ...]]]
 ) -> dict[str, Mapping[str, Answer] | BfinfraError | Blocked]:
     """One command a machine, side by side. Blocked for one that a VM of this site is and that isn't there
     yet.
@@ -132,7 +132,7 @@ def _asked(
     return {**found, **{machine.name: answer for machine, answer in answers.items()}}
 
 
-def _running(ground: Ground) -> frozenset[str]:
+def _running(ground: CheckContext) -> frozenset[str]:
     """Names of the VMs that run. Asks only where a machine is one of the site's."""
     if ground.vcenter is None or not any(spec.vm for spec in ground.of("linux_host").values()):
         return frozenset()

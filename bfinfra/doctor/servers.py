@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from bfinfra.backends import certificate
 from bfinfra.backends.kubernetes import kubeconfig
-from bfinfra.doctor.ground import Ground
+from bfinfra.doctor.ground import CheckContext
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, bad, good, warning
 from bfinfra.model.trust import Trust
@@ -18,7 +18,7 @@ SOON = timedelta(days=30)
 Server = tuple[str, str, int, Trust]
 
 
-def named(ground: Ground) -> list[Server]:
+def named(ground: CheckContext) -> list[Server]:
     """What it is in the site, host, port and trust of each server that the site names."""
     found = [("vcenter", ground.vcenter.server, ground.vcenter.settings.trust)] if ground.vcenter else []
     for key, spec in ground.of("kubernetes_cluster").items():
@@ -30,7 +30,7 @@ def named(ground: Ground) -> list[Server]:
     return [(what, *certificate.address(server), trust) for what, server, trust in found]
 
 
-def names(ground: Ground) -> Iterator[Finding]:
+def names(ground: CheckContext) -> Iterator[Finding]:
     """The servers' names lead to addresses."""
     for what, host, port, _ in named(ground):
         if ground.seam.routed:
@@ -50,7 +50,7 @@ def names(ground: Ground) -> Iterator[Finding]:
             yield good(f"{what} {host}", f"is {', '.join(addresses)}")
 
 
-def connections(ground: Ground) -> Iterator[Finding]:
+def connections(ground: CheckContext) -> Iterator[Finding]:
     """The servers take connections; hosts take uploads of appliances."""
     uploads = [
         (f"{key} (takes uploads)", spec.host, 443, Trust())
@@ -66,7 +66,7 @@ def connections(ground: Ground) -> Iterator[Finding]:
             yield good(f"{what} {host}:{port}", "takes connections")
 
 
-def certificates(ground: Ground) -> Iterator[Finding]:
+def certificates(ground: CheckContext) -> Iterator[Finding]:
     """The servers' certificates are the trusted ones, and stay good for a month."""
     for what, host, port, trust in named(ground):
         about = f"{what} {host}:{port}"
@@ -77,7 +77,7 @@ def certificates(ground: Ground) -> Iterator[Finding]:
             yield bad(about, problem.what, problem.why, problem.next)
 
 
-def judged(about: str, found: certificate.Shown, trust: Trust, ground: Ground) -> Finding:
+def judged(about: str, found: certificate.Shown, trust: Trust, ground: CheckContext) -> Finding:
     """What is to be said of a certificate."""
     until = f"{found.not_after:%Y-%m-%d}"
     if found.objection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bfinfra.doctor.ground import Ground
+from bfinfra.doctor.ground import CheckContext
 from bfinfra.doctor.local import sizes
 from bfinfra.model.finding import Finding, bad, good, warning
 from bfinfra.model.refs import Key
@@ -16,7 +16,7 @@ TESTED = ((7, 0), (9, 1))
 SKEW = 60  # seconds
 
 
-def login(ground: Ground) -> Iterator[Finding]:
+def login(ground: CheckContext) -> Iterator[Finding]:
     """The account gets into vCenter."""
     if ground.vcenter is None:
         return
@@ -25,7 +25,7 @@ def login(ground: Ground) -> Iterator[Finding]:
     yield good(f"vcenter {ground.vcenter.server}", "the account gets in")
 
 
-def version(ground: Ground) -> Iterator[Finding]:
+def version(ground: CheckContext) -> Iterator[Finding]:
     """VCenter's version is one that bfinfra knows."""
     if ground.vcenter is None:
         return
@@ -43,7 +43,7 @@ def version(ground: Ground) -> Iterator[Finding]:
         yield good(about, f"{name}, API {api}")
 
 
-def clock(ground: Ground) -> Iterator[Finding]:
+def clock(ground: CheckContext) -> Iterator[Finding]:
     """VCenter's clock agrees with ours."""
     if ground.vcenter is None:
         return
@@ -65,7 +65,7 @@ def skew(about: str, off: float) -> Finding:
     )
 
 
-def rights(ground: Ground) -> Iterator[Finding]:
+def rights(ground: CheckContext) -> Iterator[Finding]:
     """The account has the privileges that the site needs on vCenter's objects."""
     if ground.vcenter is None or not ground.rights.entities:
         return
@@ -91,7 +91,7 @@ def rights(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def hosts(ground: Ground) -> Iterator[Finding]:
+def hosts(ground: CheckContext) -> Iterator[Finding]:
     """The GPU hosts are there and connected."""
     if not (wanted := ground.of("gpu_host")):
         return
@@ -113,7 +113,7 @@ def hosts(ground: Ground) -> Iterator[Finding]:
             yield good(key, "is connected")
 
 
-def space(ground: Ground) -> Iterator[Finding]:
+def space(ground: CheckContext) -> Iterator[Finding]:
     """Datastores have room for the appliances."""
     if not (wanted := ground.of("bitfusion_server")):
         return
@@ -140,7 +140,7 @@ def space(ground: Ground) -> Iterator[Finding]:
                 yield good(key, room)
 
 
-def supervisors(ground: Ground) -> Iterator[Finding]:
+def supervisors(ground: CheckContext) -> Iterator[Finding]:
     """Workload management is enabled where the site wants namespaces."""
     for key, spec in ground.of("supervisor_namespace").items():
         found = ground.catalog.supervisors.get(spec.cluster)

@@ -12,12 +12,12 @@ from threading import Event as Flag
 from threading import Lock
 from typing import Any
 
-from bfinfra.engine.observe import Kinds, World
-from bfinfra.engine.plan import Wish
+from bfinfra.engine.observe import Kinds, ObservedState
+from bfinfra.engine.plan import DesiredState
+from bfinfra.engine.readiness_wait import ReadinessWait, Verdict
 from bfinfra.engine.recheck import moved
-from bfinfra.engine.retry import Patience
-from bfinfra.engine.settle import Settle, Verdict
-from bfinfra.engine.turn import Halted, Turn
+from bfinfra.engine.reconciler import Halted, Reconciler
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ended, Ending, Event, Sink, Started
 from bfinfra.model.plan import Item, Plan
@@ -46,7 +46,7 @@ class Options:
 
     parallelism: int = 10
     deadline: float | None = None
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
     stop: Flag = field(default_factory=Flag)
     journal: Sink = lambda _: None
 
@@ -55,7 +55,7 @@ class Apply:
     """One run over one plan; `run()` answers how each item ended."""
 
     def __init__(  # noqa: PLR0913 - a run's whole input
-        self, plan: Plan, wish: Wish, world: World, kinds: Kinds, options: Options, sink: Sink
+        self, plan: Plan, wish: DesiredState, world: ObservedState, kinds: Kinds, options: Options, sink: Sink
     ) -> None:
         self._options, self._sink, self._speaking = options, sink, Lock()
         self._blocked = {item.key: item for item in plan.items}
@@ -68,8 +68,8 @@ class Apply:
         """
         patience = replace(options.patience, halt=options.stop)
         self._wish, self._world, self._kinds, self._patience = wish, world, kinds, patience
-        self._turn = Turn(wish, world, kinds, patience, self._tell)
-        self._settle = Settle(wish, world, kinds, self._turn, patience, options.deadline)
+        self._turn = Reconciler(wish, world, kinds, patience, self._tell)
+        self._settle = ReadinessWait(wish, world, kinds, self._turn, patience, options.deadline)
         self._began: dict[Key, float] = {}
         self.endings: dict[Key, Ended] = {}
 

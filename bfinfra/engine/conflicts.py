@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from bfinfra.engine.observe import Kinds, World
-from bfinfra.engine.understood import understood
+from bfinfra.engine.observe import Kinds, ObservedState
+from bfinfra.engine.provider_errors import provider_errors
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.errors import Malformed
 from bfinfra.model.order import Specs
@@ -13,7 +13,7 @@ from bfinfra.model.refs import Key, edges
 
 
 def of_kinds(
-    wanted: Specs, states: Specs, world: World, kinds: Kinds, unreadable: dict[Key | str, str]
+    wanted: Specs, states: Specs, world: ObservedState, kinds: Kinds, unreadable: dict[Key | str, str]
 ) -> Iterator[Conflict]:
     """What each kind says of its own; one that trips over what a server said is added to `unreadable`.
     `states`: those of the site.
@@ -21,7 +21,7 @@ def of_kinds(
     for name in dict.fromkeys(key.kind for key in (*wanted, *states)):
         if name in kinds and name not in unreadable:
             try:
-                with understood(name):
+                with provider_errors(name):
                     yield from tuple(kinds[name].conflicts(wanted, states, world.facts.get(name)))
             except Malformed as error:
                 unreadable[name] = str(error)

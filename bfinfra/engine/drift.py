@@ -13,12 +13,12 @@ from pydantic import ValidationError
 
 from bfinfra.engine.applied import spec_of
 from bfinfra.engine.known import Known
-from bfinfra.engine.observe import Kinds, World
-from bfinfra.engine.plan import Wish, decide, known, ours
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.observe import Kinds, ObservedState
+from bfinfra.engine.plan import DesiredState, decide, known, ours
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import Awaited, BfinfraError, Problem, Warned
-from bfinfra.model.kind import UNFINISHED, Change, Trace, differences
+from bfinfra.model.kind import UNFINISHED, Change, LastWriter, differences
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -31,13 +31,15 @@ TOLD = (Cause.DRIFT, Cause.CONFLICT, Cause.VANISHED, Cause.MISSING)
 class _Sides:
     """The file, the world, and what decides between them."""
 
-    wish: Wish
-    world: World
+    wish: DesiredState
+    world: ObservedState
     kinds: Kinds
     everything: Known
 
 
-def report(plan: Plan, wish: Wish, world: World, kinds: Kinds, before: Collection[str] = ()) -> Report:
+def report(
+    plan: Plan, wish: DesiredState, world: ObservedState, kinds: Kinds, before: Collection[str] = ()
+) -> Report:
     """What does not agree and who moved it. `before`: addresses that are known to have stood once."""
     strangers = {key for key in wish.wanted if kinds[key.kind].makes and _stranger(key, wish, world)}
     found = [
@@ -83,7 +85,7 @@ def _unseen(plan: Plan, kinds: Kinds) -> dict[Key, str]:
     return found
 
 
-def traced(found: Report, world: World, kinds: Kinds, patience: Patience) -> Report:
+def traced(found: Report, world: ObservedState, kinds: Kinds, patience: RetryPolicy) -> Report:
     """The same with who moved it and when, as far as the servers tell. Only of what alarms; where they can't
     be asked, a warning says so.
     """
@@ -92,7 +94,7 @@ def traced(found: Report, world: World, kinds: Kinds, patience: Patience) -> Rep
         if each.cause in TOLD:
             _, fields = asked.setdefault(each.key.kind, {}).get(each.key.name, (None, ()))
             asked[each.key.kind][each.key.name] = (world.states.get(each.key), (*fields, each.field))
-    told: dict[tuple[Key, str], Trace] = {}
+    told: dict[tuple[Key, str], LastWriter] = {}
     warned = list(found.warnings)
     for kind, names in asked.items():
         try:
@@ -115,12 +117,12 @@ def traced(found: Report, world: World, kinds: Kinds, patience: Patience) -> Rep
     return replace(found, warnings=tuple(warned), found=tuple(_told(each, told) for each in found.found))
 
 
-def _told(found: Drifted, told: Mapping[tuple[Key, str], Trace]) -> Drifted:
+def _told(found: Drifted, told: Mapping[tuple[Key, str], LastWriter]) -> Drifted:
     trace = told.get((found.key, found.field)) if found.cause in TOLD else None
     return replace(found, by=trace.by, at=trace.at) if trace else found
 
 
-def _stranger(key: Key, wish: Wish, world: World) -> bool:
+def _stranger(key: Key, wish: DesiredState, world: ObservedState) -> bool:
     state = world.states.get(key)
     return state is not None and (
         state.mark is None or (state.mark.site, state.mark.address) != (wish.site, str(key))
@@ -212,7 +214,7 @@ def _since_applied(
     was then. None where that can't be said.
     """
     try:
-        then = Wish(sides.wish.site, {key: spec_of(type(spec), applied, spec)})
+        then = DesiredState(sides.wish.site, {key: spec_of(type(spec), applied, spec)})
         steps = decide(key, then, sides.world, sides.kinds, sides.everything)
     except Awaited as awaited:
         steps = awaited.steps

@@ -9,12 +9,12 @@ from dataclasses import field
 from typing import Any
 
 from bfinfra.engine import graph
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
-from bfinfra.model.peers import Everyone, Peers
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
+from bfinfra.model.siblings import Everyone, Siblings
 
 
 @dataclass(frozen=True)
@@ -25,21 +25,21 @@ class Known:
     wanted: Specs
     states: Specs
     facts: Mapping[Key | str, Any]
-    _kinds: dict[str, Peers] = field(default_factory=dict)
+    _kinds: dict[str, Siblings] = field(default_factory=dict)
 
     def __contains__(self, key: object) -> bool:
         return key in self.wanted or key in self.states
 
-    def around(self, key: Key, spec: Any) -> Around:
+    def around(self, key: Key, spec: Any) -> PlanContext:
         """What a decision on this spec of a resource, or None, may look at besides its own spec and state."""
         fields = graph.resolve(spec if spec is not None else self.states.get(key), self)
         needs = {
-            name: Need(other, self.wanted.get(other), self.states.get(other))
+            name: ResolvedRef(other, self.wanted.get(other), self.states.get(other))
             for name, other in fields.items()
         }
         if key.kind not in self._kinds:
-            self._kinds[key.kind] = Peers(Everyone(key.kind, self.wanted, self.states))
-        return Around(
+            self._kinds[key.kind] = Siblings(Everyone(key.kind, self.wanted, self.states))
+        return PlanContext(
             Mark(self.site, str(key)),
             needs,
             self._kinds[key.kind].but(key.name),

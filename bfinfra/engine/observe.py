@@ -8,10 +8,10 @@ from dataclasses import field, replace
 from typing import Any
 
 from bfinfra.engine import graph
-from bfinfra.engine.retry import OUTAGE, Patience
-from bfinfra.engine.understood import understood
+from bfinfra.engine.provider_errors import provider_errors
+from bfinfra.engine.retry import OUTAGE, RetryPolicy
 from bfinfra.model.errors import RemoteError, Unreachable
-from bfinfra.model.kind import Kind, Need, Seen
+from bfinfra.model.kind import Kind, Observation, ResolvedRef
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named
@@ -23,7 +23,7 @@ Kinds = Mapping[str, Kind[Any, Any]]
 
 
 @dataclass
-class World:
+class ObservedState:
     """What was seen. `unreadable`: key, or a kind's name for all of it, → why. Grows while an apply goes on.
 
     `facts`: a kind's name → of its survey; key → of the last look at that resource alone.
@@ -37,7 +37,7 @@ class World:
         """Why nothing can be said of a resource, or ""."""
         return self.unreadable.get(key) or self.unreadable.get(key.kind, "")
 
-    def take(self, kind: str, seen: Seen, names: Collection[str] = ()) -> None:
+    def take(self, kind: str, seen: Observation, names: Collection[str] = ()) -> None:
         """Note what was seen of a kind; with `names` of these resources alone, of which nothing older counts
         any more.
         """
@@ -60,11 +60,13 @@ def begun(kind: Kind[Any, Any], name: str, wanted: Specs | None) -> Any:
     return kind
 
 
-def survey(kinds: Kinds, wanted: Specs, patience: Patience, world: World | None = None) -> World:
+def survey(
+    kinds: Kinds, wanted: Specs, patience: RetryPolicy, world: ObservedState | None = None
+) -> ObservedState:
     """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be
     found. `world`: what others saw before.
     """
-    world = World() if world is None else world
+    world = ObservedState() if world is None else world
     patience = replace(patience, first=min(FIRST, patience.lasts))
     pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
     try:
@@ -86,15 +88,17 @@ def survey(kinds: Kinds, wanted: Specs, patience: Patience, world: World | None 
     return world
 
 
-def ask(kind: Kind[Any, Any], name: str, wanted: Specs, world: World, patience: Patience) -> Seen:
+def ask(
+    kind: Kind[Any, Any], name: str, wanted: Specs, world: ObservedState, patience: RetryPolicy
+) -> Observation:
     """One kind's bulk read, tried again after what passes."""
     specs = _of_kind(name, wanted)
     needs = needs_of(name, kind, wanted, world)
-    partly: list[Seen] = []
+    partly: list[Observation] = []
 
-    def look() -> Seen:
+    def look() -> Observation:
         partly.clear()
-        with understood(name):
+        with provider_errors(name):
             seen = kind.observe(specs, needs)
         if passing := next(
             (
@@ -120,7 +124,7 @@ def _of_kind(name: str, wanted: Specs) -> dict[str, Any]:
     return {key.name: spec for key, spec in wanted.items() if key.kind == name}
 
 
-def needs_of(name: str, kind: Kind[Any, Any], wanted: Specs, world: World) -> dict[Key, Need]:
+def needs_of(name: str, kind: Kind[Any, Any], wanted: Specs, world: ObservedState) -> dict[Key, ResolvedRef]:
     """All that is known of the other kinds that this kind may refer to; nothing where it doesn't look at
     that.
     """
@@ -129,7 +133,7 @@ def needs_of(name: str, kind: Kind[Any, Any], wanted: Specs, world: World) -> di
         return {}
     keys = {key: None for key in (*wanted, *world.states) if key.kind in named}
     return {
-        key: Need(key, wanted.get(key), world.states.get(key))
+        key: ResolvedRef(key, wanted.get(key), world.states.get(key))
         for key in keys
         if not world.why_unreadable(key)
     }

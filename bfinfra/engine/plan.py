@@ -9,8 +9,8 @@ from typing import Any
 from bfinfra.engine import conflicts, graph
 from bfinfra.engine.applied import as_applied
 from bfinfra.engine.known import Known
-from bfinfra.engine.observe import Kinds, World
-from bfinfra.engine.understood import understood
+from bfinfra.engine.observe import Kinds, ObservedState
+from bfinfra.engine.provider_errors import provider_errors
 from bfinfra.model.errors import Awaited, Malformed, Problem, Refusal, Warned
 from bfinfra.model.kind import Disruption, State, Step, differences
 from bfinfra.model.mark import Mark
@@ -22,7 +22,7 @@ from bfinfra.model.site import Site
 
 
 @dataclass(frozen=True)
-class Wish:
+class DesiredState:
     """What an apply aims at: the site's name, its resources (none = destroy), and what may be adopted."""
 
     site: str
@@ -30,12 +30,12 @@ class Wish:
     adopt: frozenset[Key] = field(default_factory=frozenset)
 
     @classmethod
-    def of(cls, site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()) -> Wish:
+    def of(cls, site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()) -> DesiredState:
         """The site as written, or an empty one."""
         return cls(site.name, {} if destroy else site.resources, adopt)
 
 
-def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
+def make(site: Site, wish: DesiredState, world: ObservedState, kinds: Kinds) -> Plan:
     """Every resource decided, in an order in which they may start; all refusals at once."""
     states = ours(wish, world)
     before, everything = (
@@ -68,7 +68,7 @@ def make(site: Site, wish: Wish, world: World, kinds: Kinds) -> Plan:
     return Plan(wish.site, tuple(items.values()), tuple(problems), unread, warnings)
 
 
-def ours(wish: Wish, world: World) -> dict[Key, Any]:
+def ours(wish: DesiredState, world: ObservedState) -> dict[Key, Any]:
     """The states that this site wants or made; strangers are left out."""
     return {
         key: state
@@ -77,7 +77,7 @@ def ours(wish: Wish, world: World) -> dict[Key, Any]:
     }
 
 
-def standing(site: Site, wish: Wish, states: Specs, kinds: Kinds) -> Specs:
+def standing(site: Site, wish: DesiredState, states: Specs, kinds: Kinds) -> Specs:
     """As which specs what stands was applied, and what else the file has; where no mark tells, as the file
     says. Nothing where nothing goes.
     """
@@ -91,13 +91,13 @@ def standing(site: Site, wish: Wish, states: Specs, kinds: Kinds) -> Specs:
     return others | {key: spec for key, spec in found.items() if spec is not None}
 
 
-def known(wish: Wish, world: World) -> Known:
+def known(wish: DesiredState, world: ObservedState) -> Known:
     """What decisions look at, as it is now."""
     return Known(wish.site, wish.wanted, world.states, world.facts)
 
 
 def decide(
-    key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known | None = None
+    key: Key, wish: DesiredState, world: ObservedState, kinds: Kinds, everything: Known | None = None
 ) -> tuple[Step, ...]:
     """The steps from what was seen to what is wanted. Refusal where the kind, the mark or `protect` forbids.
 
@@ -109,7 +109,7 @@ def decide(
     if kind.makes and state is not None:
         _check_owner(key, spec, state, wish)
     around = (everything or known(wish, world)).around(key, spec)
-    with understood(str(key)):
+    with provider_errors(str(key)):
         steps = tuple(kind.steps(key.name, spec, state, around))
     _check_protected(spec, state, steps)
     return steps
@@ -121,7 +121,7 @@ def located(site: Site, key: Key, refusal: Refusal) -> list[Problem]:
     return [Problem(f"{key}: {p.what}", place, p.why, p.next) for p in refusal.problems]
 
 
-def _item(key: Key, wish: Wish, world: World, kinds: Kinds, everything: Known) -> Item:
+def _item(key: Key, wish: DesiredState, world: ObservedState, kinds: Kinds, everything: Known) -> Item:
     steps, state = decide(key, wish, world, kinds, everything), world.states.get(key)
     action = derive(wish.wanted.get(key), state, steps, makes=kinds[key.kind].makes)
     going = action in (Action.DELETE, Action.REPLACE)
@@ -146,7 +146,7 @@ def _behind(item: Item, before: Mapping[Key, str], items: Mapping[Key, Item]) ->
     return Problem(f"{item.key} waits for {first}{why}")
 
 
-def _awaiting(key: Key, awaited: Awaited, wish: Wish, world: World, kinds: Kinds) -> Item:
+def _awaiting(key: Key, awaited: Awaited, wish: DesiredState, world: ObservedState, kinds: Kinds) -> Item:
     """What is to be done to a resource whose file isn't there yet; with which steps may not be known."""
     state, makes = world.states.get(key), kinds[key.kind].makes
     if awaited.steps:
@@ -170,7 +170,7 @@ def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:
     )
 
 
-def _check_owner(key: Key, spec: Any, state: State, wish: Wish) -> None:
+def _check_owner(key: Key, spec: Any, state: State, wish: DesiredState) -> None:
     mark = state.mark
     if mark is None and spec is not None and state.copy:
         raise Refusal(
@@ -208,7 +208,11 @@ def _check_protected(spec: Any, state: Any, steps: tuple[Step, ...]) -> None:
 
 
 def _unreadable(
-    key: Key, before: Mapping[Key, str], wish: Wish, world: World, unreadable: Mapping[Any, str]
+    key: Key,
+    before: Mapping[Key, str],
+    wish: DesiredState,
+    world: ObservedState,
+    unreadable: Mapping[Any, str],
 ) -> str:
     """Also where what a field names can't be read; what only has to stand before decides nothing."""
     if why := world.why_unreadable(key):

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from bfinfra.engine.observe import Kinds, World
-from bfinfra.engine.retry import Patience
-from bfinfra.engine.turn import Turn
+from bfinfra.engine.observe import Kinds, ObservedState
+from bfinfra.engine.reconciler import Reconciler
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Step
 from bfinfra.model.order import Specs
@@ -19,7 +19,12 @@ NEXT = "see who else changes it, then apply again"
 
 
 def moved(  # noqa: PLR0913 - a run's whole context
-    changed: Collection[Key], wanted: Specs, world: World, kinds: Kinds, turn: Turn, patience: Patience
+    changed: Collection[Key],
+    wanted: Specs,
+    world: ObservedState,
+    kinds: Kinds,
+    turn: Reconciler,
+    patience: RetryPolicy,
 ) -> dict[Key, Problem]:
     """What is no longer as this run left it, and why; what can't be looked at is told as well. One bulk read
     a kind.

@@ -29,7 +29,7 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """How long, how often at least, and how long between.
 
     An outage is tried for at least `lasts` seconds and `attempts` times; a server that was never met in this

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bfinfra.engine.graph import resolve
-from bfinfra.model.kind import Kind, Need
+from bfinfra.model.kind import Kind, ResolvedRef
 from bfinfra.model.refs import Key, kinds_named
 from bfinfra.model.rights import (
     API,
@@ -57,7 +57,7 @@ def places(site: Site, kinds: Kinds) -> dict[Key, Places]:
     found = {}
     for key, spec in site.resources.items():
         needs = {
-            at: Need(other, site.resources.get(other), None)
+            at: ResolvedRef(other, site.resources.get(other), None)
             for at, other in resolve(spec, site.resources).items()
         }
         found[key] = kinds[key.kind].places(key.name, spec, needs, datacenter)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.owned import writer
-from bfinfra.model.kind import Trace
+from bfinfra.model.kind import LastWriter
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.events import Events, Happened
 
 Asked = Mapping[str, tuple[Any, tuple[str, ...]]]
-Told = dict[str, dict[str, Trace]]
+Told = dict[str, dict[str, LastWriter]]
 FEW = 20  # machines that are asked about in one check, a request each
 WAYS = {"": "powered", "power": "powered", "host": "moved", "datastore": "moved"}
 """What a field of a machine is moved by, where that is no reconfiguration; a machine that only has to be
@@ -62,12 +62,12 @@ def _who(happened: Iterable[Happened], field: str) -> Happened | None:
     return next((each for each in fit if each.set & PARTS[first]), None)
 
 
-def of_field(obj: Mapping[str, Any] | None, *path: str) -> Trace | None:
+def of_field(obj: Mapping[str, Any] | None, *path: str) -> LastWriter | None:
     """Who else wrote a field of an object last."""
     found = writer(obj, path) if obj else None
-    return Trace(*found) if found else None
+    return LastWriter(*found) if found else None
 
 
-def trace(found: Happened) -> Trace:
+def trace(found: Happened) -> LastWriter:
     """As a report tells it."""
-    return Trace(found.by, found.at)
+    return LastWriter(found.by, found.at)

@@ -10,7 +10,7 @@ from pydantic import StringConstraints
 
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import Need
+from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.names import DNS_LABEL
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -42,7 +42,7 @@ class Home:
 
 @dataclass(frozen=True)
 class Answers(Generic[T]):
-    """What each home answered; `unreadable`: what `Seen.unreadable` takes."""
+    """What each home answered; `unreadable`: what `Observation.unreadable` takes."""
 
     homes: Mapping[Key, Home]
     found: Mapping[Key, T]
@@ -62,7 +62,7 @@ class Places:
     def ask(
         self,
         wanted: Mapping[str, str | None],
-        needs: Mapping[Key, Need],
+        needs: Mapping[Key, ResolvedRef],
         read: Callable[[Home], T],
         *,
         others: bool,
@@ -106,7 +106,7 @@ class Places:
     def _matters(self, key: Key, placed: Mapping[str, Key | None]) -> bool:
         return key in placed.values() or any(key in self._seen.get(name, ()) for name in placed)
 
-    def _standing(self, needs: Mapping[Key, Need]) -> dict[Key, Endpoint]:
+    def _standing(self, needs: Mapping[Key, ResolvedRef]) -> dict[Key, Endpoint]:
         """Every cluster that stands and has an address; one that isn't up yet holds nothing."""
         found = (
             (key, getattr(need.state, "endpoint", None))
@@ -121,7 +121,7 @@ def home_of(name: str, known: Container[Key], kinds: Iterable[str] = CLUSTERS) -
     return next((key for kind in kinds if (key := Key(kind, name)) in known), None)
 
 
-def api_of(cluster: Need, written: str, own: Need | None) -> Api:
+def api_of(cluster: ResolvedRef, written: str, own: ResolvedRef | None) -> Api:
     """Where rights are needed for a namespace: itself; the whole cluster where this site makes it (`own`), as
     RBAC can't name what isn't there yet.
 
@@ -133,7 +133,7 @@ def api_of(cluster: Need, written: str, own: Need | None) -> Api:
     return Api(cluster.key, "" if made else written)
 
 
-def real_name(written: str, cluster: str, need: Need | None) -> str:
+def real_name(written: str, cluster: str, need: ResolvedRef | None) -> str:
     """A namespace's name in the cluster: where `written` is a `namespace` of this site in that cluster, its
     name there.
     """

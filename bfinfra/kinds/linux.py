@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 from bfinfra.model import kind as kinds
 from bfinfra.model.awaited import held
 from bfinfra.model.errors import BfinfraError, RemoteError
-from bfinfra.model.kind import Around, Need, Step
+from bfinfra.model.kind import PlanContext, ResolvedRef, Step
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
@@ -51,7 +51,7 @@ class Asked:
         }
 
 
-def machines(needs: Mapping[Key, Need]) -> dict[str, Machine]:
+def machines(needs: Mapping[Key, ResolvedRef]) -> dict[str, Machine]:
     """Every machine that answered, by name."""
     return {
         key.name: need.state.machine
@@ -60,7 +60,7 @@ def machines(needs: Mapping[Key, Need]) -> dict[str, Machine]:
     }
 
 
-def virtual(needs: Mapping[Key, Need], on: Iterable[str]) -> tuple[str, ...]:
+def virtual(needs: Mapping[Key, ResolvedRef], on: Iterable[str]) -> tuple[str, ...]:
     """The virtual machines of this site among these machines: what is on them goes first."""
     found = {
         key.name: need.state.vm for key, need in needs.items() if key.kind == HOST and need.state is not None
@@ -98,7 +98,7 @@ class OnHosts(kinds.State, Generic[On]):
     machines: Mapping[str, Machine] = field(repr=False)
 
 
-def across(state: Callable[..., S], on: Mapping[str, T], needs: Mapping[Key, Need]) -> S:
+def across(state: Callable[..., S], on: Mapping[str, T], needs: Mapping[Key, ResolvedRef]) -> S:
     """An OnHosts: whose it is, where, and what goes only after it."""
     there = machines(needs)
     mark = next((each.mark for each in on.values() if each.mark), None)
@@ -143,7 +143,10 @@ def standing(
 
 
 def while_away(
-    around: Around, stood: Iterable[str], decide: Callable[[Around], Sequence[Step]], *needs: type[Step]
+    around: PlanContext,
+    stood: Iterable[str],
+    decide: Callable[[PlanContext], Sequence[Step]],
+    *needs: type[Step],
 ) -> Sequence[Step]:
     """The steps, also while the package is away: then machines are held against what most of them have.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 
 
-def refuse_others(mark: Mark | None, around: Around, what: str, field: str = "") -> None:
+def refuse_others(mark: Mark | None, around: PlanContext, what: str, field: str = "") -> None:
     """Refusal where the mark is another resource's, of this site or of another one. `what`: what is said of
     it.
     """

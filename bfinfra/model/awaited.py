@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bfinfra.model.errors import Awaited, Problem
-from bfinfra.model.kind import Later, Spec, Step
+from bfinfra.model.kind import Spec, Step, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
@@ -68,9 +68,9 @@ def away(spec: Spec, files: Mapping[str, LocalFile | Secret | None]) -> Away | N
     return None
 
 
-def until(file: LocalFile) -> Later:
+def until(file: LocalFile) -> Unknown:
     """The digest of a file that isn't there yet."""
-    return Later(f"{file.text} is there", "digest")
+    return Unknown(f"{file.text} is there", "digest")
 
 
 def held(problem: Absent, field: str, steps: Sequence[Step] = ()) -> Awaited:

@@ -23,10 +23,10 @@ from bfinfra.model.documentation import summary
 from bfinfra.model.errors import Problem, RemoteError
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Ordered, Specs
-from bfinfra.model.peers import Pair, Peers
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import EDGES, Key
 from bfinfra.model.rights import Places, Right, Use
+from bfinfra.model.siblings import Pair, Siblings
 
 Address = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/[^\s/]{1,253}$")]  # kind/name
 LEADS = "_leads"
@@ -151,7 +151,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class Unknown:
     """What another resource will have, or a file once it is brought: `(known after tanzu_cluster/cluster-01:
     endpoint)`.
     """
@@ -200,7 +200,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Need:
+class ResolvedRef:
     """What is known of a resource that a reference names."""
 
     key: Key
@@ -210,31 +210,31 @@ class Need:
     def get(self, name: str) -> Any:
         """The state's field, or Later where the resource doesn't stand yet or doesn't have it yet."""
         value = None if self.state is None else getattr(self.state, name)
-        return Later(self.key, name) if value is None else value
+        return Unknown(self.key, name) if value is None else value
 
 
 @dataclass(frozen=True)
-class Around:
+class PlanContext:
     """What a decision may look at besides its own spec and state; frozen.
 
     `mark`: the mark to write, unsealed. `needs`: by the dotted field that holds the reference (`cluster`,
-    `tokens.0`). `peers`: the same kind's others, wanted or standing, by name. `facts`: what `observe` brought
-    along.
+    `tokens.0`). `siblings`: the same kind's others, wanted or standing, by name. `facts`: what `observe`
+    brought along.
     """
 
     mark: Mark
-    needs: Mapping[str, Need] = field(default_factory=dict)
-    peers: Mapping[str, Pair] = field(default_factory=dict)
+    needs: Mapping[str, ResolvedRef] = field(default_factory=dict)
+    siblings: Mapping[str, Pair] = field(default_factory=dict)
     facts: Any = None
 
     def sharing(self, field: str) -> dict[str, Pair]:
         """The peers whose spec or state names in this field the same resource as one's own spec."""
-        peers = self.peers if isinstance(self.peers, Peers) else Peers(self.peers)
-        return peers.naming(field, self.needs[field].key.name)
+        siblings = self.siblings if isinstance(self.siblings, Siblings) else Siblings(self.siblings)
+        return siblings.naming(field, self.needs[field].key.name)
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What `observe` saw. `states`: by name, absent = not there. `unreadable`: name, or "" for all, → why; an
     error may pass, and then it is looked again.
     """
@@ -286,7 +286,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class LastWriter:
     """Who last wrote something, as the server names them ("" where it doesn't), and when, seconds since the
     epoch.
     """
@@ -337,8 +337,8 @@ class Kind(ABC, Generic[S, T]):
 
     @abstractmethod
     def observe(
-        self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The only read, bulk per server.
 
         `wanted`: name → spec, None for a name to look at only because it may have to go. `needs`: what was
@@ -353,7 +353,7 @@ class Kind(ABC, Generic[S, T]):
 
     @staticmethod
     @abstractmethod
-    def steps(name: str, spec: S | None, state: T | None, around: Around) -> Sequence[Step]:
+    def steps(name: str, spec: S | None, state: T | None, around: PlanContext) -> Sequence[Step]:
         """Pure: from what is to what shall be. `None` is absence; `[]` is agreement. Raises Refusal."""
 
     @staticmethod
@@ -366,7 +366,7 @@ class Kind(ABC, Generic[S, T]):
         return ()
 
     @staticmethod
-    def places(name: str, spec: S, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """Pure: where the words in its rights are, for one resource. `needs`: by field, without states;
         `datacenter`: `*` where the site names none.
         """
@@ -382,7 +382,7 @@ class Kind(ABC, Generic[S, T]):
 
     def trail(
         self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]
-    ) -> Mapping[str, Mapping[str, Trace]]:
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
         """Who moved what, as far as the servers tell; asked about what drifted alone. Reads only.
 
         `asked`: name → state (None where it vanished) and dotted fields, "" for the whole; the answer is by
@@ -401,7 +401,7 @@ class Source(Kind[S, T]):
     makes = False
 
     @staticmethod
-    def steps(name: str, spec: S | None, state: T | None, around: Around) -> Sequence[Step]:
+    def steps(name: str, spec: S | None, state: T | None, around: PlanContext) -> Sequence[Step]:
         """Nothing is ever done to a source."""
         return ()
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfinfra.model.errors import Problem, Warned
-from bfinfra.model.kind import Change, Disruption, Later, Step
+from bfinfra.model.kind import Change, Disruption, Step, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -113,7 +113,7 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 - one line a form
     """Anything a step may hold as JSON: secrets as references, later values as {"later": [key, field]}."""
     if isinstance(value, Secret):
         return {"secret": value.reference()}
-    if isinstance(value, Later):
+    if isinstance(value, Unknown):
         return {"later": [str(value.key), value.field]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr}

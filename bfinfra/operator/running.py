@@ -18,7 +18,7 @@ from prometheus_client import start_http_server
 
 from bfinfra.backends.kubernetes import Cluster, incluster, kubeconfig
 from bfinfra.backends.kubernetes.access import Access
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
@@ -68,7 +68,7 @@ def run(how: How, stop: threading.Event) -> int:
             )
         )
     how.enter()  # what can't be read now will not be there later
-    seam = Seam()
+    seam = Transport()
     cluster = Cluster(seam, "the operator's cluster", how.enter)
     lease = Lease(
         cluster, namespace, how.lease[1], f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

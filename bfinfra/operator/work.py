@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event as Flag
 
 from bfinfra import app
-from bfinfra.app import Setting
+from bfinfra.app import RunContext
 from bfinfra.engine import checks
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
@@ -40,7 +40,7 @@ class Order:
     stop: Flag = field(default_factory=Flag)
 
 
-def work(path: Path, order: Order, around: Setting = app.THE_WORLD) -> Result:
+def work(path: Path, order: Order, around: RunContext = app.THE_WORLD) -> Result:
     """Never raises what bfinfra knows: every error is a result, too."""
     began = time.monotonic()
     try:
@@ -65,7 +65,7 @@ def work(path: Path, order: Order, around: Setting = app.THE_WORLD) -> Result:
     )
 
 
-def _kept(site: Site, order: Order, around: Setting) -> Result:
+def _kept(site: Site, order: Order, around: RunContext) -> Result:
     """Look first; what needs a change gets it, or waits."""
     report = _looked(site, order, around)
     _tell(site, report, around)
@@ -94,7 +94,7 @@ def _kept(site: Site, order: Order, around: Setting) -> Result:
     return replace(done, corrected=drifted)
 
 
-def _looked(site: Site, order: Order, around: Setting) -> Report:
+def _looked(site: Site, order: Order, around: RunContext) -> Report:
     """What was never made is no drift; what stood, and is gone, is."""
     if (order.known or order.stood) and checks.recall(site.name) == checks.Memory():
         checks.known(site.name, order.known, map(str, site.resources) if order.stood else ())
@@ -105,7 +105,7 @@ def _looked(site: Site, order: Order, around: Setting) -> Report:
     return replace(report, found=found, new=report.new & {each.identity for each in found})
 
 
-def _tell(site: Site, report: Report, around: Setting) -> None:
+def _tell(site: Site, report: Report, around: RunContext) -> None:
     """The webhook, once; what it did not take, the next look tells again."""
     try:
         app.notify(site, report, around=around)
@@ -115,7 +115,7 @@ def _tell(site: Site, report: Report, around: Setting) -> None:
         app.remember(report)
 
 
-def _destroyed(site: Site, order: Order, around: Setting) -> Result:
+def _destroyed(site: Site, order: Order, around: RunContext) -> Result:
     done = _applied(site, order, around, destroy=True)
     return (
         replace(done, outcome=Outcome.AGREED) if done.outcome is Outcome.APPLIED and not done.writes else done
@@ -123,7 +123,7 @@ def _destroyed(site: Site, order: Order, around: Setting) -> Result:
 
 
 def _applied(
-    site: Site, order: Order, around: Setting, *, destroy: bool = False, expected: bool = False
+    site: Site, order: Order, around: RunContext, *, destroy: bool = False, expected: bool = False
 ) -> Result:
     plans: list[Plan] = []
 
@@ -166,7 +166,7 @@ def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
     return (Outcome.WAITING if ending in (Ending.WAITING, Ending.STOPPED) else Outcome.FAILED), why
 
 
-def _certificates(site: Site, around: Setting) -> dict[str, int]:
+def _certificates(site: Site, around: RunContext) -> dict[str, int]:
     """When each server's certificate ends; of none where one can't be asked: the look itself has said so."""
     try:
         return {

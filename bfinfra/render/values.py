@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bfinfra.model.kind import Later
+from bfinfra.model.kind import Unknown
 from bfinfra.model.plan import plain
 from bfinfra.model.redact import redact
 from bfinfra.model.secret import Secret
@@ -44,7 +44,7 @@ def _shown(value: Any, unit: str) -> str:
         return "{" + ", ".join(f"{safe(k)}: {_shown(v, unit)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_shown(v, unit) for v in value) + "]"
-    return safe(value) if isinstance(value, (Later, Secret)) else _shown(plain(value), unit)
+    return safe(value) if isinstance(value, (Unknown, Secret)) else _shown(plain(value), unit)
 
 
 def _text(value: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from bad_input import liar
 
 from bfinfra.backends import limits
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import Malformed, RemoteError, Unanswered, Unreachable
 from bfinfra.model.trust import Trust
 from bfinfra.sandbox.pki import Pki
@@ -21,7 +21,7 @@ MIB = 1 << 20
 def lying(tmp_path_factory):
     """A maker: what to answer → a client of a server that answers so."""
     pki = Pki(tmp_path_factory.mktemp("liar"))
-    seam, servers = Seam(), []
+    seam, servers = Transport(), []
 
     def make(answer: liar.Answer) -> httpx2.Client:
         servers.append(liar.Liar(answer, pki))

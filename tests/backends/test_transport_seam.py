@@ -5,7 +5,7 @@ import ssl
 import httpx2
 import pytest
 
-from bfinfra.backends.transport import Seam, WriteRefused
+from bfinfra.backends.transport import Transport, WriteRefused
 from bfinfra.model.errors import Unanswered, Unreachable, Untrusted
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.trust import Trust
@@ -13,7 +13,7 @@ from bfinfra.model.trust import Trust
 
 @pytest.fixture
 def seam():
-    made = Seam()
+    made = Transport()
     yield made
     made.close()
 
@@ -47,7 +47,7 @@ def test_a_wrong_pin_is_refused_before_anything_is_sent(seam, echo):
 
 def test_a_pin_is_checked_on_every_handshake_not_only_on_the_first(echo, echo_named):
     other, ways = echo_named(), []
-    seam = Seam(route=lambda host, port: ("127.0.0.1", ways[-1]))
+    seam = Transport(route=lambda host, port: ("127.0.0.1", ways[-1]))
     ways.append(echo.port)
     client = seam.client("https://vc.test", Trust(sha256=echo.pin), headers={"connection": "close"})
     assert client.get("/x").status_code == 200
@@ -66,7 +66,7 @@ def test_a_certificate_for_another_name_is_refused(seam, echo_named):
 
 def test_a_route_leads_elsewhere_while_the_name_is_still_verified(echo_named):
     echo = echo_named("vcsa.aiml.local")
-    seam = Seam(
+    seam = Transport(
         route=lambda host, port: (
             ("127.0.0.1", echo.port) if (host, port) == ("vcsa.aiml.local", 443) else None
         )
@@ -147,7 +147,7 @@ def test_only_who_was_given_a_certificate_shows_it(seam, echo):
 
 def test_proxies_of_the_environment_are_ignored(echo, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-    seam = Seam()
+    seam = Transport()
     assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 200
     seam.close()
 
@@ -175,7 +175,7 @@ def test_an_answer_that_breaks_off_is_noticed(seam, echo):
 
 
 def test_reading_only_refuses_a_write_before_it_leaves(echo):
-    seam = Seam(read_only=True)
+    seam = Transport(read_only=True)
     client = seam.client(echo.url, Trust(ca_pem=echo.pem))
     with pytest.raises(WriteRefused, match="PUT /api/x"):
         client.put("/api/x", json={})
@@ -200,7 +200,7 @@ def test_a_filling_stands_between_the_client_and_the_network(echo):
         def handle_request(self, request: httpx2.Request) -> httpx2.Response:
             return httpx2.Response(299)
 
-    seam = Seam(fillings=(Canned,))
+    seam = Transport(middleware=(Canned,))
     assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 299
     assert echo.asked == []
     seam.close()

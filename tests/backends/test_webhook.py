@@ -13,7 +13,7 @@ import pytest
 from trust.listening import Listening, listening
 
 from bfinfra import app
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Cause, Drifted, DriftSettings, Report
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
@@ -34,7 +34,7 @@ REPORT = Report(
     "poc", (MOVED,), 3, new=frozenset({MOVED.identity}), ended=("namespace/a labels drift",), at=9.0
 )
 SECRET = "planted-signing-secret"
-QUICK = app.Setting(patience=Patience(attempts=4, lasts=0, pause=0.001, longest=0.002))
+QUICK = app.RunContext(patience=RetryPolicy(attempts=4, lasts=0, pause=0.001, longest=0.002))
 
 
 class InTurn(dict):

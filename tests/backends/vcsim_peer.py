@@ -6,7 +6,7 @@ import re
 import ssl
 from dataclasses import dataclass
 
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.trust import Trust
@@ -29,4 +29,4 @@ class Vcsim:
         return VCenterSettings(server=self.server, trust=Trust(ca_pem=self.pem), **more)
 
     def vcenter(self, **seam) -> VCenter:
-        return VCenter(self.settings(), Seam(**seam), ENV)
+        return VCenter(self.settings(), Transport(**seam), ENV)

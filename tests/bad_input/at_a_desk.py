@@ -21,7 +21,7 @@ from bad_input import nasty
 from bfinfra import app
 from bfinfra.cli import main
 from bfinfra.cli.parser import build
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model import secret
 from bfinfra.sandbox.makers.files import make_files
 from bfinfra.sandbox.passwords import Passwords
@@ -29,8 +29,8 @@ from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.world import load
 
 WORLDS = Path(__file__).parents[2] / "specs/worlds"
-ONCE = Patience(attempts=1, lasts=0)
-QUICK = Patience(attempts=5, lasts=0, pause=0.01, longest=0.05)
+ONCE = RetryPolicy(attempts=1, lasts=0)
+QUICK = RetryPolicy(attempts=5, lasts=0, pause=0.01, longest=0.05)
 
 
 class Nobody(httpx2.BaseTransport):
@@ -79,9 +79,9 @@ def alone(folder: Path) -> Iterator[None]:
         ),
         "NO_COLOR": "1",
     }
-    nobody = mock.patch.object(app, "THE_WORLD", app.Setting(patience=ONCE, fillings=(Nobody,)))
+    nobody = mock.patch.object(app, "THE_WORLD", app.RunContext(patience=ONCE, middleware=(Nobody,)))
     parser = mock.patch("bfinfra.cli.main.build", functools.cache(build))  # half of a command's time
-    setting = mock.patch.object(app, "Setting", lambda **_: app.THE_WORLD)
+    setting = mock.patch.object(app, "RunContext", lambda **_: app.THE_WORLD)
     with (
         mock.patch.dict(os.environ, env),
         nobody,

@@ -11,7 +11,7 @@ import pytest
 from kinds.lifecycle import QUICK, world
 
 from bfinfra import app, worlds
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.vm import Hardware
 from bfinfra.cli import main
@@ -129,7 +129,7 @@ class Desk:
 
 def unmark(desk: Desk, text: str) -> None:
     """Take every note of bfinfra's off the one server of a site, as if somebody had made the VM by hand."""
-    seam = Seam(route=desk.sandbox.lookup)
+    seam = Transport(route=desk.sandbox.lookup)
     settings = app.load(desk.write(text), sandbox=desk.sandbox).vcenter
     assert settings is not None
     vcenter = VCenter(settings, seam)
@@ -151,7 +151,7 @@ def desk(
     state = worlds.state(SMALL_WORLD)
     state.parent.mkdir(parents=True)
     state.symlink_to(sandbox.state)
-    monkeypatch.setattr(app, "Setting", functools.partial(app.Setting, patience=QUICK))
+    monkeypatch.setattr(app, "RunContext", functools.partial(app.RunContext, patience=QUICK))
     folder = tmp_path / "site"
     folder.mkdir()
     return Desk(folder, sandbox, lambda: tuple(capsys.readouterr()))

@@ -191,11 +191,11 @@ def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
     made = app.apply(
         app.load(here, sandbox=sandbox),
         approve=lambda _: Allow(every_disruption=True),
-        around=app.Setting(sandbox=sandbox, patience=at_a_desk.QUICK),
+        around=app.RunContext(sandbox=sandbox, patience=at_a_desk.QUICK),
     )
     assert made.ending == "done", made
     found = app.plan(
-        app.load(here, sandbox=sandbox), around=app.Setting(sandbox=sandbox, fillings=(Recorder,))
+        app.load(here, sandbox=sandbox), around=app.RunContext(sandbox=sandbox, middleware=(Recorder,))
     )
     assert not found.pending, found
     assert not found.unreadable, found
@@ -278,7 +278,7 @@ def told(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _among(filling: type[httpx2.BaseTransport]) -> Iterator[None]:
-    with mock.patch.object(app, "THE_WORLD", replace(app.THE_WORLD, fillings=(filling,))):
+    with mock.patch.object(app, "THE_WORLD", replace(app.THE_WORLD, middleware=(filling,))):
         yield
 
 

@@ -96,7 +96,7 @@ def answers(path: Path, sandbox: Running) -> int:
     """How many writes of an apply a server answers over HTTP: what Ansible does is not among them."""
     counted: list[str] = []
     around = replace(
-        setting(sandbox), fillings=(lambda inner: Nonsense(inner, counted, 0, ANSWERS["nothing"]),)
+        setting(sandbox), middleware=(lambda inner: Nonsense(inner, counted, 0, ANSWERS["nothing"]),)
     )
     assert made(
         app.apply(
@@ -115,7 +115,7 @@ def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
     """
     counted: list[str] = []
     memory = Taken()
-    around = replace(setting(sandbox), fillings=(lambda inner: Nonsense(inner, counted, nth, answer),))
+    around = replace(setting(sandbox), middleware=(lambda inner: Nonsense(inner, counted, nth, answer),))
     try:
         outcome = app.apply(
             app.load(path, sandbox=sandbox),

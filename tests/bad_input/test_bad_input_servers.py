@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from bad_input.desk import CLUSTER, HEAD, HOST, NAMESPACE, SERVER, Desk, but, unmark
 
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import Unreachable
 from bfinfra.model.trust import Trust
 from bfinfra.sandbox.makers.token import make_token
@@ -111,7 +111,7 @@ def test_a_server_that_takes_connections_and_says_nothing(monkeypatch):
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(Unreachable, match=r"no connection; .*timed out"),
     ):
-        Seam().client(f"https://127.0.0.1:{silent.getsockname()[1]}", Trust(sha256=PIN)).get("/")
+        Transport().client(f"https://127.0.0.1:{silent.getsockname()[1]}", Trust(sha256=PIN)).get("/")
 
 
 def test_a_name_that_does_not_resolve(monkeypatch):
@@ -123,7 +123,7 @@ def test_a_name_that_does_not_resolve(monkeypatch):
     with pytest.raises(
         Unreachable, match=r"vc.example:443: no connection; Name or service not known; check the address"
     ):
-        Seam().client("https://vc.example", Trust(sha256=PIN)).get("/")
+        Transport().client("https://vc.example", Trust(sha256=PIN)).get("/")
 
 
 @pytest.mark.parametrize("fault", [{"status": 503}, "reset_before"])

@@ -57,7 +57,9 @@ _Blocks.add_representer(str, _Blocks.represent_str)
 
 
 class Tape:
-    """One cassette file, being recorded or played. `filling` goes into a Seam; safe in several threads."""
+    """One cassette file, being recorded or played. `filling` goes into a Transport; safe in several
+    threads.
+    """
 
     def __init__(self, path: Path, scrub: Scrub, *, recording: bool) -> None:
         self.recording = recording
@@ -82,7 +84,7 @@ class Tape:
         return str(self._cassette.get_metadata(name, value))
 
     def filling(self, inner: httpx2.BaseTransport) -> httpx2.BaseTransport:
-        """For `Seam(fillings=[tape.filling])`."""
+        """For `Transport(middleware=[tape.filling])`."""
         return _Recording(self, inner) if self.recording else _Playing(self, inner)
 
     def keep(self, request: httpx2.Request, response: httpx2.Response) -> None:

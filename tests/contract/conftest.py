@@ -189,7 +189,7 @@ def on_vcsim(request: pytest.FixtureRequest) -> tuple[VCenterSide, Tape | None]:
             recording=True,
         )
         head(tape, VCSIM, version)
-        side.fillings = (tape.filling,)
+        side.middleware = (tape.filling,)
     return side, tape
 
 
@@ -222,7 +222,7 @@ def on_kube(request: pytest.FixtureRequest) -> tuple[KubernetesSide, Tape | None
         )
         tape = tape_of(request, "kubernetes", f"{KUBE}-{version}", scrub, recording=True)
         head(tape, KUBE, version, own)
-        side.fillings = (side.aged, tape.filling)
+        side.middleware = (side.aged, tape.filling)
     return side, tape
 
 

@@ -26,7 +26,7 @@ from contract.scrub import HIDDEN
 from peers.found import USER, Peers
 
 from bfinfra.backends.kubernetes import Cluster, Clusters
-from bfinfra.backends.transport import Filling, Route, Seam
+from bfinfra.backends.transport import Middleware, Route, Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.secret import Secret
@@ -53,12 +53,12 @@ class Side:
     peer: str
     mode: str
     route: Route | None = None
-    fillings: tuple[Filling, ...] = ()
-    seams: list[Seam] = field(default_factory=list)
+    middleware: tuple[Middleware, ...] = ()
+    seams: list[Transport] = field(default_factory=list)
     closing: list[Callable[[], None]] = field(default_factory=list)
 
-    def seam(self) -> Seam:
-        made = Seam(route=self.route, fillings=self.fillings)
+    def seam(self) -> Transport:
+        made = Transport(route=self.route, middleware=self.middleware)
         self.seams.append(made)
         return made
 
@@ -255,13 +255,13 @@ def live_kubernetes(peers: Peers, own: str) -> KubernetesSide:
         own=own,
         etcd=(peers.kubeconfig.parent / "etcd.url").read_text().strip(),
     )
-    made.fillings = (made.aged,)
+    made.middleware = (made.aged,)
     return made
 
 
 def taped_vcsim(tape: Tape) -> VCenterSide:
     return VCenterSide(
-        VCSIM, "cassette", fillings=(tape.filling,), server="vcsim.test", trust=Trust(sha256="0" * 64)
+        VCSIM, "cassette", middleware=(tape.filling,), server="vcsim.test", trust=Trust(sha256="0" * 64)
     )
 
 
@@ -277,7 +277,7 @@ def taped_kubernetes(tape: Tape) -> KubernetesSide:
     return KubernetesSide(
         KUBE,
         "cassette",
-        fillings=(tape.filling,),
+        middleware=(tape.filling,),
         configs=dict.fromkeys(("admin", "nobody"), config),
         own=tape.note("own"),
     )

@@ -76,7 +76,7 @@ def life(path: Path, world: Running) -> set[str]:
 
     site, around = (
         app.load(path, sandbox=world),
-        app.Setting(sandbox=world, fillings=(reach.noting(asked),), patience=QUICK),
+        app.RunContext(sandbox=world, middleware=(reach.noting(asked),), patience=QUICK),
     )
     how: dict[str, Any] = {
         "approve": lambda _: EVERYTHING,

@@ -20,11 +20,11 @@ from bfinfra import app
 from bfinfra import sandbox as sandboxes
 from bfinfra.backends.images import Images
 from bfinfra.backends.kubernetes import Clusters
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.cli import main
 from bfinfra.doctor import local, servers, vcenter
-from bfinfra.doctor.ground import Ground
+from bfinfra.doctor.ground import CheckContext
 from bfinfra.model.finding import Health
 from bfinfra.model.rights import Use
 
@@ -33,7 +33,7 @@ BAD, GOOD, SKIPPED, WARNING = Health.BAD, Health.GOOD, Health.SKIPPED, Health.WA
 
 
 def seen(path, sandbox):
-    return app.doctor(app.load(path, sandbox=sandbox), around=app.Setting(sandbox=sandbox))
+    return app.doctor(app.load(path, sandbox=sandbox), around=app.RunContext(sandbox=sandbox))
 
 
 def said(found, health):
@@ -116,9 +116,9 @@ def test_a_clock_that_is_off(ground):
 def ground(sandbox):
     """What checks stand on, with a clock of its own."""
     site = app.load(EXAMPLE / "gpu_host.yaml", sandbox=sandbox)
-    seam = Seam(read_only=True, route=sandbox.lookup)
+    seam = Transport(read_only=True, route=sandbox.lookup)
     server = VCenter(site.vcenter, seam)
-    yield Ground(
+    yield CheckContext(
         site,
         app.privileges(site),
         seam,

@@ -35,7 +35,7 @@ def on(sandbox):
     @contextmanager
     def stand(kind, **changes):
         with app._ground(
-            app.load(EXAMPLE / f"{kind}.yaml", sandbox=sandbox), app.Setting(sandbox=sandbox)
+            app.load(EXAMPLE / f"{kind}.yaml", sandbox=sandbox), app.RunContext(sandbox=sandbox)
         ) as ground:
             yield replace(ground, **changes)
 

@@ -20,7 +20,7 @@ from engine.toys import (
     site,
 )
 
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import Busy, Denied, Exists, Refusal, Unanswered
 from bfinfra.model.events import Ended, Settling, StepBegun, StepEnded
 from bfinfra.model.kind import READY, Kind, waiting
@@ -238,7 +238,7 @@ def test_stop_ends_the_wait_for_a_busy_server():
         raise Busy("come back later", retry_after=50)
 
     began = time.monotonic()
-    endings, _ = applied(ToyWorld(fail=fail), site(box__a=BoxSpec()), stop=stop, patience=Patience())
+    endings, _ = applied(ToyWorld(fail=fail), site(box__a=BoxSpec()), stop=stop, patience=RetryPolicy())
     assert endings == {"box/a": "failed"}
     assert time.monotonic() - began < 40, "it waited for the server's 50 seconds"
 

@@ -11,13 +11,13 @@ import pytest
 from pydantic import Field
 
 from bfinfra.engine.drift import report
-from bfinfra.engine.observe import World
-from bfinfra.engine.plan import Wish, make
+from bfinfra.engine.observe import ObservedState
+from bfinfra.engine.plan import DesiredState, make
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.drift import Cause, DriftSettings, Report, judged
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Seen
+from bfinfra.model.kind import Change, Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
@@ -51,7 +51,7 @@ class Tank(kind.Kind[Spec, State]):
     document = Document.FLEXDIRECT
 
     def observe(self, wanted, needs, *, others=True):
-        return Seen({})
+        return Observation({})
 
     @staticmethod
     def steps(name, spec, state, around):
@@ -96,8 +96,8 @@ def tank(
 
 def checked(spec: Spec | None, state: State | None, before: tuple[str, ...] = ()) -> Report:
     wanted: dict[Key, Any] = {} if spec is None else {KEY: spec}
-    world = World(states={} if state is None else {KEY: state})
-    wish, kinds = Wish("s", wanted), {"tank": Tank()}
+    world = ObservedState(states={} if state is None else {KEY: state})
+    wish, kinds = DesiredState("s", wanted), {"tank": Tank()}
     return report(make(Site("s", None, wanted), wish, world, kinds), wish, world, kinds, before)
 
 

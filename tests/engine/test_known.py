@@ -12,11 +12,11 @@ from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, lines, planned, si
 
 from bfinfra.engine import drift, graph, plan
 from bfinfra.engine.known import Known
-from bfinfra.engine.observe import World
-from bfinfra.model.kind import Around, Need, Seen
+from bfinfra.engine.observe import ObservedState
+from bfinfra.model.kind import Observation, PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
-from bfinfra.model.peers import Peers
 from bfinfra.model.refs import Key, edges
+from bfinfra.model.siblings import Siblings
 
 
 @pytest.fixture
@@ -57,12 +57,15 @@ def test_the_work_of_a_drift_check_grows_as_its_resources_where_the_file_moved_f
 
     def of(count: int) -> Counter[str]:
         world, now = ToyWorld(), site(**{f"box__b{n}": BoxSpec(size=3) for n in range(count)})
-        wish, kinds = plan.Wish.of(now), world.kinds()
+        wish, kinds = plan.DesiredState.of(now), world.kinds()
         states = {
             key: ToyState(mark=Mark(now.name, str(key)).seal(BoxSpec(size=2).applied()), fields={"size": 2})
             for key in now.resources
         }
-        found, seen = plan.make(now, wish, World(states=dict(states)), kinds), World(states=dict(states))
+        found, seen = (
+            plan.make(now, wish, ObservedState(states=dict(states)), kinds),
+            ObservedState(states=dict(states)),
+        )
         work.clear()
         assert len(drift.report(found, wish, seen, kinds).found) == count
         return work.copy()
@@ -93,12 +96,12 @@ class Server:
 
 def test_everybody_finds_the_peers_on_its_host_in_one_pass_over_all():
     everyone = Counted({f"s{n:03}": (Server(f"h{n // 8}"), None) for n in range(800)})
-    peers = Peers(everyone)
+    siblings = Siblings(everyone)
     for n in range(800):
-        around = Around(
+        around = PlanContext(
             Mark("s", f"server/s{n:03}"),
-            {"host": Need(Key("host", f"h{n // 8}"), None, None)},
-            peers.but(f"s{n:03}"),
+            {"host": ResolvedRef(Key("host", f"h{n // 8}"), None, None)},
+            siblings.but(f"s{n:03}"),
         )
         assert set(around.sharing("host")) == {f"s{m:03}" for m in range(n // 8 * 8, n // 8 * 8 + 8)} - {
             f"s{n:03}"
@@ -107,27 +110,27 @@ def test_everybody_finds_the_peers_on_its_host_in_one_pass_over_all():
 
 
 def test_who_stands_elsewhere_than_it_is_wanted_shares_both_places():
-    peers = Peers(
+    siblings = Siblings(
         {
             "moved": (Server("new"), Server("old")),
             "going": (None, Server("old")),
             "coming": (Server("new"), None),
         }
     )
-    assert set(peers.naming("host", "old")) == {"moved", "going"}
-    assert set(peers.naming("host", "new")) == {"moved", "coming"}
+    assert set(siblings.naming("host", "old")) == {"moved", "going"}
+    assert set(siblings.naming("host", "new")) == {"moved", "coming"}
 
 
 def test_peers_are_all_but_oneself():
-    peers = Peers({"a": (1, None), "b": (2, None)}).but("a")
-    assert dict(peers) == {"b": (2, None)}
-    assert (len(peers), "a" in peers, peers.get("a")) == (1, False, None)
+    siblings = Siblings({"a": (1, None), "b": (2, None)}).but("a")
+    assert dict(siblings) == {"b": (2, None)}
+    assert (len(siblings), "a" in siblings, siblings.get("a")) == (1, False, None)
 
 
 def test_plain_mappings_serve_as_peers():
-    around = Around(
+    around = PlanContext(
         Mark("s", "server/x"),
-        {"host": Need(Key("host", "h1"), None, None)},
+        {"host": ResolvedRef(Key("host", "h1"), None, None)},
         {"y": (Server("h1"), None), "z": (Server("h2"), None)},
     )
     assert set(around.sharing("host")) == {"y"}
@@ -149,10 +152,10 @@ class Never(dict):
 
 def test_what_a_look_at_one_resource_brings_along_is_not_another_ones():
     """Two that are looked at side by side decide on their own facts, whoever looked last."""
-    seen = World()
-    seen.take("box", Seen({}, facts="of the survey"))
+    seen = ObservedState()
+    seen.take("box", Observation({}, facts="of the survey"))
     for name in ("a", "b"):
-        seen.take("box", Seen({}, facts=f"of {name}"), [name])
+        seen.take("box", Observation({}, facts=f"of {name}"), [name])
     found = Known("toys", {Key("box", name): BoxSpec() for name in "abc"}, seen.states, seen.facts)
     assert [found.around(Key("box", name), None).facts for name in "abc"] == ["of a", "of b", "of the survey"]
 
@@ -169,6 +172,6 @@ def test_who_looks_at_one_resource_and_one_peer_of_it_goes_through_nothing():
     wanted = Single({Key("lid", name): LidSpec(box="a") for name in "ab"} | {Key("box", "a"): BoxSpec()})
     around = Known("toys", wanted, Single(), {}).around(Key("lid", "a"), wanted[Key("lid", "a")])
     assert around.needs["box"].spec is wanted[Key("box", "a")]
-    assert around.peers["b"] == (wanted[Key("lid", "b")], None)
+    assert around.siblings["b"] == (wanted[Key("lid", "b")], None)
     with pytest.raises(KeyError):
-        around.peers["c"]
+        around.siblings["c"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, applied, lines, planned, site
 
-from bfinfra.model.kind import Later
+from bfinfra.model.kind import Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -19,7 +19,7 @@ def test_an_empty_world_gets_everything_in_the_order_of_references():
 
 def test_what_a_reference_will_know_only_later_is_said_so():
     plan = planned(ToyWorld(), site(lid__top=LidSpec(box="a"), box__a=BoxSpec()))
-    assert plan.items[1].steps[0].on == Later(Key("box", "a"), "serial")
+    assert plan.items[1].steps[0].on == Unknown(Key("box", "a"), "serial")
 
 
 def test_after_an_apply_the_plan_is_empty():

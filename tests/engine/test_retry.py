@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import Conflict, RemoteError, Unanswered, Unreachable
 
 
@@ -45,26 +45,26 @@ def test_an_outage_is_outlived_whatever_the_pauses_are(
 ) -> None:
     for _ in range(50):
         clock.now = 0.0
-        assert Patience(sleep=clock.sleep).read(clock.until(seconds, error)) >= seconds
+        assert RetryPolicy(sleep=clock.sleep).read(clock.until(seconds, error)) >= seconds
 
 
 def test_patience_ends(clock: Clock) -> None:
     with pytest.raises(Unreachable):
-        Patience(sleep=clock.sleep).read(clock.until(10_000, Unreachable("no connection")))
+        RetryPolicy(sleep=clock.sleep).read(clock.until(10_000, Unreachable("no connection")))
     assert 90 <= clock.now < 100
 
 
 def test_what_time_does_not_mend_is_tried_a_few_times(clock: Clock) -> None:
     with pytest.raises(Conflict):
-        Patience(sleep=clock.sleep).look(clock.until(10_000, Conflict("another writer")), lambda _: None)
+        RetryPolicy(sleep=clock.sleep).look(clock.until(10_000, Conflict("another writer")), lambda _: None)
     assert clock.tries == 6
 
 
 def test_a_survey_waits_only_seconds_for_a_server_it_never_met(clock: Clock) -> None:
     with pytest.raises(Unreachable):
-        Patience(sleep=clock.sleep, first=5.0).read(
+        RetryPolicy(sleep=clock.sleep, first=5.0).read(
             clock.until(10_000, Unreachable("no connection", met=False))
         )
     assert 5 <= clock.now <= 11
     clock.now = 0.0
-    assert Patience(sleep=clock.sleep, first=5.0).read(clock.until(30, Unreachable("no connection"))) >= 30
+    assert RetryPolicy(sleep=clock.sleep, first=5.0).read(clock.until(30, Unreachable("no connection"))) >= 30

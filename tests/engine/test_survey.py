@@ -8,11 +8,11 @@ import pytest
 from engine.toys import Box, Lid, ToyWorld
 
 from bfinfra.engine.observe import survey
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import Busy, Unreachable
-from bfinfra.model.kind import Seen
+from bfinfra.model.kind import Observation
 
-QUICK = Patience(attempts=4, lasts=0, sleep=lambda _: None)
+QUICK = RetryPolicy(attempts=4, lasts=0, sleep=lambda _: None)
 
 
 def asked(monkeypatch, error):
@@ -43,7 +43,7 @@ def test_a_kind_that_takes_nothing_of_what_others_saw_is_asked_beside_those_that
 
     def observe(kind, wanted, needs, *, others=True):
         both.wait()
-        return Seen({})
+        return Observation({})
 
     for each in (Box, Lid):
         monkeypatch.setattr(each, "observe", observe)
@@ -62,7 +62,7 @@ def test_who_is_interrupted_waits_for_no_server(monkeypatch):
     def slow(kind, wanted, needs, *, others=True):
         began.set()
         answered.wait(60)
-        return Seen({})
+        return Observation({})
 
     monkeypatch.setattr(Box, "observe", interrupted)
     monkeypatch.setattr(Lid, "observe", slow)

@@ -9,12 +9,21 @@ from typing import Annotated, Any
 
 from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.observe import survey
-from bfinfra.engine.plan import Wish, make
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.plan import DesiredState, make
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.events import Ended, Event
-from bfinfra.model.kind import READY, Around, Disruption, Need, Readiness, Seen, failed, waiting
+from bfinfra.model.kind import (
+    READY,
+    Disruption,
+    Observation,
+    PlanContext,
+    Readiness,
+    ResolvedRef,
+    failed,
+    waiting,
+)
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key, Ref
@@ -105,11 +114,11 @@ class Toy(kind.Kind[kind.S, kind.T]):
     def __init__(self, world: ToyWorld) -> None:
         self.world = world
 
-    def observe(self, wanted, needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
+    def observe(self, wanted, needs: Mapping[Key, ResolvedRef], *, others: bool = True) -> Observation:
         with self.world.lock:
             self.world.reads.append((self.word, others))
             found = {name: state for (word, name), state in self.world.things.items() if word == self.word}
-        return Seen(
+        return Observation(
             {n: s for n, s in found.items() if n in wanted or (others and s.mark)},
             unreadable=self.world.unreadable if self.word == "box" else {},
         )
@@ -142,7 +151,7 @@ class Box(Toy[BoxSpec, ToyState]):
     word = "box"
 
     @staticmethod
-    def steps(name, spec, state, around: Around):
+    def steps(name, spec, state, around: PlanContext):
         if spec is None:
             return () if state is None else (Burn(name=name),)
         if spec.size > 9:
@@ -176,7 +185,7 @@ class Lid(Toy[LidSpec, LidState]):
         return LidState(mark=step.mark, fields=step.fields, box=step.fields["box"])
 
     @staticmethod
-    def steps(name, spec, state, around: Around):
+    def steps(name, spec, state, around: PlanContext):
         if spec is None:
             return () if state is None else (Burn(name=name),)
         if state is None:
@@ -202,13 +211,13 @@ def site(**resources: Any) -> Site:
     return Site("toys", None, {Key(*name.split("__")): spec for name, spec in resources.items()})
 
 
-IMPATIENT = Patience(attempts=4, lasts=0, sleep=lambda _: None)
+IMPATIENT = RetryPolicy(attempts=4, lasts=0, sleep=lambda _: None)
 
 
 def planned(
     world: ToyWorld, wanted: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()
 ) -> Plan:
-    wish = Wish.of(wanted, destroy=destroy, adopt=adopt)
+    wish = DesiredState.of(wanted, destroy=destroy, adopt=adopt)
     return make(wanted, wish, survey(world.kinds(), wish.wanted, IMPATIENT), world.kinds())
 
 
@@ -221,7 +230,7 @@ def applied(
     **options: Any,
 ) -> tuple[dict[str, str], list[Event]]:
     """Plan and run. Answers address → ending, and the events; `between` happens after the plan."""
-    wish, kinds, events = Wish.of(wanted, destroy=destroy), world.kinds(), []
+    wish, kinds, events = DesiredState.of(wanted, destroy=destroy), world.kinds(), []
     seen = survey(kinds, wish.wanted, IMPATIENT)
     plan = make(wanted, wish, seen, kinds)
     between()

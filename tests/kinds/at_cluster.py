@@ -13,12 +13,12 @@ from kube_api import Api
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Report
 from bfinfra.model.plan import Item, Plan
 from bfinfra.sandbox.makers.token import make_token
 
-QUICK = Patience(attempts=5, lasts=0, pause=0.01, longest=0.05)
+QUICK = RetryPolicy(attempts=5, lasts=0, pause=0.01, longest=0.05)
 LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
 
 
@@ -38,10 +38,10 @@ class Site:
         make_token(self.folder / "token.tar", name=name)
 
     def plan(self, **how: Any) -> Plan:
-        return app.plan(self._load(), around=app.Setting(patience=QUICK), **how)
+        return app.plan(self._load(), around=app.RunContext(patience=QUICK), **how)
 
     def drift(self) -> Report:
-        return app.drift(self._load(), around=app.Setting(patience=QUICK))
+        return app.drift(self._load(), around=app.RunContext(patience=QUICK))
 
     def item(self, address: str, **how: Any) -> Item:
         (item,) = [item for item in self.plan(**how).items if str(item.key) == address]
@@ -63,7 +63,7 @@ class Site:
 
         options = Options(patience=QUICK, deadline=deadline)
         return app.apply(
-            self._load(), approve=every, options=options, around=app.Setting(patience=QUICK), **how
+            self._load(), approve=every, options=options, around=app.RunContext(patience=QUICK), **how
         )
 
     def applied(self, **how: Any) -> app.Outcome:

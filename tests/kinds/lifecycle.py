@@ -20,7 +20,7 @@ import bfinfra.app as app
 import bfinfra.kinds as registry
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Report
 from bfinfra.model.plan import Plan
 from bfinfra.sandbox import Running
@@ -32,7 +32,7 @@ MADE_ANEW = re.compile(
     r')"[^"]*"|(deployment-)[0-9a-f]{10}(?=[-"])'
 )
 EVERYTHING = Allow(every_delete=True, every_disruption=True)
-QUICK = Patience(attempts=5, lasts=0, pause=0.01, longest=0.05)
+QUICK = RetryPolicy(attempts=5, lasts=0, pause=0.01, longest=0.05)
 LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
 
 PARTS = ("backends", "engine", "kinds", "model", "spec")
@@ -68,8 +68,8 @@ def unhurried(kinds: Iterable[str]) -> list[Any]:
     return [pytest.param(kind, marks=pytest.mark.peers) if by_ansible(kind) else kind for kind in kinds]
 
 
-def setting(sandbox: Running) -> app.Setting:
-    return app.Setting(sandbox=sandbox, patience=QUICK)
+def setting(sandbox: Running) -> app.RunContext:
+    return app.RunContext(sandbox=sandbox, patience=QUICK)
 
 
 def plan(path: Path, sandbox: Running, **how: Any) -> Plan:
@@ -80,7 +80,7 @@ def drift(path: Path, sandbox: Running) -> Report:
     return app.drift(app.load(path, sandbox=sandbox), around=setting(sandbox))
 
 
-def apply(path: Path, sandbox: Running, *, around: app.Setting | None = None, **how: Any) -> app.Outcome:
+def apply(path: Path, sandbox: Running, *, around: app.RunContext | None = None, **how: Any) -> app.Outcome:
     options = Options(patience=QUICK, deadline=LONG)
     return app.apply(
         app.load(path, sandbox=sandbox),

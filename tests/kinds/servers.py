@@ -16,7 +16,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.state import MARK as MARK_KEY
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State, read, release
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec as HostSpec
 from bfinfra.kinds.vcenter.gpu_host.state import read as read_host
-from bfinfra.model.kind import Around, Need, Step
+from bfinfra.model.kind import PlanContext, ResolvedRef, Step
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.sources import Sources
@@ -163,20 +163,20 @@ def state(of: Machine | None = None, *, importing: bool = False, name: str = "bf
 def around(
     name: str = "bf-01",
     *,
-    peers: dict[str, Any] | None = None,
+    siblings: dict[str, Any] | None = None,
     secrets: Any = None,
     ova: Ova | None = None,
     host: HostDetail = HOST,
     device: str = "0x1db6",
-) -> Around:
+) -> PlanContext:
     wanted = HostSpec.model_validate({"passthrough": [{"vendor": "0x10de", "device": device, "count": 2}]})
-    need = Need(Key("gpu_host", "esx1"), wanted, read_host(host, "farm"))
+    need = ResolvedRef(Key("gpu_host", "esx1"), wanted, read_host(host, "farm"))
     facts = Facts(INVENTORY, {"server.ova": ova or package()}, secrets or {})
-    return Around(Mark("site", f"bitfusion_server/{name}"), {"host": need}, peers or {}, facts)
+    return PlanContext(Mark("site", f"bitfusion_server/{name}"), {"host": need}, siblings or {}, facts)
 
 
 def steps(
-    wanted: Spec | None, standing: State | None, how: Around | None = None, *, name: str = "bf-01"
+    wanted: Spec | None, standing: State | None, how: PlanContext | None = None, *, name: str = "bf-01"
 ) -> list[Step]:
     return list(BitfusionServer.steps(name, wanted, standing, how or around()))
 

@@ -24,7 +24,7 @@ from bfinfra.kinds.machine.bitfusion_client import (
 )
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal, Rejected
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import step_data
 from bfinfra.model.refs import Key
@@ -80,12 +80,12 @@ def steps(wanted: Spec | None, token=TOKEN, package=PACKAGE, **on: Installed):
         if on
         else None
     )
-    needs = {"token": Need(Key("bitfusion_token", "team"), None, None)}
+    needs = {"token": ResolvedRef(Key("bitfusion_token", "team"), None, None)}
     return BitfusionClient.steps(
         "desk",
         wanted,
         state,
-        Around(
+        PlanContext(
             MARK,
             needs,
             facts=Facts(MACHINES, {"desk": package}, {"desk": token}, {} if package else {"desk": AWAY}),

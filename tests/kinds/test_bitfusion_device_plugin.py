@@ -21,12 +21,12 @@ from bfinfra.backends import authority
 from bfinfra.kinds.cluster import token_secret
 from bfinfra.kinds.cluster.bitfusion_device_plugin import decide, manifests
 from bfinfra.kinds.cluster.bitfusion_device_plugin.check import check
-from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import Filling, render
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import Values, render
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
-from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Ground
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import NamespaceFacts
 from bfinfra.model.device_plugin import RELEASES
 from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import step_data
 from bfinfra.model.refs import Key
@@ -339,7 +339,7 @@ def test_a_strangers_object_of_the_name_is_not_touched_and_a_record_leads_to_not
 
 
 SPEC = {"cluster": "k", "version": "0.4"}
-GROUND = Ground(
+GROUND = NamespaceFacts(
     datetime.now(UTC), {"kube-system": {"kubernetes.io/metadata.name": "kube-system"}, "bwki": {}}
 )
 
@@ -348,12 +348,12 @@ def around(**needs):
     """What a decision sees: the cluster, and other resources' specs by field."""
     keys = {"token_secret": "token_secret/t", "registry_credential": "registry_credential/r"}
     found = {
-        field: Need(Key.parse(keys.get(field, f"namespace/{field}")), spec, None)
+        field: ResolvedRef(Key.parse(keys.get(field, f"namespace/{field}")), spec, None)
         for field, spec in needs.items()
     }
-    return Around(
+    return PlanContext(
         Mark("s", ADDRESS),
-        {"cluster": Need(Key("kubernetes_cluster", "k"), None, None), **found},
+        {"cluster": ResolvedRef(Key("kubernetes_cluster", "k"), None, None), **found},
         {},
         {"p": GROUND},
     )
@@ -462,7 +462,7 @@ def test_namespaces_that_are_never_shown_to_the_webhook_are_told():
 def test_a_cluster_has_one_plug_in():
     spec = Spec.model_validate(SPEC)
     with pytest.raises(Refusal, match="q is in k already"):
-        check(spec, replace(around(), peers={"q": (spec, None)}), GROUND)
+        check(spec, replace(around(), siblings={"q": (spec, None)}), GROUND)
 
 
 @pytest.mark.parametrize(
@@ -494,7 +494,7 @@ def test_no_pod_of_the_system_or_of_its_own_is_ever_shown_to_the_webhook(version
         objects = [
             each.manifest
             for each in render(
-                wanted, Filling("bwki", "kube-system", {"a": "a", "kube-system": "kube-system"})
+                wanted, Values("bwki", "kube-system", {"a": "a", "kube-system": "kube-system"})
             )
         ]
         for each in objects[-2:]:
@@ -523,7 +523,7 @@ def test_a_release_s_objects_are_its_own(version):
     )
     found = {
         each.manifest["metadata"]["name"]: each.manifest
-        for each in render(spec, Filling("bwki", "kube-system"))
+        for each in render(spec, Values("bwki", "kube-system"))
     }
     sidecar = yaml.safe_load(found["bwki-webhook-configmap"]["data"]["sidecarconfig.yaml"])
     assert {each["secret"]["secretName"] for each in sidecar["volumes"] if "secret" in each} == set(

@@ -31,8 +31,8 @@ from bfinfra.kinds.vcenter.bitfusion_server.steps import PowerOn
 from bfinfra.model.errors import Conflict, Missing, Refusal
 from bfinfra.model.kind import Change, Disruption
 from bfinfra.model.mark import Mark
-from bfinfra.model.peers import Peers
 from bfinfra.model.secret import Secret
+from bfinfra.model.siblings import Siblings
 from bfinfra.model.site import Site
 
 
@@ -178,17 +178,19 @@ def test_deleting_is_one_destructive_step():
 
 def test_each_card_goes_to_one_server():
     first, second = spec(gpus=1), spec(gpus=1)
-    one = steps(first, None, around(peers={"bf-02": (second, None)}))[0].target.attach
-    two = steps(second, None, around("bf-02", peers={"bf-01": (first, None)}), name="bf-02")[0].target.attach
+    one = steps(first, None, around(siblings={"bf-02": (second, None)}))[0].target.attach
+    two = steps(second, None, around("bf-02", siblings={"bf-01": (first, None)}), name="bf-02")[
+        0
+    ].target.attach
     assert {a.address for a in (*one, *two)} == set(CARDS)
 
 
 def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_than_its_peers_know():
     wanted, others = spec(gpus=1), spec(gpus=1)
-    peers = Peers({"bf-01": (wanted, None), "bf-02": (others, None)})
+    siblings = Siblings({"bf-01": (wanted, None), "bf-02": (others, None)})
     here = around()
     known = {
-        name: replace(here, mark=Mark("site", f"bitfusion_server/{name}"), peers=peers.but(name))
+        name: replace(here, mark=Mark("site", f"bitfusion_server/{name}"), siblings=siblings.but(name))
         for name in ("bf-01", "bf-02")
     }
     cards = [
@@ -204,7 +206,7 @@ def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_tha
 def test_a_standing_server_keeps_its_card_whatever_its_name():
     pci = (Attached(1, "static", CARDS[0]),)
     standing = state(machine(pci=pci, name="zz"), name="zz")
-    found = steps(spec(gpus=1), None, around(peers={"zz": (spec(gpus=1), standing)}))
+    found = steps(spec(gpus=1), None, around(siblings={"zz": (spec(gpus=1), standing)}))
     assert [a.address for a in found[0].target.attach] == [CARDS[1]]
 
 

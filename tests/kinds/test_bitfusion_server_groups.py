@@ -8,7 +8,7 @@ from kinds.servers import MARK, spec
 from bfinfra.engine.graph import waits
 from bfinfra.kinds.vcenter.bitfusion_server.groups import check
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.refs import Key
 
 
@@ -19,11 +19,11 @@ def group(**firsts: str | None) -> Any:
 
 def judge(name: str, servers: Any) -> None:
     first = servers[name].first
-    needs = {"first": Need(Key("bitfusion_server", first), servers.get(first), None)} if first else {}
+    needs = {"first": ResolvedRef(Key("bitfusion_server", first), servers.get(first), None)} if first else {}
     check(
         name,
         servers[name],
-        Around(MARK, needs, {peer: (other, None) for peer, other in servers.items() if peer != name}),
+        PlanContext(MARK, needs, {peer: (other, None) for peer, other in servers.items() if peer != name}),
     )
 
 

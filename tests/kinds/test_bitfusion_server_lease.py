@@ -16,7 +16,7 @@ from rights.given import administrator
 import bfinfra.app as app
 from bfinfra import sandbox as sandboxes
 from bfinfra.engine.apply import Options
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.sandbox import SMALL_WORLD, Running
 
 LEASE = 2.0  # seconds that it lives without a sign of life
@@ -46,7 +46,7 @@ def test_a_lease_that_ran_out_is_told_leaves_nothing_and_the_next_apply_finishes
         {"door": "vcenter", "method": "HttpNfcLeaseProgress", "do": {"status": 503}},
         {"door": "esx", "method": "P* *", "do": {"delay": 1.5 * LEASE}},
     )
-    once = Patience(attempts=1, lasts=0)
+    once = RetryPolicy(attempts=1, lasts=0)
     outcome = app.apply(
         app.load(EXAMPLE, sandbox=hasty),
         approve=lambda _: EVERYTHING,

@@ -13,7 +13,7 @@ from kinds.lifecycle import EVERYTHING, EXAMPLES, LONG, QUICK, endings, made, se
 from pyVmomi import vim
 
 import bfinfra.app as app
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, refs
 from bfinfra.engine.apply import Options
 from bfinfra.kinds.vcenter.bitfusion_server.state import MARK
@@ -26,7 +26,7 @@ TEMPLATE = "centos-7.6"  # of the small world
 @pytest.fixture
 def vcenter(sandbox: Running) -> Iterator[VCenter]:
     """Somebody else's."""
-    found = VCenter(app.load(PATH, sandbox=sandbox).vcenter, Seam(route=sandbox.lookup))
+    found = VCenter(app.load(PATH, sandbox=sandbox).vcenter, Transport(route=sandbox.lookup))
     yield found
     found.close()
 

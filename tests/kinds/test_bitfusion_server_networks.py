@@ -10,7 +10,7 @@ from kinds.lifecycle import EXAMPLES, KILLED, apply, difference, endings, kill_a
 from kinds.servers import around, spec, steps
 
 import bfinfra.app as app
-from bfinfra.model.kind import Later, Need
+from bfinfra.model.kind import ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -76,11 +76,11 @@ def test_rights_are_wanted_on_all_networks_as_nobody_has_any_on_one_that_is_not_
 
 def test_in_a_plan_the_network_comes_later():
     wanted, how = spec(networks={"Network 1": MANAGEMENT}), around()
-    need = Need(Key("port_group", "management"), SimpleNamespace(), None)
+    need = ResolvedRef(Key("port_group", "management"), SimpleNamespace(), None)
     how = type(how)(
         Mark("site", "bitfusion_server/bf-01"),
         {**how.needs, "networks.Network 1.network": need},
         {},
         how.facts,
     )
-    assert steps(wanted, None, how)[0].target.adapters[0].network == Later(need.key, "group")
+    assert steps(wanted, None, how)[0].target.adapters[0].network == Unknown(need.key, "group")

@@ -15,7 +15,7 @@ from bfinfra.backends.ova import Property
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.kinds.vcenter.bitfusion_server.state import MARK, Facts
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 
 GUID, SHA1, SHA256 = "4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61", ":".join(["7E"] * 20), ":".join(["AB"] * 32)
@@ -32,7 +32,7 @@ def asking():
     return replace(package(), properties=(*package().properties, *more))
 
 
-def looking(vcenter: Identity | None = VCENTER) -> Around:
+def looking(vcenter: Identity | None = VCENTER) -> PlanContext:
     return replace(around(), facts=Facts(INVENTORY, {"server.ova": asking()}, vcenter=vcenter))
 
 

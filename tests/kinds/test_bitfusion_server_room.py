@@ -126,5 +126,5 @@ def test_a_running_server_is_not_shut_down_for_memory_that_its_host_does_not_hav
         f"{larger}:16:13: bitfusion_server/bf-01: its 256GiB don't fit into esx1.small.test, which has 128GiB"
     )
     with pytest.raises(BfinfraError, match="don't fit"):
-        app.apply(site, around=app.Setting(sandbox=sandbox, patience=QUICK))
+        app.apply(site, around=app.RunContext(sandbox=sandbox, patience=QUICK))
     assert world(sandbox) == before

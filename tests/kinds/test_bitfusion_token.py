@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from bfinfra.kinds.source.bitfusion_token import BitfusionToken, Spec, State
 from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.sources import LocalFile
@@ -25,7 +25,7 @@ def look(path, broken=""):
 
 def decide(spec, seen):
     return BitfusionToken.steps(
-        "t", spec, seen.states.get("t"), Around(Mark("s", "bitfusion_token/t"), facts=seen.facts)
+        "t", spec, seen.states.get("t"), PlanContext(Mark("s", "bitfusion_token/t"), facts=seen.facts)
     )
 
 
@@ -57,9 +57,10 @@ def leads(told, *, networks, ip="", names=("bf-01",)):
     server = SimpleNamespace(networks={str(n): SimpleNamespace(ip=each) for n, each in enumerate(networks)})
     standing = SimpleNamespace(answers_at=lambda: ip) if ip else None
     needs = {
-        f"servers.{n}": Need(Key("bitfusion_server", name), server, standing) for n, name in enumerate(names)
+        f"servers.{n}": ResolvedRef(Key("bitfusion_server", name), server, standing)
+        for n, name in enumerate(names)
     }
-    return BitfusionToken.steps("t", wanted, token, Around(Mark("s", "bitfusion_token/t"), needs))
+    return BitfusionToken.steps("t", wanted, token, PlanContext(Mark("s", "bitfusion_token/t"), needs))
 
 
 @pytest.mark.parametrize(

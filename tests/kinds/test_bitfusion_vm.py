@@ -30,7 +30,7 @@ from bfinfra.kinds.vcenter.bitfusion_vm import (
     StopFirst,
 )
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Later, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -70,7 +70,7 @@ def steps(spec, state, needs=(), names=1):
         "desk",
         spec,
         state,
-        Around(OWN, needs=dict(needs), facts=Facts({"desk": names} if names else {"disk": 1})),
+        PlanContext(OWN, needs=dict(needs), facts=Facts({"desk": names} if names else {"disk": 1})),
     )
 
 
@@ -114,7 +114,9 @@ def test_a_machine_of_this_site_that_is_off_drifts_once():
     """The virtual machine says so itself, and starts it first."""
     off = standing(OWN.seal(SPEC.applied()), extra=SETTLED, on=False)
     needs = {
-        "vm": Need(KEY, type("Spec", (), {"power": "on"})(), type("State", (), {"machine": off.machine})())
+        "vm": ResolvedRef(
+            KEY, type("Spec", (), {"power": "on"})(), type("State", (), {"machine": off.machine})()
+        )
     }
     assert list(steps(SPEC, off, needs)) == []
 
@@ -129,14 +131,14 @@ def test_what_the_file_names_no_more_is_as_it_was():
 
 
 def test_a_vm_that_this_site_makes_is_set_once_it_stands():
-    found = steps(SPEC, None, {"vm": Need(KEY, object(), None)}, names=0)
+    found = steps(SPEC, None, {"vm": ResolvedRef(KEY, object(), None)}, names=0)
     assert kinds(found) == [StopFirst, SetFirst, Start]
-    assert {step.moid for step in found} == {Later(KEY, "machine")}
+    assert {step.moid for step in found} == {Unknown(KEY, "machine")}
 
 
 def test_one_that_this_site_starts_meanwhile_goes_down_as_was_said():
     """It stands, off, as an earlier run was killed: by the time its turn comes it runs."""
-    needs = {"vm": Need(KEY, type("Spec", (), {"power": "on"})(), None)}
+    needs = {"vm": ResolvedRef(KEY, type("Spec", (), {"power": "on"})(), None)}
     said, found = steps(SPEC, standing(on=False), needs), steps(SPEC, standing(), needs)
     assert (kinds(said), kinds(found)) == ([SetFirst, Start], [Stop, Set, Start])
     assert max(step.disruption for step in found) == max(step.disruption for step in said)
@@ -148,7 +150,7 @@ def test_one_that_this_site_starts_meanwhile_goes_down_as_was_said():
         (None, {}, 0, "no VM desk"),
         (standing(), {}, 2, "2 VMs are called desk"),
         (standing(Mark("theirs", "bitfusion_vm/desk")), {}, 1, "looked after by another"),
-        (standing(), {"vm": Need(KEY, type("Spec", (), {"power": "off"})(), None)}, 1, "is to be off"),
+        (standing(), {"vm": ResolvedRef(KEY, type("Spec", (), {"power": "off"})(), None)}, 1, "is to be off"),
     ],
 )
 def test_what_can_not_be_is_refused(state, needs, names, why):

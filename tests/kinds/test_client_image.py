@@ -16,8 +16,8 @@ from bfinfra.backends.ansible import Answer
 from bfinfra.backends.bitfusion import read_token
 from bfinfra.backends.images import Images
 from bfinfra.engine import graph
-from bfinfra.engine.observe import World, needs_of
-from bfinfra.engine.plan import Wish, decide
+from bfinfra.engine.observe import ObservedState, needs_of
+from bfinfra.engine.plan import DesiredState, decide
 from bfinfra.kinds import kind
 from bfinfra.kinds.image.client_image.dockerfile import dockerfile
 from bfinfra.kinds.image.client_image.kind import ClientImage, Spec
@@ -91,12 +91,12 @@ class Place:
         )
         return load([self.folder / "site.yaml"])
 
-    def look(self, site: Site) -> tuple[World, dict[str, Any]]:
+    def look(self, site: Site) -> tuple[ObservedState, dict[str, Any]]:
         kinds: dict[str, Any] = {
             "bitfusion_token": BitfusionToken(),
             "client_image": ClientImage(Images(site), self.hosts),
         }
-        world = World()
+        world = ObservedState()
         world.states |= {
             Key("linux_host", name): linux_host.State(machine=machine)
             for name, machine in self.machines.items()
@@ -111,7 +111,7 @@ class Place:
 
     def plan(self, site: Site) -> tuple[Step, ...]:
         world, kinds = self.look(site)
-        return decide(KEY, Wish.of(site), world, kinds)
+        return decide(KEY, DesiredState.of(site), world, kinds)
 
     def apply(self, site: Site, *, until: int = 99) -> list[Step]:
         """The engine's loop; `until`: killed after so many steps."""

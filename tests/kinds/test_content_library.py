@@ -21,7 +21,7 @@ from bfinfra.kinds.vcenter.content_library import (
     Update,
 )
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Ready
+from bfinfra.model.kind import Change, PlanContext, Ready
 from bfinfra.model.mark import Mark
 
 MARK = Mark("site", "content_library/releases")
@@ -32,7 +32,7 @@ def written(**changes: Any) -> Spec:
 
 
 def steps(spec: Spec | None, state: State | None) -> Any:
-    return ContentLibrary.steps("releases", spec, state, Around(MARK, facts=Facts(("shared", "local"))))
+    return ContentLibrary.steps("releases", spec, state, PlanContext(MARK, facts=Facts(("shared", "local"))))
 
 
 def standing(spec: Spec, **changes: Any) -> State:

@@ -81,7 +81,7 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
     before, path, around = (
         world(sandbox),
         EXAMPLES[kind],
-        replace(setting(sandbox), fillings=(reach.noting(asked),)),
+        replace(setting(sandbox), middleware=(reach.noting(asked),)),
     )
     steps = steps_of(plan(path, sandbox))
     begun: set[tuple[Key, str]] = set()

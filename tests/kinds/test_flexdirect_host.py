@@ -15,7 +15,7 @@ from bfinfra.kinds.machine.flexdirect_host.spec import Scheduler, Spec
 from bfinfra.kinds.machine.flexdirect_host.state import LOOK, Facts, Installed, State, read
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, Machine
 
@@ -60,7 +60,7 @@ def state(**on: Installed) -> State:
 
 def steps(wanted: Spec | None, now: State | None, licensed=("one", "two"), package=PACKAGE):
     facts = Facts(MACHINES, {"v100": package}, {"v100": frozenset(licensed)})
-    return decide.steps(wanted, now, Around(MARK, facts=facts))
+    return decide.steps(wanted, now, PlanContext(MARK, facts=facts))
 
 
 def test_nothing_stands_everything_is_set_up_in_one_play():
@@ -76,7 +76,7 @@ def test_without_the_package_machines_are_held_against_what_most_of_them_have():
 
     def decided(now):
         facts = Facts(MACHINES, {"v100": ""}, {"v100": frozenset(("one", "two"))}, away=away)
-        return decide.steps(wanted, now, Around(MARK, facts=facts))
+        return decide.steps(wanted, now, PlanContext(MARK, facts=facts))
 
     assert decided(state(**on)) == ()
     with pytest.raises(Awaited) as awaited:
@@ -209,7 +209,7 @@ def test_scheduler_gives_out_a_number_or_devices():
 def test_host_and_container_have_the_same_operating_system(os, fits):
     facts = Facts(MACHINES, {"v100": PACKAGE}, {"v100": frozenset()}, {"one": "ubuntu 20.04"})
     if fits:
-        assert decide.steps(spec(os=os), None, Around(MARK, facts=facts))
+        assert decide.steps(spec(os=os), None, PlanContext(MARK, facts=facts))
     else:
         with pytest.raises(Refusal, match=r"one runs ubuntu 20\.04, and the containers are"):
-            decide.steps(spec(os=os), None, Around(MARK, facts=facts))
+            decide.steps(spec(os=os), None, PlanContext(MARK, facts=facts))

@@ -10,11 +10,11 @@ from bfinfra.kinds.vcenter.gpu_host import cards
 from bfinfra.kinds.vcenter.gpu_host.kind import GpuHost, Spec, State
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, Facts, Note, read
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Disruption, Ready
+from bfinfra.model.kind import Disruption, PlanContext, Ready
 from bfinfra.model.mark import Mark
 
 MARK = Mark("site", "gpu_host/esx1")
-AROUND = Around(MARK, facts=Facts(("esx1", "esx2")))
+AROUND = PlanContext(MARK, facts=Facts(("esx1", "esx2")))
 ONE, TWO = "0000:3b:00.0", "0000:af:00.0"
 
 

@@ -15,7 +15,7 @@ from bfinfra.kinds.vcenter.base.host_setting import Setting
 from bfinfra.kinds.vcenter.host_option import HostOption
 from bfinfra.kinds.vcenter.vmkernel_adapter import Adapter, VmkernelAdapter
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Later, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -34,7 +34,7 @@ def standing(now, note=None, host="a", key=KEY):
 
 
 def decided(spec, state, **needs):
-    return HostOption.steps("pvrdma", spec, state, Around(MARK, needs, facts=("a", "b")))
+    return HostOption.steps("pvrdma", spec, state, PlanContext(MARK, needs, facts=("a", "b")))
 
 
 @pytest.mark.parametrize("before", ["", "vmk0", "a b=c", "ümlaut", "%20"])
@@ -69,12 +69,12 @@ def test_another_key_is_set_after_which_the_first_is_put_back():
 def test_the_adapters_device_is_the_value_once_it_stands():
     key = Key("vmkernel_adapter", "roce")
     spec = option(value=None, adapter="roce")
-    (step,) = decided(spec, standing(""), adapter=Need(key, None, None))
-    assert step.value == Later(key, "device on a")
+    (step,) = decided(spec, standing(""), adapter=ResolvedRef(key, None, None))
+    assert step.value == Unknown(key, "device on a")
     state = vmkernel_adapter.State(
         port_group="p", adapters={"a": Adapter("host-1", Vmk("vmk3", "k", "dhcp", 1500), None)}
     )
-    (step,) = decided(spec, standing(""), adapter=Need(key, None, state))
+    (step,) = decided(spec, standing(""), adapter=ResolvedRef(key, None, state))
     assert step.value == "vmk3"
 
 
@@ -113,7 +113,7 @@ def of_adapters(state, **changes):
         "roce",
         spec,
         state,
-        Around(mark, {"port_group": Need(Key("port_group", "p"), None, None)}, facts=("a",)),
+        PlanContext(mark, {"port_group": ResolvedRef(Key("port_group", "p"), None, None)}, facts=("a",)),
     )
 
 

@@ -28,7 +28,7 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import Join
 from bfinfra.model.awaited import Absent
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
@@ -105,7 +105,7 @@ def steps(
         else None
     )
     read_here = Facts(MACHINES, on, **{"packages": {"rdg": "ab"}, "cni": {"rdg": "cd"}, **(facts or {})})
-    return list(decide.steps(given, found, Around(MARK, facts=read_here)))
+    return list(decide.steps(given, found, PlanContext(MARK, facts=read_here)))
 
 
 def titles(found: list[Any]) -> list[str]:

@@ -17,7 +17,7 @@ from sandbox.asking import Rest, Told, read
 import bfinfra.app as app
 from bfinfra.backends.vcenter import library
 from bfinfra.engine.apply import Options
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.sandbox import Running
 
 SERVER = "bitfusion_server/bf-01"
@@ -120,7 +120,7 @@ def once(site: Path, sandbox: Running) -> str:
     outcome = app.apply(
         app.load(site, sandbox=sandbox),
         approve=lambda _: EVERYTHING,
-        options=Options(patience=Patience(attempts=1, lasts=0)),
+        options=Options(patience=RetryPolicy(attempts=1, lasts=0)),
         around=setting(sandbox),
     )
     return endings(outcome)[SERVER]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bfinfra.kinds.linux import OnHosts, across
 from bfinfra.kinds.machine import linux_host
-from bfinfra.model.kind import Need
+from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key, edges
 from bfinfra.model.ssh import HostTrust, Machine
@@ -24,7 +24,7 @@ class Installed:
 
 def test_what_is_on_a_virtual_machine_of_the_site_refers_to_it_and_so_goes_first():
     needs = {
-        key: Need(key, None, linux_host.State(machine=machine, vm=vm))
+        key: ResolvedRef(key, None, linux_host.State(machine=machine, vm=vm))
         for key, machine, vm in (
             (Key("linux_host", "desk"), DESK, "vm-desk"),
             (Key("linux_host", "bench"), BENCH, ""),

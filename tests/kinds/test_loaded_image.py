@@ -16,7 +16,7 @@ from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan, world
 
 from bfinfra.backends.ansible import LinuxHosts
 from bfinfra.backends.images import Images
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.kinds.image.container_image import Spec as Recipe
 from bfinfra.kinds.image.container_image import State as Built
 from bfinfra.kinds.machine.loaded_image import decide
@@ -26,7 +26,7 @@ from bfinfra.kinds.machine.loaded_image.spec import Spec
 from bfinfra.kinds.machine.loaded_image.state import Facts, Found, Loaded, Noted, State, record
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import Around, Later, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -77,7 +77,7 @@ def steps(
     *,
     found: Mapping[str, Found] | None = None,
     facts: Mapping[str, Any] = {},
-    needs: Mapping[str, Need] = {},
+    needs: Mapping[str, ResolvedRef] = {},
 ) -> list[Any]:
     there = dict.fromkeys(MACHINES, EMPTY) if found is None else found
     mark = next((each.mark for each in on.values() if each.mark), None)
@@ -86,16 +86,16 @@ def steps(
         if on
         else None
     )
-    around = Around(
+    around = PlanContext(
         MARK, needs=needs, facts=Facts(MACHINES, there, **{"packages": {"webhook": IDS["archive"]}, **facts})
     )
     return list(decide.steps("webhook", given, state, around))
 
 
-def built(**state: Any) -> dict[str, Need]:
+def built(**state: Any) -> dict[str, ResolvedRef]:
     image = Recipe.model_validate({"image": IMAGE, "source": "."})
     return {
-        "built": Need(
+        "built": ResolvedRef(
             Key("container_image", "webhook"), image, Built(**{"tool": "docker", **state}) if state else None
         )
     }
@@ -139,7 +139,7 @@ def test_an_archive_that_is_away_holds_back_only_what_needs_it() -> None:
 def test_what_is_built_in_this_site_is_loaded_as_it_will_be_built() -> None:
     given = spec(built="webhook")
     (step,) = steps(given, needs=built())
-    assert step.content == Later(Key("container_image", "webhook"), "built")
+    assert step.content == Unknown(Key("container_image", "webhook"), "built")
     stands = {host: loaded(given, content="one") for host in MACHINES}
     assert steps(given, stands, needs=built(built=f"{IMAGE} one", due=f"{IMAGE} one")) == []
     (step,) = steps(given, stands, needs=built(built=f"{IMAGE} one", due=f"{IMAGE} two"))
@@ -285,7 +285,7 @@ def stored(sandbox: Running, host: str = "gpu-01", store: str = STORE) -> dict[s
     return json.loads(sandbox.world()["linux"][host]["files"].get(store, "{}"))
 
 
-@pytest.mark.peers  # Ansible's own start, several times
+@pytest.mark.siblings  # Ansible's own start, several times
 def test_an_image_removed_by_hand_is_drift_and_loaded_again(sandbox: Running) -> None:
     path, before = EXAMPLES["loaded_image"], world(sandbox)
     assert made(apply(path, sandbox))
@@ -299,7 +299,7 @@ def test_an_image_removed_by_hand_is_drift_and_loaded_again(sandbox: Running) ->
     assert world(sandbox) == before
 
 
-@pytest.mark.peers  # Ansible's own start, several times
+@pytest.mark.siblings  # Ansible's own start, several times
 def test_machines_get_it_by_the_runtime_that_they_have_and_lose_it_alone(
     sandbox: Running, tmp_path: Path
 ) -> None:
@@ -323,7 +323,7 @@ def test_machines_get_it_by_the_runtime_that_they_have_and_lose_it_alone(
     assert world(sandbox) == before
 
 
-@pytest.mark.peers  # Ansible's own start
+@pytest.mark.siblings  # Ansible's own start
 def test_an_image_that_containers_use_stays_and_its_record_with_it(sandbox: Running) -> None:
     trust = HostTrust(known_hosts=LocalFile("known_hosts", sandbox.files / "ssh/known_hosts"))
     machine = Machine(
@@ -331,7 +331,7 @@ def test_an_image_that_containers_use_stays_and_its_record_with_it(sandbox: Runn
     )
     sandbox.change({"machine": "node-01", "path": record("webhook"), "text": "ours\n"})
     before = world(sandbox)
-    hosts = LinuxHosts(Seam(route=sandbox.lookup))
+    hosts = LinuxHosts(Transport(route=sandbox.lookup))
     try:
         uses = {
             "record": record("webhook"),
@@ -387,7 +387,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "site.yaml"
 
 
-@pytest.mark.peers  # Ansible's own start, several times
+@pytest.mark.siblings  # Ansible's own start, several times
 def test_what_is_built_here_is_saved_and_loaded_and_loaded_again_in_the_apply_that_builds_it_anew(
     site: Path, sandbox: Running
 ) -> None:

@@ -16,7 +16,7 @@ from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec as Operator
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -73,10 +73,12 @@ def job(**changes):
 
 
 def around(spec, **operator):
-    needs = {"cluster": Need(Key("kubernetes_cluster", "k"), None, None)}
+    needs = {"cluster": ResolvedRef(Key("kubernetes_cluster", "k"), None, None)}
     if operator:
-        needs["operator"] = Need(Key("mpi_operator", "mpi"), Operator(**{"cluster": "k", **operator}), None)
-    return Around(MARK, needs)
+        needs["operator"] = ResolvedRef(
+            Key("mpi_operator", "mpi"), Operator(**{"cluster": "k", **operator}), None
+        )
+    return PlanContext(MARK, needs)
 
 
 def standing(spec, phase="Running", **changes):
@@ -249,7 +251,7 @@ def test_workers_that_find_no_node_are_told_in_the_schedulers_words_and_replaced
         app.load(tmp_path / "site.yaml", sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=options,
-        around=app.Setting(sandbox=sandbox),
+        around=app.RunContext(sandbox=sandbox),
     )
     told = endings(outcome)["mpi_job/tensorflow-benchmarks"]
     assert told.startswith("still-waiting")
@@ -260,12 +262,12 @@ def test_workers_that_find_no_node_are_told_in_the_schedulers_words_and_replaced
     site["mpi_job"]["tensorflow-benchmarks"]["gpus"] = 0
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
     changed = app.load(tmp_path / "site.yaml", sandbox=sandbox)
-    guard.check(app.plan(changed, around=app.Setting(sandbox=sandbox)), guard.Allow())
+    guard.check(app.plan(changed, around=app.RunContext(sandbox=sandbox)), guard.Allow())
     again = app.apply(
         changed,
         approve=lambda _: guard.Allow(),
         options=Options(patience=QUICK, deadline=60),
-        around=app.Setting(sandbox=sandbox),
+        around=app.RunContext(sandbox=sandbox),
     )
     assert made(again), endings(again)
 

@@ -17,7 +17,7 @@ from bfinfra.kinds.cluster.network_path.probe import TRIED, read
 from bfinfra.kinds.cluster.network_path.spec import Spec
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Later, Need, Ready
+from bfinfra.model.kind import PlanContext, Ready, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -79,11 +79,13 @@ def test_policies_are_read_as_kubernetes_reads_them(policies, blocked):
     assert found.checked == 2
 
 
-def around(facts: Any = None, **needs: Need) -> Around:
-    return Around(
+def around(facts: Any = None, **needs: ResolvedRef) -> PlanContext:
+    return PlanContext(
         MARK,
         {
-            "cluster": Need(Key("kubernetes_cluster", "c"), None, SimpleNamespace(endpoint=Endpoint())),
+            "cluster": ResolvedRef(
+                Key("kubernetes_cluster", "c"), None, SimpleNamespace(endpoint=Endpoint())
+            ),
             **needs,
         },
         facts=facts,
@@ -158,7 +160,7 @@ def test_what_was_tried_is_not_tried_again_and_something_else_is():
 
 def test_a_changed_token_is_tried_anew_and_one_that_is_not_there_yet_is_tried_later():
     spec = written(token="t", probe={})
-    token = lambda *servers: Need(  # noqa: E731 - a value's short form
+    token = lambda *servers: ResolvedRef(  # noqa: E731 - a value's short form
         Key("bitfusion_token", "t"), None, SimpleNamespace(servers=[(each, 56001) for each in servers])
     )
     (start,) = steps(spec, None, token=token("10.0.0.1"))
@@ -178,9 +180,9 @@ def test_a_changed_token_is_tried_anew_and_one_that_is_not_there_yet_is_tried_la
     assert steps(spec, state, token=token("10.0.0.1")) == ()
     (change,) = steps(spec, state, token=token("10.0.0.2"))[0].changes
     assert (change.field, change.wanted[0]) == ("paths", "10.0.0.2:56001")
-    (late,) = steps(spec, None, token=Need(Key("bitfusion_token", "t"), None, None))
-    assert late.manifest == Later(Key("bitfusion_token", "t"), "servers")
-    assert steps(spec, state, token=Need(Key("bitfusion_token", "t"), None, None)) == ()
+    (late,) = steps(spec, None, token=ResolvedRef(Key("bitfusion_token", "t"), None, None))
+    assert late.manifest == Unknown(Key("bitfusion_token", "t"), "servers")
+    assert steps(spec, state, token=ResolvedRef(Key("bitfusion_token", "t"), None, None)) == ()
 
 
 def test_what_failed_is_tried_by_the_next_apply_and_not_again_by_the_same():

@@ -15,7 +15,7 @@ from bfinfra.kinds.vcenter import distributed_switch, port_group
 from bfinfra.kinds.vcenter.distributed_switch import DistributedSwitch
 from bfinfra.kinds.vcenter.port_group import PortGroupKind
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Later, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
 
@@ -24,7 +24,7 @@ FACTS = Networks(hosts={"a": "host-1", "b": "host-2", "c": "host-3"}, folders={"
 
 
 def around(facts=FACTS, **needs):
-    return Around(MARK, needs, facts=facts)
+    return PlanContext(MARK, needs, facts=facts)
 
 
 def state(spec, hosts, **changes):
@@ -110,9 +110,9 @@ def test_a_port_group_is_compared_field_by_field_and_may_have_grown(now, fields)
 def test_a_port_group_waits_for_the_switch_that_the_site_makes():
     spec, key = port_group.Spec(switch="roce"), Key("distributed_switch", "roce")
     (step,) = PortGroupKind.steps(
-        "high-speed", spec, None, around(switch=Need(key, distributed_switch.Spec(), None))
+        "high-speed", spec, None, around(switch=ResolvedRef(key, distributed_switch.Spec(), None))
     )
-    assert step.moid == Later(key, "switch")
+    assert step.moid == Unknown(key, "switch")
     with pytest.raises(Refusal, match="no distributed switch"):
         PortGroupKind.steps("high-speed", spec, None, around())
 

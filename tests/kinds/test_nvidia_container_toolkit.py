@@ -17,7 +17,7 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import Facts, Installed, State
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, Machine
 
@@ -89,7 +89,9 @@ def steps(given: Spec | None, **on: Installed) -> list[Any]:
         if standing_there
         else None
     )
-    return list(decide.steps(given, state, Around(MARK, facts=Facts(MACHINES, on, {"workers": PACKAGE}))))
+    return list(
+        decide.steps(given, state, PlanContext(MARK, facts=Facts(MACHINES, on, {"workers": PACKAGE})))
+    )
 
 
 def test_without_its_packages_machines_are_held_against_what_they_have() -> None:
@@ -97,9 +99,9 @@ def test_without_its_packages_machines_are_held_against_what_they_have() -> None
     on = dict.fromkeys(("one", "two"), standing_as(given))
     there = State(mark=MARK.seal(given.applied()), hosts=tuple(on), on=on, machines=MACHINES)
     facts = Facts(MACHINES, on, {"workers": ""}, away)
-    assert list(decide.steps(given, there, Around(MARK, facts=facts))) == []
+    assert list(decide.steps(given, there, PlanContext(MARK, facts=facts))) == []
     with pytest.raises(Awaited) as awaited:
-        decide.steps(given, None, Around(MARK, facts=facts))
+        decide.steps(given, None, PlanContext(MARK, facts=facts))
     assert awaited.value.field == "packages.0"
 
 

@@ -27,7 +27,7 @@ from bfinfra.kinds.cluster.nvidia_device_plugin.readiness import readiness
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, SiteError
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -39,11 +39,13 @@ def spec(**changes: Any) -> Spec:
     return Spec(**{"cluster": "k", **changes})
 
 
-def around(facts: Any = None, **needs: Any) -> Around:
-    return Around(
+def around(facts: Any = None, **needs: Any) -> PlanContext:
+    return PlanContext(
         MARK,
         {
-            "cluster": Need(Key("kubernetes_cluster", "k"), None, SimpleNamespace(endpoint=Endpoint())),
+            "cluster": ResolvedRef(
+                Key("kubernetes_cluster", "k"), None, SimpleNamespace(endpoint=Endpoint())
+            ),
             **needs,
         },
         facts=facts or {},
@@ -190,7 +192,7 @@ def test_another_plugin_in_the_cluster_is_refused():
 def test_a_namespace_whose_pod_security_refuses_its_pods_is_refused():
     own = SimpleNamespace(cluster="k", namespace="gpu", pod_security=SimpleNamespace(enforce="baseline"))
     with pytest.raises(Refusal, match="Pod Security refuses"):
-        steps(spec(namespace="gpu"), None, namespace=Need(Key("namespace", "gpu"), own, None))
+        steps(spec(namespace="gpu"), None, namespace=ResolvedRef(Key("namespace", "gpu"), own, None))
 
 
 # when nodes offer GPUs
@@ -329,7 +331,7 @@ def test_it_waits_for_the_runtime_of_its_machines_and_says_on_which_and_why(tmp_
             app.load(tmp_path / "site.yaml", sandbox=running),
             approve=lambda _: EVERYTHING,
             options=options,
-            around=app.Setting(sandbox=running),
+            around=app.RunContext(sandbox=running),
         )
         assert (
             "node-1: its pod is CrashLoopBackOff: error starting plugins: "

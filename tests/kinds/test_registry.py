@@ -16,11 +16,11 @@ from bfinfra.backends.vcenter.registries import Registry
 from bfinfra.kinds.supervisor.base import Leave, Take
 from bfinfra.kinds.supervisor.registry import NSX, Create, Delete, Facts, RegistryKind, Spec, State
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 
 OWN = Mark("s", "registry/harbor")
-AROUND = Around(
+AROUND = PlanContext(
     OWN,
     facts=Facts(
         {"compute": "domain-c1", "farm": "domain-c2", "bare": "domain-c3"},

@@ -32,7 +32,7 @@ from bfinfra.kinds.vcenter.storage_policy.steps import (
     Update,
 )
 from bfinfra.model.errors import Denied, Missing, Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
@@ -46,7 +46,7 @@ MARK = Mark("s", "storage_policy/p")
 TIER = Category(
     "c-1", "tier", tags=(Tag("t-1", "fast", bearers=frozenset({("Datastore", "ds-1")})), Tag("t-2", "slow"))
 )
-AROUND = Around(MARK, facts=Facts({"tier": TIER}))
+AROUND = PlanContext(MARK, facts=Facts({"tier": TIER}))
 SPEC = Spec(tags={"tier": ("fast",)})
 
 
@@ -58,7 +58,7 @@ def standing(spec: Spec = SPEC, **changes: object) -> State:
     )
 
 
-def decided(spec: Spec | None, state: State | None, around: Around = AROUND) -> list[type]:
+def decided(spec: Spec | None, state: State | None, around: PlanContext = AROUND) -> list[type]:
     return [type(step) for step in decide("p", spec, state, around)]
 
 
@@ -116,8 +116,8 @@ def tagged(
     )
 
 
-def having(*homes: Category) -> Around:
-    return Around(MARK, facts=Facts({home.name: home for home in homes}, STORES))
+def having(*homes: Category) -> PlanContext:
+    return PlanContext(MARK, facts=Facts({home.name: home for home in homes}, STORES))
 
 
 def with_tag(home: Category, spec: Spec | None = OWN, users: tuple[str, ...] = ()) -> State:
@@ -198,7 +198,7 @@ def test_the_tag_goes_with_its_policy_unless_somebody_else_uses_it():
             ),
             "has another tag",
         ),
-        (Around(MARK, facts=Facts({}, {"shared": "ds-1"})), "there is no datastore local"),
+        (PlanContext(MARK, facts=Facts({}, {"shared": "ds-1"})), "there is no datastore local"),
     ],
 )
 def test_strangers_tags_and_categories_that_will_not_do_are_refused(around, why):

@@ -21,12 +21,12 @@ from bfinfra.kinds.supervisor.supervisor.spec import Spec
 from bfinfra.kinds.supervisor.supervisor.standing import body
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, BfinfraError, Refusal
-from bfinfra.model.kind import Around, Ready
+from bfinfra.model.kind import PlanContext, Ready
 from bfinfra.model.mark import Mark
 from bfinfra.sandbox import start, stop
 
 OWN = Mark("s", "supervisor/farm")
-AROUND = Around(
+AROUND = PlanContext(
     OWN,
     facts=Ids(
         {"farm": "domain-c1"},
@@ -266,7 +266,7 @@ def by_nsx(**changes):
         "farm",
         NSX_HOW,
         standing(NSX_HOW, network_provider=NSX, ncp_cluster_network_info={**NETS, **changes}),
-        Around(OWN, facts=facts),
+        PlanContext(OWN, facts=facts),
     )
 
 

@@ -19,7 +19,7 @@ from bfinfra.kinds.supervisor.tanzu_cluster.state import State, nodes_of, of
 from bfinfra.kinds.supervisor.tanzu_cluster.steps import Create, Delete, Hop, Move, Roll, Update, Wait
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Later, Need, Ready
+from bfinfra.model.kind import Change, PlanContext, Ready, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import agrees, plain
 from bfinfra.model.refs import Key, edges
@@ -47,12 +47,12 @@ def written(**changes: Any) -> Spec:
     return Spec.model_validate({**fields, **changes})
 
 
-def around(namespace: Any = None, facts: Any = None) -> Around:
+def around(namespace: Any = None, facts: Any = None) -> PlanContext:
     class Standing:
         endpoint = HOME
 
-    need = Need(Key("supervisor_namespace", "cnasg"), namespace, Standing())
-    return Around(MARK, {"namespace": need}, facts=facts or Facts({"cnasg": OFFER}))
+    need = ResolvedRef(Key("supervisor_namespace", "cnasg"), namespace, Standing())
+    return PlanContext(MARK, {"namespace": need}, facts=facts or Facts({"cnasg": OFFER}))
 
 
 def standing(spec: Spec, phase: str = "running", **body: Any) -> State:
@@ -127,20 +127,22 @@ def test_a_new_cluster_is_created_with_its_mark_sealed_in_the_create_call():
 
 
 def test_in_a_namespace_to_come_its_address_is_later():
-    need = Need(Key("supervisor_namespace", "cnasg"), None, None)
+    need = ResolvedRef(Key("supervisor_namespace", "cnasg"), None, None)
     (step,) = TanzuCluster.steps(
-        "cluster-01", written(), None, Around(MARK, {"namespace": need}, facts=Facts())
+        "cluster-01", written(), None, PlanContext(MARK, {"namespace": need}, facts=Facts())
     )
-    assert step.home == Later(need.key, "endpoint")
+    assert step.home == Unknown(need.key, "endpoint")
 
 
 HARBOR = Key("registry", "harbor")
 TRUSTING = {"trust": {"harbor": {"registry": "harbor"}}}
 
 
-def beside(registry: RegistryState | None) -> Around:
+def beside(registry: RegistryState | None) -> PlanContext:
     found = around()
-    return replace(found, needs={**found.needs, "trust.harbor.registry": Need(HARBOR, object(), registry)})
+    return replace(
+        found, needs={**found.needs, "trust.harbor.registry": ResolvedRef(HARBOR, object(), registry)}
+    )
 
 
 def harbor(pem: str) -> RegistryState:
@@ -154,7 +156,7 @@ def harbor(pem: str) -> RegistryState:
 def test_the_authority_of_a_registry_is_taken_from_it_once_it_tells():
     (later,) = TanzuCluster.steps("cluster-01", written(**TRUSTING), None, beside(None))
     (made,) = TanzuCluster.steps("cluster-01", written(**TRUSTING), None, beside(harbor("PEM")))
-    assert later.manifest == Later(HARBOR, "authority")
+    assert later.manifest == Unknown(HARBOR, "authority")
     assert agrees(plain(later), plain(made))
     assert made.manifest["spec"]["settings"]["network"]["trust"] == {
         "additionalTrustedCAs": [{"name": "harbor", "data": base64.b64encode(b"PEM").decode()}]

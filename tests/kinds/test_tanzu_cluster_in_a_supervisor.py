@@ -14,7 +14,7 @@ from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1 as API
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Around, Change, Need
+from bfinfra.model.kind import Change, PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -57,15 +57,17 @@ class Place:
         self.state = type("Standing", (), {"endpoint": endpoint})()
 
     def needs(self):
-        return {self.key: Need(self.key, None, self.state)}
+        return {self.key: ResolvedRef(self.key, None, self.state)}
 
     def see(self, spec, **how):
         return self.kind.observe({"c": spec}, self.needs(), **how)
 
     def steps(self, spec):
         seen = self.see(spec)
-        around = Around(
-            Mark("poc", "tanzu_cluster/c"), {"namespace": Need(self.key, None, self.state)}, facts=seen.facts
+        around = PlanContext(
+            Mark("poc", "tanzu_cluster/c"),
+            {"namespace": ResolvedRef(self.key, None, self.state)},
+            facts=seen.facts,
         )
         return self.kind.steps("c", spec, seen.states.get("c"), around)
 

@@ -11,7 +11,7 @@ import pytest
 from bfinfra.backends.vcenter.namespaces import Capacity, Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
 from bfinfra.kinds.supervisor.tanzu_cluster import fit
-from bfinfra.kinds.supervisor.tanzu_cluster.fit import Ground, Space
+from bfinfra.kinds.supervisor.tanzu_cluster.fit import Environment, Space
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.model.errors import Refusal
 
@@ -46,9 +46,9 @@ def spec(
     )
 
 
-def ground(capacity: Capacity | None = None, **limits: Any) -> Ground:
+def ground(capacity: Capacity | None = None, **limits: Any) -> Environment:
     spaces = {"a": Space("compute", **limits), "b": Space("compute"), "far": Space("other")}
-    return Ground(
+    return Environment(
         spaces, classes=CLASSES, capacities={"compute": capacity or Capacity(1_000_000, 1000 * GIB, 2000)}
     )
 
@@ -125,7 +125,7 @@ def test_volumes_of_the_site_s_other_clusters_count_by_their_policy():
 
 
 def test_where_nothing_is_known_nothing_is_refused():
-    fit.check(spec(150), {}, Ground())
+    fit.check(spec(150), {}, Environment())
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,6 @@ def test_where_nothing_is_known_nothing_is_refused():
     ],
 )
 def test_only_a_running_supervisor_can_be_asked(supervisor, found):
-    here = Ground({"a": Space("compute")}, supervisors={"compute": supervisor})
+    here = Environment({"a": Space("compute")}, supervisors={"compute": supervisor})
     assert (here.supervisor("a") is not None) is found
     assert here.supervisor("unknown") is None

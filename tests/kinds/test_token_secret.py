@@ -8,7 +8,7 @@ from at_cluster import Site
 from pydantic import ValidationError
 
 from bfinfra.kinds.cluster.token_secret.spec import Spec
-from bfinfra.model.kind import Change, Later
+from bfinfra.model.kind import Change, Unknown
 from bfinfra.model.plan import Action, step_data
 from bfinfra.sandbox.makers.token import make_token
 
@@ -72,7 +72,7 @@ def test_while_the_token_is_away_content_is_held_against_what_was_written(site, 
     cluster.patch("v1", "Secret", "bitfusion-client-secret-ca.crt", {"data": {"ca.crt": "eA=="}}, space)
     item = site.item(ADDRESS)
     assert item.changes == (
-        Change(f"content in {space}", "other content", Later("token.tar is there", "digest")),
+        Change(f"content in {space}", "other content", Unknown("token.tar is there", "digest")),
     )
     assert item.held.what == "token_secret/t waits for bitfusion_token/tok"
     assert site.apply().ending == "still-waiting"

@@ -21,7 +21,7 @@ from bfinfra.kinds.machine.vgpu_license import (
     read,
 )
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, Machine
 
@@ -56,7 +56,7 @@ def steps(given: Spec | None, **on: Installed) -> list[Any]:
         if there
         else None
     )
-    return list(VgpuLicense.steps("workers", given, state, Around(MARK, facts=Facts(MACHINES, on))))
+    return list(VgpuLicense.steps("workers", given, state, PlanContext(MARK, facts=Facts(MACHINES, on))))
 
 
 def test_only_the_keys_named_change_and_comments_stay() -> None:

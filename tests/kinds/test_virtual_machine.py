@@ -36,7 +36,7 @@ from bfinfra.kinds.vcenter.virtual_machine.steps import (
 )
 from bfinfra.model.awaited import UNNOTED, Absent
 from bfinfra.model.errors import Awaited, Refusal, Unsafe
-from bfinfra.model.kind import Around, Later, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action, Plan, step_data
 from bfinfra.model.plan import Item as PlanItem
@@ -83,7 +83,7 @@ def spec(**changes):
 
 
 def around(**guests):
-    return Around(OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests=guests))
+    return PlanContext(OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests=guests))
 
 
 def standing(wanted, **changes):
@@ -130,7 +130,9 @@ LIBRARY = {"template": None, "library": {"name": "images", "item": "ubuntu"}}
 
 
 def held(item, template=None):
-    return Around(OWN, facts=Facts(INVENTORY, items={("images", "ubuntu"): (item, template)} if item else {}))
+    return PlanContext(
+        OWN, facts=Facts(INVENTORY, items={("images", "ubuntu"): (item, template)} if item else {})
+    )
 
 
 def test_an_items_vm_template_is_cloned_and_an_ovf_gets_its_hardware_once_it_is_deployed():
@@ -164,9 +166,12 @@ def test_what_no_machine_can_be_made_of_is_refused(item, why):
 def test_what_a_library_of_this_site_will_hold_is_not_known_before_it_stands():
     key = Key("content_library", "images")
     step, *_ = decide(
-        "w1", spec(**LIBRARY), None, replace(held(None), needs={"library.name": Need(key, object(), None)})
+        "w1",
+        spec(**LIBRARY),
+        None,
+        replace(held(None), needs={"library.name": ResolvedRef(key, object(), None)}),
     )
-    assert step.how == Later(key, "library")
+    assert step.how == Unknown(key, "library")
 
 
 def test_a_deployment_that_was_cut_short_is_removed_and_made_anew():
@@ -183,7 +188,7 @@ OFFERED = (
 
 
 def offering(wanted, **secrets):
-    return Around(
+    return PlanContext(
         OWN,
         facts=Facts(
             INVENTORY,
@@ -407,7 +412,7 @@ V100, ROCE = "grid_v100d-16c", {"network": "roce", "type": "pvrdma"}
 def test_devices_that_are_others_are_mended(changes, had, steps, hardware, fields):
     wanted = spec(**changes)
     found = decide(
-        "w1", wanted, standing(wanted, **had), Around(OWN, facts=Facts(PLACES, {"centos-7.6": TEMPLATE}))
+        "w1", wanted, standing(wanted, **had), PlanContext(OWN, facts=Facts(PLACES, {"centos-7.6": TEMPLATE}))
     )
     assert kinds(found) == steps
     given = found[steps.index(Reconfigure)].hardware
@@ -424,7 +429,7 @@ def test_devices_that_agree_in_another_order_are_left():
         "nics": (Nic(4000, "", NETWORK, ""), Nic(4001, "", GROUP, "", grouped=True, rdma="rocev2")),
         "pci": (Attached(1, "vgpu", profile="a"), Attached(2, "vgpu", profile="b")),
     }
-    assert decide("w1", wanted, standing(wanted, **had), Around(OWN, facts=Facts(PLACES))) == ()
+    assert decide("w1", wanted, standing(wanted, **had), PlanContext(OWN, facts=Facts(PLACES))) == ()
 
 
 def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
@@ -433,9 +438,9 @@ def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
         "w1",
         wanted,
         standing(wanted),
-        Around(OWN, needs={"adapters.1.network": Need(key, object(), None)}, facts=Facts(PLACES)),
+        PlanContext(OWN, needs={"adapters.1.network": ResolvedRef(key, object(), None)}, facts=Facts(PLACES)),
     )
-    assert (kinds(found), found[1].hardware) == (OFF, Later(key, "group"))
+    assert (kinds(found), found[1].hardware) == (OFF, Unknown(key, "group"))
 
 
 @pytest.mark.parametrize(
@@ -479,7 +484,7 @@ def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, field
 
 
 def test_a_clone_brings_disks_that_its_template_lacks_and_grows_those_that_it_has():
-    seen = Around(OWN, facts=Facts(INVENTORY, {"centos-7.6": replace(TEMPLATE, disks=(FIRST, DATA))}))
+    seen = PlanContext(OWN, facts=Facts(INVENTORY, {"centos-7.6": replace(TEMPLATE, disks=(FIRST, DATA))}))
     step, *_ = decide(
         "w1", spec(disk=60 * GIB, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, seen
     )
@@ -576,7 +581,9 @@ def test_what_cloud_init_reads_is_the_same_for_the_same_text():
 def test_while_cloud_inits_file_is_away_a_machine_is_not_made_and_one_that_stands_keeps_its_text():
     wanted = spec(cloud_init={"user_data": "user-data"})
     away = {"w1": ("cloud_init.user_data", Absent("user-data is not there yet"))}
-    meanwhile = Around(OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests={"w1": {}}, away=away))
+    meanwhile = PlanContext(
+        OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests={"w1": {}}, away=away)
+    )
 
     def fields(state, now=wanted):
         with pytest.raises(Awaited, match="user-data is not there yet") as awaited:

@@ -12,7 +12,7 @@ from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter import vm_classes
 from bfinfra.kinds.vcenter.vm_class import Create, Delete, Spec, State, Update, VmClass
-from bfinfra.model.kind import Around, Change
+from bfinfra.model.kind import Change, PlanContext
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.testing import world
@@ -36,7 +36,7 @@ def written(**changes: Any) -> Spec:
 
 
 def steps(spec: Spec | None, state: State | None) -> Any:
-    return VmClass.steps("gpu", spec, state, Around(MARK))
+    return VmClass.steps("gpu", spec, state, PlanContext(MARK))
 
 
 def standing(spec: Spec) -> State:

@@ -15,7 +15,7 @@ from bfinfra.kinds.cluster.token_secret.spec import FORMS
 from bfinfra.kinds.cluster.workload import manifests
 from bfinfra.kinds.cluster.workload.compare import differing
 from bfinfra.kinds.cluster.workload.decide import _kept
-from bfinfra.kinds.cluster.workload.render import Filling, render
+from bfinfra.kinds.cluster.workload.render import Values, render
 from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.kinds.cluster.workload.state import Record, State, Thing
 from bfinfra.model.errors import Unsafe
@@ -185,7 +185,7 @@ def test_the_client_finds_its_files_and_can_write_beside_its_own(site, cluster, 
 
 def rendered(**how):
     return render(
-        [job()], Spec.model_construct(gpus=None, home=None), Filling("n", "s", token=FORMS["three"], **how)
+        [job()], Spec.model_construct(gpus=None, home=None), Values("n", "s", token=FORMS["three"], **how)
     )[0]
 
 

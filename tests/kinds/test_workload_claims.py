@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace as Seen
+from types import SimpleNamespace as Observation
 
 import pytest
 
 from bfinfra.kinds.cluster.workload.claims import problem
-from bfinfra.model.kind import Need
+from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.names import storage_class
 from bfinfra.model.refs import Key
 
@@ -26,12 +26,14 @@ def claim(size: str, of: str | None = "gold") -> dict:
     }
 
 
-def needs(*, standing: bool = False, total: int | None = None, **storage: int | None) -> dict[Key, Need]:
-    space = Seen(storage=storage, limits=Seen(storage=total))
+def needs(
+    *, standing: bool = False, total: int | None = None, **storage: int | None
+) -> dict[Key, ResolvedRef]:
+    space = Observation(storage=storage, limits=Observation(storage=total))
     return {
-        SPACE: Need(SPACE, space, None),
-        CLUSTER: Need(CLUSTER, Seen(namespace="a"), Seen() if standing else None),
-        OTHER: Need(OTHER, Seen(), Seen()),
+        SPACE: ResolvedRef(SPACE, space, None),
+        CLUSTER: ResolvedRef(CLUSTER, Observation(namespace="a"), Observation() if standing else None),
+        OTHER: ResolvedRef(OTHER, Observation(), Observation()),
     }
 
 
@@ -62,7 +64,9 @@ def test_claims_up_to_the_namespace_s_limits(cluster, sizes, limits, says):
 
 
 def test_limits_that_only_vcenter_knows_count_too():
-    seen = Need(SPACE, None, Seen(settings=Seen(storage={"gold": GIB}, total_storage=None)))
+    seen = ResolvedRef(
+        SPACE, None, Observation(settings=Observation(storage={"gold": GIB}, total_storage=None))
+    )
     assert problem([claim("2Gi")], "a", {SPACE: seen})
 
 

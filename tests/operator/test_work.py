@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bfinfra import app
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.operator.approval import Approval
 from bfinfra.operator.result import Outcome, Result
 from bfinfra.operator.work import Order, work
@@ -26,7 +26,7 @@ SECOND = "  team-b: {cluster: compute}\n"
 
 class Desk:
     def __init__(self, path: Path, sandbox: Running) -> None:
-        self.path, self.sandbox, self.around = path, sandbox, app.Setting(sandbox=sandbox)
+        self.path, self.sandbox, self.around = path, sandbox, app.RunContext(sandbox=sandbox)
         self.told: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
     def write(self, memory: str = "2GiB", more: str = "", protect: str = "false") -> None:
@@ -169,6 +169,6 @@ def test_a_server_that_can_not_be_reached_is_unreadable_and_nothing_is_done(desk
         "clusters: [{name: k, cluster: {server: 'https://127.0.0.1:9'}}]\nusers: [{name: u, user: "
         "{token: abc}}]\n"
     )
-    found = work(desk.path, Order(), replace(app.THE_WORLD, patience=Patience(attempts=1, lasts=0)))
+    found = work(desk.path, Order(), replace(app.THE_WORLD, patience=RetryPolicy(attempts=1, lasts=0)))
     assert (found.outcome, found.writes) == (Outcome.UNREADABLE, 0)
     assert "127.0.0.1:9" in found.why

@@ -12,7 +12,7 @@ import yaml
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
-from bfinfra.engine.retry import Patience
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Report
 from bfinfra.model.events import Event
 from bfinfra.model.plan import Plan
@@ -20,8 +20,8 @@ from bfinfra.model.refs import Key
 from bfinfra.sandbox.makers.token import make_token
 
 SPECS = Path(__file__).parents[2] / "specs"
-PATIENCE = Patience(attempts=3, lasts=0, pause=0.05, longest=0.5)
-SETTING = app.Setting(patience=PATIENCE)
+PATIENCE = RetryPolicy(attempts=3, lasts=0, pause=0.05, longest=0.5)
+SETTING = app.RunContext(patience=PATIENCE)
 
 
 class SiteFile:

@@ -19,7 +19,7 @@ import yaml
 from peers.machines import PASSWORD, running
 
 from bfinfra.backends.ansible import LinuxHosts
-from bfinfra.backends.transport import Seam, WriteRefused
+from bfinfra.backends.transport import Transport, WriteRefused
 from bfinfra.model.errors import Denied, Rejected, Unreachable, Untrusted
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile, Sources
@@ -59,7 +59,7 @@ def real(tmp_path_factory):
 
 @pytest.fixture
 def hosts():
-    made = LinuxHosts(Seam())
+    made = LinuxHosts(Transport())
     yield made
     made.close()
 
@@ -192,7 +192,7 @@ def test_check_mode_writes_nothing_and_a_second_run_changes_nothing(real, hosts,
 
 
 def test_a_run_that_only_reads_plays_nothing_but_check_mode(real, role, secret):
-    hosts = LinuxHosts(Seam(read_only=True))
+    hosts = LinuxHosts(Transport(read_only=True))
     wanted = Play("example", {machine(real[0]): {"line": "other"}}, roles=role, secrets={"license": secret})
     try:
         with pytest.raises(WriteRefused):
@@ -215,7 +215,7 @@ def test_nothing_is_left_and_no_secret_stands_in_a_file_or_on_a_command_line(
 ):
     place = Path(short(request))
     monkeypatch.setattr(tempfile, "tempdir", str(place))
-    hosts = LinuxHosts(Seam())
+    hosts = LinuxHosts(Transport())
     seen = []
     original = subprocess.run
 
@@ -251,12 +251,12 @@ def short(request) -> str:
 KILLED = """
 import sys; sys.path.insert(0, {tests!r})
 from bfinfra.backends.ansible import LinuxHosts
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.secret import Secret
 from bfinfra.model.ssh import HostTrust, Machine, Play
 from pathlib import Path
 m = Machine("one", {address!r}, "root", HostTrust(sha256={sha256!r}), key=Secret("file", {key!r}))
-LinuxHosts(Seam()).play(Play("slow", {{m: {{}}}}, roles=Path({roles!r})))
+LinuxHosts(Transport()).play(Play("slow", {{m: {{}}}}, roles=Path({roles!r})))
 """
 
 

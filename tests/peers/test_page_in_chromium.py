@@ -68,7 +68,7 @@ def browser() -> Iterator[Chrome]:
 @pytest.fixture
 def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
     """A site of which the world moved one field and the file another."""
-    path, around = tmp_path / "site.yaml", app.Setting(sandbox=sandbox)
+    path, around = tmp_path / "site.yaml", app.RunContext(sandbox=sandbox)
     path.write_text(SITE.format(cpu="4GHz"))
     assert (
         app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, around=around).ending

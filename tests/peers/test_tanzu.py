@@ -19,16 +19,16 @@ from peers.site_files import PATIENCE, SPECS, SiteFile, all_are, endings, fields
 from peers.tanzu_controller import Controller
 
 from bfinfra.backends.kubernetes import Clusters
-from bfinfra.backends.transport import Filling, Seam
+from bfinfra.backends.transport import Middleware, Transport
 from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.observe import survey
-from bfinfra.engine.plan import Wish, make
+from bfinfra.engine.plan import DesiredState, make
 from bfinfra.kinds.supervisor import supervisor_namespace
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import SiteError
-from bfinfra.model.kind import Need, Seen
+from bfinfra.model.kind import Observation, ResolvedRef
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -51,14 +51,16 @@ class Spaces(kind.Source[supervisor_namespace.Spec, State]):
         secret = Secret("env", "PEERS_KUBECONFIG", Sources(env={"PEERS_KUBECONFIG": kubeconfig.read_text()}))
         self._states = {name: State(endpoint=Endpoint(kubeconfig=secret, namespace=name))}
 
-    def observe(self, wanted: Mapping[str, Any], needs: Mapping[Key, Need], *, others: bool = True) -> Seen:
-        return Seen(self._states)
+    def observe(
+        self, wanted: Mapping[str, Any], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
+        return Observation(self._states)
 
 
 class Site(SiteFile):
     """The site file, and the engine on the two kinds."""
 
-    def __init__(self, folder: Path, peers: Peers, own: str, *fillings: Filling) -> None:
+    def __init__(self, folder: Path, peers: Peers, own: str, *middleware: Middleware) -> None:
         super().__init__(SPECS / "peers/tanzu.yaml", folder)
         self.given["site"] += f"-{own}"
         self.space = f"peers-tanzu-{own}"
@@ -66,7 +68,7 @@ class Site(SiteFile):
             self.space: self.given["supervisor_namespace"].pop("peers-tanzu")
         }
         self.cluster["namespace"] = self.space
-        self.seam = Seam(fillings=fillings)
+        self.seam = Transport(middleware=middleware)
         self.clusters = Clusters(self.seam, None)
         self.kinds = {
             "supervisor_namespace": Spaces(self.space, peers.kubeconfig),
@@ -79,7 +81,7 @@ class Site(SiteFile):
 
     def look(self, *, destroy: bool = False) -> tuple[Plan, Any, Any]:
         site = self.load()
-        wish = Wish.of(site, destroy=destroy)
+        wish = DesiredState.of(site, destroy=destroy)
         world = survey(self.kinds, wish.wanted, PATIENCE)
         return make(site, wish, world, self.kinds), wish, world
 

@@ -22,7 +22,7 @@ from recorded.sources import cassette, stored
 from sandbox.asking import until
 
 import bfinfra
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, queries, refs
 from bfinfra.sandbox import Running
 from bfinfra.sandbox.clock import Clock
@@ -72,7 +72,7 @@ def filled(sandbox: Running, tmp_path: Path) -> Iterator[Any]:
     path = tmp_path / "site.yaml"
     path.write_text(yaml.safe_dump(given))
     assert made(apply(path, sandbox))
-    vcenter = VCenter(bfinfra.load(path, sandbox=sandbox).vcenter, Seam(route=sandbox.lookup))
+    vcenter = VCenter(bfinfra.load(path, sandbox=sandbox).vcenter, Transport(route=sandbox.lookup))
     yield vcenter.machines._session.content()
     vcenter.close()
 

@@ -18,7 +18,7 @@ from recorded.conftest import Held
 from recorded.sources import Said, cassette, fetched
 
 from bfinfra.backends.vcenter import policies, properties, soap, tree
-from bfinfra.backends.vcenter.line import Line
+from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.model.errors import Denied, Rejected, RemoteError
 
 SOURCE = "pyvmomi 8.0.2.0.1, vcr cassettes"
@@ -47,7 +47,7 @@ def asked(*methods: str) -> list[Said]:
 
 def stub(answer: bytes, status: int = 200, version: str = VERSION) -> soap.Stub:
     """bfinfra's stub on a server that says this."""
-    line = Line(
+    line = SoapTransport(
         httpx2.MockTransport(lambda _: httpx2.Response(status, content=answer)),
         "https://vc.test",
         "test",

@@ -25,7 +25,7 @@ from recorded.conftest import Held
 from recorded.sources import stored
 
 from bfinfra import app
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.model.finding import Health
 from bfinfra.model.site import VCenterSettings
@@ -183,7 +183,7 @@ def vcenter(server: str) -> Iterator[VCenter]:
     trust = Trust(ca_pem=ssl.get_server_certificate((host, int(port))))
     opened = VCenter(
         VCenterSettings(server=server, trust=trust),
-        Seam(),
+        Transport(),
         {"GOVC_USERNAME": USER, "GOVC_PASSWORD": "recorded"},
     )
     with contextlib.closing(opened):

@@ -10,7 +10,7 @@ import pytest
 
 from bfinfra.model.errors import Place, Problem, Warned
 from bfinfra.model.events import Ended, Ending, Progressed, Settling, Started, StepBegun, StepEnded
-from bfinfra.model.kind import Change, Disruption, Done, Later, Step
+from bfinfra.model.kind import Change, Disruption, Done, Step, Unknown
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 
@@ -107,7 +107,7 @@ def plan() -> Plan:
                         name="tokens",
                         changes=(
                             Change("namespaces", ["default"], ["default", "gpu"]),
-                            Change("digest", "scrypt$a", Later(CLUSTER, "digest")),
+                            Change("digest", "scrypt$a", Unknown(CLUSTER, "digest")),
                         ),
                     ),
                     Write(name="seal", changes=(Change("namespaces", ["default"], ["default", "gpu"]),)),

@@ -18,7 +18,7 @@ from bfinfra.cli import ask
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import BfinfraError, Place, Problem, Warned
 from bfinfra.model.events import Ended, Ending, Progressed, Settling, Started, StepBegun, StepEnded
-from bfinfra.model.kind import Change, Done, Later
+from bfinfra.model.kind import Change, Done, Unknown
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.render import data, drift, graph, history, lines, markdown, ova, problems, summary, text
@@ -34,7 +34,7 @@ ITEM = Item(
     Action.DELETE,
     (
         Destroy(
-            name=WORDS, changes=(Change(WORDS, WORDS, [WORDS, {WORDS: WORDS}, None, Later(OTHER, WORDS)]),)
+            name=WORDS, changes=(Change(WORDS, WORDS, [WORDS, {WORDS: WORDS}, None, Unknown(OTHER, WORDS)]),)
         ),
         Create(name=WORDS, cluster=WORDS),
         Reboot(host=WORDS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bfinfra.model.kind import Change, Later
+from bfinfra.model.kind import Change, Unknown
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.render.safe import safe, width
@@ -34,7 +34,7 @@ from bfinfra.render.values import clock, duration, shown, utc
         ([1, "a"], "", "[1, a]"),
         ({"a": None}, "", "{a: (none)}"),
         ("a\nb", "", '"a\\nb"'),
-        (Later(Key("vm", "x"), "ip"), "", "(known after vm/x: ip)"),
+        (Unknown(Key("vm", "x"), "ip"), "", "(known after vm/x: ip)"),
         (Secret("env", "PASSWORD"), "", "{env: PASSWORD}"),
         (Change("gpus", 1, 2), "", "{field: gpus, now: 1, wanted: 2}"),
         ({3, 1}, "", "[1, 3]"),

@@ -46,7 +46,9 @@ class Striking:
 def _child(site: Path, state: Path, deadline: float, nth: int, when: str) -> None:
     os.environ["BFINFRA_STATE_HOME"] = str(state)
     counted: list[int] = []
-    setting = app.Setting(patience=PATIENCE, fillings=(lambda inner: Striking(inner, counted, nth, when),))
+    setting = app.RunContext(
+        patience=PATIENCE, middleware=(lambda inner: Striking(inner, counted, nth, when),)
+    )
     outcome = app.apply(
         app.load(site),
         approve=everything,

@@ -11,7 +11,7 @@ from trust.authority import Authority
 from trust.listening import listening
 
 from bfinfra.backends import tls
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import certificates
 from bfinfra.backends.vcenter.certificates import HostTrust
 from bfinfra.model.errors import Denied, Untrusted
@@ -31,7 +31,7 @@ def host_trust(vmca, monkeypatch):
     seams = []
 
     def make(held=None, denied=False):
-        seam = Seam(route=lambda host, port: ("127.0.0.1", port))
+        seam = Transport(route=lambda host, port: ("127.0.0.1", port))
         seams.append(seam)
         session = SimpleNamespace(
             server="vc.test:443", settings=SimpleNamespace(trust=OWN), read=lambda operation: operation(None)
@@ -58,7 +58,7 @@ def host_trust(vmca, monkeypatch):
 def put(trust, server, name):
     """Upload as an import does; whether it came there."""
     url = httpx2.URL(f"https://{name}:{server.port}/nfc/x/disk.vmdk")
-    with contextlib.closing(Seam(route=lambda host, port: ("127.0.0.1", port))) as seam:
+    with contextlib.closing(Transport(route=lambda host, port: ("127.0.0.1", port))) as seam:
         answer = seam.client(f"https://{name}:{server.port}", trust.of(url, "host-1")).put(
             url, content=b"disk"
         )

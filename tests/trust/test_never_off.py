@@ -19,7 +19,7 @@ import bfinfra
 from bfinfra import kinds
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.backends.kubernetes.link import Link
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.cli.parser import build
 from bfinfra.model.errors import Untrusted
 from bfinfra.model.site import VCenterSettings
@@ -93,7 +93,7 @@ def test_the_code_switches_it_off_in_the_one_function_that_pins_and_shows():
 
 def test_lightkube_asks_nobody_whom_the_kubeconfig_does_not_trust(tmp_path):
     shown, other = Authority(tmp_path).leaf(), Authority(tmp_path)
-    seam = Seam()
+    seam = Transport()
     with listening(shown.file) as server:
         link = Link(seam, Access(server.url, Trust(ca_pem=other.pem), token="a-token"), "cluster")
         for ask in (lambda: link.raw.get("/version"), lambda: link.objects.get(Namespace, "default")):

@@ -16,7 +16,7 @@ from trust.listening import listening
 
 from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.login import enter
-from bfinfra.backends.transport import REDIRECTS, Redirected, Seam
+from bfinfra.backends.transport import REDIRECTS, Redirected, Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.upload import Upload
 from bfinfra.model.endpoint import Endpoint
@@ -39,7 +39,7 @@ def two(tmp_path):
 
 @pytest.fixture
 def vcenter(two):
-    seam = Seam()
+    seam = Transport()
     made = VCenter(_settings(two), seam)
     yield made
     made.close()
@@ -130,7 +130,7 @@ def test_no_server_sends_bfinfra_elsewhere(ask, vcenter, two):
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
 def test_every_redirect_of_every_method_is_refused(status, method, two):
     two.honest.answers["*"] = (status, b"", {"location": two.thief.url})
-    seam = Seam()
+    seam = Transport()
     with pytest.raises(Redirected, match=str(two.thief.port)):
         seam.client(two.honest.url, Trust(ca_pem=two.ca)).request(
             method, "/x", headers={"authorization": "Basic x"}, content=b"y"
@@ -155,6 +155,6 @@ def test_the_place_is_shown_without_accounts_queries_and_escapes(place, shown):
 
 def test_an_answer_with_a_place_that_is_no_redirect_passes(two):
     two.honest.answers["*"] = (201, b"{}", {"location": "/made/1"})
-    seam = Seam()
+    seam = Transport()
     assert seam.client(two.honest.url, Trust(ca_pem=two.ca)).post("/x").status_code == 201
     seam.close()

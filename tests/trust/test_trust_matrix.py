@@ -13,14 +13,14 @@ from trust.listening import listening
 from trust.matrix import SERVERS, cases
 
 from bfinfra.backends import tls
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import Unreachable, Untrusted
 from bfinfra.model.trust import Trust
 
 
 @pytest.fixture
 def seam():
-    made = Seam()
+    made = Transport()
     yield made
     made.close()
 

@@ -19,7 +19,7 @@ from bfinfra.model.errors import Denied, Rejected, RemoteError, Unreachable, Unt
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible.agent import Agent
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
     from bfinfra.model.ssh import Machine
 
 READY = "bfinfra-is-in"
@@ -51,7 +51,7 @@ class Connection:
     itself, under the same pins, and asks nobody for a password.
     """
 
-    def __init__(self, machine: Machine, folder: Path, number: int, seam: Seam, agent: Agent) -> None:
+    def __init__(self, machine: Machine, folder: Path, number: int, seam: Transport, agent: Agent) -> None:
         self.machine = machine
         self._socket = folder / f"c{number}"
         self._hosts = folder / f"known-{number}"

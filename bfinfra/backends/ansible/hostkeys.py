@@ -17,7 +17,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.sources import small
 
 if TYPE_CHECKING:
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
     from bfinfra.model.ssh import Machine
 
 TYPES = "ed25519,ecdsa,rsa"
@@ -50,7 +50,7 @@ class Shown:
     objection: str
 
 
-def look(seam: Seam, machine: Machine, what: str) -> Shown:
+def look(seam: Transport, machine: Machine, what: str) -> Shown:
     """The keys of a machine, held against what the site pins. Unreachable. Nobody logs in."""
     found = shown(seam, machine.address, machine.port)
     try:
@@ -69,7 +69,7 @@ def _holds(pinned: str, found: Iterable[HostKey]) -> bool:
     return any(f"{key.type} {key.key}" in pinned for key in found)
 
 
-def shown(seam: Seam, address: str, port: int) -> tuple[HostKey, ...]:
+def shown(seam: Transport, address: str, port: int) -> tuple[HostKey, ...]:
     """The keys that a machine shows to anybody; nothing else is sent to it. Unreachable."""
     host, real = seam.where(address, port)
     command = [programs.find("ssh-keyscan"), "-T", str(PATIENCE), "-t", TYPES, "-p", str(real), host]
@@ -94,7 +94,7 @@ def shown(seam: Seam, address: str, port: int) -> tuple[HostKey, ...]:
     return found
 
 
-def known(seam: Seam, machine: Machine) -> str:
+def known(seam: Transport, machine: Machine) -> str:
     """What a known_hosts file says of a machine whose pin holds. Untrusted where it shows no such key, or the
     file holds none.
     """

@@ -22,7 +22,7 @@ from bfinfra.backends.transport import WriteRefused
 from bfinfra.model.errors import BfinfraError, Denied, Malformed, RemoteError
 
 if TYPE_CHECKING:
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
     from bfinfra.model.ssh import Machine, Play
 
 AT_ONCE = 16  # machines
@@ -34,7 +34,7 @@ class LinuxHosts:
     end with `close`.
     """
 
-    def __init__(self, seam: Seam) -> None:
+    def __init__(self, seam: Transport) -> None:
         self._seam = seam
         self._folder: Path | None = None
         self._agent: Agent | None = None

@@ -19,7 +19,7 @@ from bfinfra.model.errors import Conflict, Denied, Expired, Missing, Rejected, U
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.access import Access
     from bfinfra.backends.kubernetes.link import Link
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -36,7 +36,7 @@ class Cluster:
     several threads.
     """
 
-    def __init__(self, seam: Seam, name: str, enter: Callable[[], Access], namespace: str = "") -> None:
+    def __init__(self, seam: Transport, name: str, enter: Callable[[], Access], namespace: str = "") -> None:
         self.name = name
         self._namespace = namespace
         self._seam = seam

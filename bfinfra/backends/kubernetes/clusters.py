@@ -18,7 +18,7 @@ from bfinfra.model.sources import small
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.access import Access
     from bfinfra.backends.kubernetes.cluster import Cluster
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
 
 
 class Clusters:
@@ -27,7 +27,7 @@ class Clusters:
     """
 
     def __init__(
-        self, seam: Seam, settings: VCenterSettings | None, roots: Callable[[], str] = lambda: ""
+        self, seam: Transport, settings: VCenterSettings | None, roots: Callable[[], str] = lambda: ""
     ) -> None:
         self._seam = seam
         self._settings = settings

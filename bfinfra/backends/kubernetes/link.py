@@ -19,7 +19,7 @@ from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.backends.kubernetes.marks import MANAGER
 from bfinfra.backends.kubernetes.resources import Resource
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 
 ObjectMeta.from_dict(
     {}
@@ -29,7 +29,7 @@ ObjectMeta.from_dict(
 class Link:
     """One login's connections: `objects` (lightkube) and `raw` (plain HTTP), on the same transport."""
 
-    def __init__(self, seam: Seam, access: Access, server: str) -> None:
+    def __init__(self, seam: Transport, access: Access, server: str) -> None:
         self.access = access
         self._wire = _Wire(
             seam.transport(access.url, access.trust, extra_pem=access.extra_pem, identity=access.identity),

@@ -16,7 +16,7 @@ import httpx2
 from bfinfra.backends.credentials import Credentials, credentials
 from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.access import Access, expiry
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Missing
 from bfinfra.model.redact import hide
@@ -29,7 +29,7 @@ HOST = re.compile(r"[A-Za-z0-9.-]{1,253}|\[?[0-9A-Fa-f:.]{2,45}\]?")
 NO_REMEDY = "check vcenter.username and vcenter.password, and that the account has access to the namespace"
 
 
-def enter(seam: Seam, settings: VCenterSettings, roots: Callable[[], str], endpoint: Endpoint) -> Access:
+def enter(seam: Transport, settings: VCenterSettings, roots: Callable[[], str], endpoint: Endpoint) -> Access:
     """Log in to the supervisor at `endpoint.server`, or through it to a guest cluster. Denied, Missing,
     Malformed, Untrusted.
     """

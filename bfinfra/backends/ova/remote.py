@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import httpx2
     from typing_extensions import Buffer
 
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
 
 HOPS = 5  # redirects
 TIMES = 4  # in a row that a part breaks off without a byte
@@ -41,7 +41,7 @@ class RemoteSource:
     size: int
     state: str
     _trust: Trust = field(repr=False, compare=False)
-    _seam: Seam = field(repr=False, compare=False)
+    _seam: Transport = field(repr=False, compare=False)
     far: bool = True
 
     @property
@@ -55,7 +55,7 @@ class RemoteSource:
         return plain(self.url)
 
     @classmethod
-    def of(cls, url: str, trust: Trust, seam: Seam) -> RemoteSource:
+    def of(cls, url: str, trust: Trust, seam: Transport) -> RemoteSource:
         """As the server has it now. RemoteError; Refusal where it answers no parts."""
         answer = _ask(seam, trust, url, 0, 1)
         answer.close()
@@ -146,7 +146,7 @@ class _Answer:
         self.http.close()
 
 
-def _ask(seam: Seam, trust: Trust, url: str, offset: int, size: int) -> _Answer:
+def _ask(seam: Transport, trust: Trust, url: str, offset: int, size: int) -> _Answer:
     """After all redirects."""
     name, first = named(url), _origin(url)
     wanted = {"Range": f"bytes={offset}-{offset + size - 1}", "Accept-Encoding": "identity"}

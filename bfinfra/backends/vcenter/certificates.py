@@ -16,7 +16,7 @@ import httpx2
 from pyVmomi import vim
 
 from bfinfra.backends import tls
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import properties, refs
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.errors import RemoteError, Untrusted
@@ -26,7 +26,7 @@ from bfinfra.model.trust import Trust
 class HostTrust:
     """`authorities`: vCenter's own as PEM, asked when needed."""
 
-    def __init__(self, session: SoapSession, seam: Seam, authorities: Callable[[], str]) -> None:
+    def __init__(self, session: SoapSession, seam: Transport, authorities: Callable[[], str]) -> None:
         self._session, self._seam, self._authorities = session, seam, authorities
 
     def of(self, url: httpx2.URL, moid: str) -> Trust:

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from bfinfra.backends.ahead import Ahead
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, identify, refs
 from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
+from bfinfra.backends.vcenter.connector import Connector
 from bfinfra.backends.vcenter.directory import Directory
-from bfinfra.backends.vcenter.door import Door
 from bfinfra.backends.vcenter.events import Events
 from bfinfra.backends.vcenter.host_settings import HostSettings
 from bfinfra.backends.vcenter.hosts import Hosts
@@ -43,10 +43,10 @@ class VCenter:
     def __init__(
         self,
         settings: VCenterSettings,
-        seam: Seam,
+        seam: Transport,
         env: Mapping[str, str] | None = None,
         site: str = "",
-        door: Door | None = None,
+        door: Connector | None = None,
     ) -> None:
         self.settings = settings
         self.server = settings.server

@@ -6,13 +6,13 @@ import hashlib
 from urllib.parse import urlsplit
 
 from bfinfra.backends import tls
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.model.errors import RemoteError, Untrusted
 from bfinfra.model.site import VCenterSettings
 
 
-def look(settings: VCenterSettings, seam: Seam, guid: str) -> Identity:
+def look(settings: VCenterSettings, seam: Transport, guid: str) -> Identity:
     """The identity of the vCenter whose GUID that is; its certificate is looked at with a connection of its
     own.
     """

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.content import OURS
 from bfinfra.backends.vcenter.keepalive import KeepAlive
@@ -43,7 +43,7 @@ EXTRA = {"@class": "com.vmware.vcenter.ovf.extra_config_params", "type": "ExtraC
 class Libraries:
     """The libraries of one vCenter. Raises RemoteError."""
 
-    def __init__(self, rest: Rest, seam: Seam, settings: VCenterSettings) -> None:
+    def __init__(self, rest: Rest, seam: Transport, settings: VCenterSettings) -> None:
         self._rest, self._seam, self._settings = rest, seam, settings
         self._lock = threading.Lock()
 

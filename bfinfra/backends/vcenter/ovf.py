@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 from pyVmomi import vim
 
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, properties, refs
 from bfinfra.backends.vcenter.certificates import HostTrust
 from bfinfra.backends.vcenter.hardware import extend
@@ -38,7 +38,7 @@ class Imports:
     """Imports OVFs."""
 
     def __init__(
-        self, session: SoapSession, tasks: Tasks, seam: Seam, authorities: Callable[[], str]
+        self, session: SoapSession, tasks: Tasks, seam: Transport, authorities: Callable[[], str]
     ) -> None:
         self._session = session
         self._tasks = tasks

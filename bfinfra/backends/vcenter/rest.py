@@ -12,9 +12,9 @@ from typing import Any
 import httpx2
 
 from bfinfra.backends.credentials import credentials
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults
-from bfinfra.backends.vcenter.door import agent
+from bfinfra.backends.vcenter.connector import agent
 from bfinfra.backends.vcenter.session import FINAL, over, refused
 from bfinfra.model.errors import Expired, RemoteError
 from bfinfra.model.redact import hide, redact
@@ -33,7 +33,7 @@ class Rest:
     """
 
     def __init__(
-        self, settings: VCenterSettings, seam: Seam, env: Mapping[str, str] | None = None, site: str = ""
+        self, settings: VCenterSettings, seam: Transport, env: Mapping[str, str] | None = None, site: str = ""
     ) -> None:
         self.server = settings.server
         self._settings = settings

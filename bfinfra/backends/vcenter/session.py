@@ -11,9 +11,9 @@ from pyVmomi import vim
 
 from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.credentials import credentials
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, leftovers, soap
-from bfinfra.backends.vcenter.door import Door
+from bfinfra.backends.vcenter.connector import Connector
 from bfinfra.model.errors import Denied, Expired, Malformed, Rejected, RemoteError, Untrusted
 from bfinfra.model.redact import hide
 from bfinfra.model.site import VCenterSettings
@@ -46,17 +46,17 @@ class SoapSession:
     def __init__(
         self,
         settings: VCenterSettings,
-        seam: Seam,
+        seam: Transport,
         env: Mapping[str, str] | None = None,
         site: str = "",
-        door: Door | None = None,
+        door: Connector | None = None,
     ) -> None:
         self.settings = settings
         self.server = settings.server
         self._read_only = seam.read_only
         self._env = env
         self._site = site
-        self._door = door or Door(settings, seam, site)
+        self._door = door or Connector(settings, seam, site)
         self._content: Any = None
         self._closed = False
         self._entry = Ahead(self._login, "login")

@@ -15,7 +15,7 @@ from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
 from pyVmomi.VmomiSupport import GetServiceVersions, GetWsdlMethod, versionIdMap
 
 from bfinfra.backends.vcenter import faults, queries, refs, tree
-from bfinfra.backends.vcenter.line import Line
+from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Rejected
 
@@ -27,7 +27,12 @@ class Stub(SoapStubAdapterBase):
     """pyVmomi's stub adapter on vCenter's line. Safe to use from several threads."""
 
     def __init__(
-        self, line: Line, server: str, version: str, path: str = "/sdk", context: dict[str, str] | None = None
+        self,
+        line: SoapTransport,
+        server: str,
+        version: str,
+        path: str = "/sdk",
+        context: dict[str, str] | None = None,
     ) -> None:
         super().__init__(version)  # type: ignore[no-untyped-call]  # pyVmomi is untyped
         self.requestContext = context or {}  # pyVmomi puts it into the envelope's header

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import httpx2
 
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.backends.words import safe
@@ -37,7 +37,7 @@ class Upload:
 
     def __init__(
         self,
-        seam: Seam,
+        seam: Transport,
         trust: Callable[[httpx2.URL], Trust],
         alive: KeepAlive,
         report: Report,

@@ -20,15 +20,15 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
 from bfinfra.model.kind import (
     READY,
-    Around,
     Change,
     Disruption,
-    Later,
-    Need,
+    LastWriter,
+    Observation,
     Part,
+    PlanContext,
     Readiness,
-    Seen,
-    Trace,
+    ResolvedRef,
+    Unknown,
     differences,
     waiting,
 )
@@ -114,7 +114,7 @@ class Create(kind.Step):
 
     cluster: str
     namespace: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     manifest: Mapping[str, Any]
 
 
@@ -169,15 +169,15 @@ class Namespace(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list a cluster."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted), others=others)
-        return Seen(self._states(wanted, answers, others=others), unreadable=answers.unreadable)
+        return Observation(self._states(wanted, answers, others=others), unreadable=answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Create, label, move by deleting first, delete."""
         if spec is None:
             return () if state is None or state.going else (_go(Delete, state),)
@@ -205,7 +205,7 @@ class Namespace(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
         """The cluster, as RBAC can't name a namespace before it is there; what names the object stands for it
         alone.
         """
@@ -218,9 +218,9 @@ class Namespace(kind.Kind[Spec, State]):
 
     def trail(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
-    ) -> Mapping[str, Mapping[str, Trace]]:
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the managers of the labels."""
-        told: dict[str, dict[str, Trace]] = {}
+        told: dict[str, dict[str, LastWriter]] = {}
         for name, (state, fields) in asked.items():
             obj = self._clusters.at(state.home).get("v1", "Namespace", state.namespace) if state else None
             told[name] = {
@@ -296,7 +296,7 @@ def _name(real: str, state: State, wanted: Mapping[str, Spec | None]) -> str:
     )
 
 
-def _create(name: str, spec: Spec, around: Around) -> Create:
+def _create(name: str, spec: Spec, around: PlanContext) -> Create:
     home = around.needs["cluster"].get("endpoint")
     manifest = _manifest(name, spec, around)
     return Create(
@@ -312,7 +312,7 @@ def _go(step: type[Delete], state: State, changes: tuple[Change, ...] = ()) -> D
     return step(cluster=state.cluster, namespace=state.namespace, home=state.home, changes=changes)
 
 
-def _manifest(name: str, spec: Spec, around: Around) -> dict[str, Any]:
+def _manifest(name: str, spec: Spec, around: PlanContext) -> dict[str, Any]:
     for label in spec.labels:
         if label.startswith((PREFIX, "bfinfra.io/", "kubernetes.io/")):
             raise Refusal(

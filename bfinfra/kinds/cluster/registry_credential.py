@@ -19,7 +19,7 @@ from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.model import kind
 from bfinfra.model.awaited import away, held, until
 from bfinfra.model.document import Document
-from bfinfra.model.kind import Around, Need, Seen
+from bfinfra.model.kind import Observation, PlanContext, ResolvedRef
 from bfinfra.model.names import DNS_NAME, DNS_NAME_RULE
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -49,14 +49,14 @@ class Spec(replicated_secret.Spec):
         return (self.secret or name,)
 
 
-class RegistryCredential(replicated_secret.Copies[Spec, State]):
+class RegistryCredential(replicated_secret.ReplicatedSecret[Spec, State]):
     """The account for a container registry, as an image pull Secret."""
 
     document = Document.SINGAPORE_POC
     address = "registry_credential"
     secret_type = "kubernetes.io/dockerconfigjson"  # noqa: S105 - a type, no secret
 
-    def expected(self, name: str, spec: Spec, needs: Mapping[Key, Need]) -> Content | None:
+    def expected(self, name: str, spec: Spec, needs: Mapping[Key, ResolvedRef]) -> Content | None:
         """What kubectl create secret docker-registry would write; None while the password's file isn't there
         yet.
         """
@@ -74,8 +74,8 @@ class RegistryCredential(replicated_secret.Copies[Spec, State]):
         return all(name in held and _as_applied(held[name]) for name in names)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """Besides, the facts: by name, the password's file that isn't there yet."""
         seen = super().observe(wanted, needs, others=others)
         gone = {
@@ -83,10 +83,10 @@ class RegistryCredential(replicated_secret.Copies[Spec, State]):
             for name, spec in wanted.items()
             if spec and (each := away(spec, {"password": spec.password}))
         }
-        return Seen(seen.states, gone, seen.unreadable)
+        return Observation(seen.states, gone, seen.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """A step a namespace. The source is the reference to the password."""
         source = {"server": spec.server, "username": spec.username, "password": spec.password} if spec else {}
         closed = (around.facts or {}).get(name) if spec else None

@@ -21,7 +21,7 @@ from bfinfra.model.awaited import Absent, absent, held
 from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Problem, Refusal
-from bfinfra.model.kind import Around, Change, Need, Readiness, Ready, Report, Seen
+from bfinfra.model.kind import Change, Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.names import ImageName
 from bfinfra.model.order import Capability, Specs
@@ -154,8 +154,8 @@ class ContainerImage(kind.Kind[Spec, State]):
         self._images = images
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """What is noted on this machine, and the folders of what is wanted."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         tool, why = (
@@ -183,10 +183,10 @@ class ContainerImage(kind.Kind[Spec, State]):
                     why=why,
                     due=due.get(name, ""),
                 )
-        return Seen(states, Facts(tool.name if tool else "", sources))
+        return Observation(states, Facts(tool.name if tool else "", sources))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Build and push what isn't built of the folder as it is, seal; forget."""
         if spec is None:
             return () if state is None else (Forget(name=name),)
@@ -222,7 +222,7 @@ class ContainerImage(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
 
-def _steps(name: str, spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
+def _steps(name: str, spec: Spec, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     facts = around.facts or Facts()
     files = facts.sources.get(name, "")
     if isinstance(files, Absent):

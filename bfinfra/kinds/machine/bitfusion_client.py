@@ -30,7 +30,18 @@ from bfinfra.model.awaited import Away, away
 from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.kind import Around, Later, Need, Part, Readiness, Ready, Seen, differences, failed, waiting
+from bfinfra.model.kind import (
+    Observation,
+    Part,
+    PlanContext,
+    Readiness,
+    Ready,
+    ResolvedRef,
+    Unknown,
+    differences,
+    failed,
+    waiting,
+)
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
@@ -158,7 +169,7 @@ class SetUp(kind.Step):
     install: Mapping[str, bool]
     package: str
     package_sha256: str
-    token: str | Later
+    token: str | Unknown
     giver: Machine | None
     """Who has the client's files, instead of a token."""
     given: Mapping[str, str]
@@ -188,8 +199,8 @@ class BitfusionClient(kind.Kind[Spec, State]):
         self._hosts, self._site = hosts, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One command a machine."""
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
         asked = ask(self._hosts, there.values(), lambda machine: _look(machine.name, specs.values()))
@@ -204,10 +215,10 @@ class BitfusionClient(kind.Kind[Spec, State]):
             {name: _digests(spec, asked.answers, needs) for name, spec in specs.items()},
             {name: gone for name, spec in specs.items() if (gone := away(spec, {"package": spec.package}))},
         )
-        return Seen(states, facts, asked.blind({name: spec.asked for name, spec in specs.items()}))
+        return Observation(states, facts, asked.blind({name: spec.asked for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Set up where something differs, on all such machines side by side; take off where it shall
         not be.
         """
@@ -352,14 +363,14 @@ def _read(answers: Answers) -> Installed:
     )
 
 
-def _digests(spec: Spec, answers: Mapping[str, Answers], needs: Mapping[Key, Need]) -> dict[str, str]:
+def _digests(spec: Spec, answers: Mapping[str, Answers], needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
     """SHA-256 of the token's files, or of those that another machine gives."""
     if spec.client_files:
         return spec.client_files.digests(answers.get(spec.client_files.host, {}))
     return _token(spec, needs)
 
 
-def _token(spec: Spec, needs: Mapping[Key, Need]) -> dict[str, str]:
+def _token(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
     """SHA-256 of the token's files, where it can be read: what is wrong with it, the token itself says."""
     need = needs.get(Key("bitfusion_token", spec.token or ""))
     if need is None or need.state is None:
@@ -369,7 +380,7 @@ def _token(spec: Spec, needs: Mapping[Key, Need]) -> dict[str, str]:
     }
 
 
-def _decide(name: str, spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+def _decide(name: str, spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
     facts: Facts = around.facts
     on = state.on if state else {}
     _check(name, spec, on, facts, around)
@@ -441,7 +452,7 @@ def _shown(found: Installed, spec: Spec, files: Mapping[str, str]) -> dict[str, 
     }
 
 
-def _check(name: str, spec: Spec, on: Mapping[str, Installed], facts: Facts, around: Around) -> None:
+def _check(name: str, spec: Spec, on: Mapping[str, Installed], facts: Facts, around: PlanContext) -> None:
     if not facts.packages.get(name):
         raise Refusal(
             f"the package {spec.package.text} can't be read",

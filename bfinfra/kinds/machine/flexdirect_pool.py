@@ -16,7 +16,7 @@ from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, differences
+from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, ResolvedRef, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
@@ -111,8 +111,8 @@ class FlexdirectPool(kind.Kind[Spec, State]):
         self._hosts, self._site = hosts, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One command a machine: every list there, parsed back."""
         there = machines(needs)
         asked = ask(self._hosts, there.values(), lambda _: LOOK)
@@ -144,10 +144,10 @@ class FlexdirectPool(kind.Kind[Spec, State]):
                     machines={host: there[host] for host in on},
                 )
         facts = Facts(there, {name: _addresses(spec, needs) for name, spec in specs.items()})
-        return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+        return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Write where a list differs, take off where it shall not be."""
         if spec is None:
             return (
@@ -222,7 +222,7 @@ def _parsed(text: str) -> tuple[str, ...] | None:
         return None
 
 
-def _addresses(spec: Spec, needs: Mapping[Key, Need]) -> tuple[str, ...] | str:
+def _addresses(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> tuple[str, ...] | str:
     """Where the servers listen, as the site says it; or why one doesn't."""
     found: list[str] = []
     for name in spec.servers:
@@ -239,7 +239,7 @@ def _addresses(spec: Spec, needs: Mapping[Key, Need]) -> tuple[str, ...] | str:
     return tuple(found)
 
 
-def _decide(name: str, spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+def _decide(name: str, spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
     facts: Facts = around.facts
     servers = facts.servers[name]
     if isinstance(servers, str):
@@ -293,7 +293,7 @@ def _decide(name: str, spec: Spec, state: State | None, around: Around) -> Itera
         )
 
 
-def _check(state: State | None, around: Around) -> None:
+def _check(state: State | None, around: PlanContext) -> None:
     found = [
         (host, file, each.mark)
         for host, files in (state.on if state else {}).items()

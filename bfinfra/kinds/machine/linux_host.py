@@ -13,7 +13,7 @@ from bfinfra.model.awaited import Away, away, held
 from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, RemoteError, Unreachable
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, waiting
+from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, ResolvedRef, waiting
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
@@ -124,8 +124,8 @@ class LinuxHost(kind.Source[Spec, State]):
         self._named = {key.name: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One command a machine; one that doesn't answer is unreadable, and with it all that is on it."""
         specs = {
             name: spec
@@ -147,10 +147,10 @@ class LinuxHost(kind.Source[Spec, State]):
                 unreadable[machine.name] = str(found)
             else:
                 states[machine.name] = _state(machine, found, vm)
-        return Seen(states, closed, unreadable)
+        return Observation(states, closed, unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """None; waits for what opens the machine and isn't there yet."""
         if spec is not None and (closed := (around.facts or {}).get(name)):
             field, problem = closed
@@ -172,7 +172,7 @@ def _away(spec: Spec) -> Away | None:
     return away(spec, {**opens, "sudo_password": spec.sudo_password})
 
 
-def _runs(spec: Spec, needs: Mapping[Key, Need]) -> bool:
+def _runs(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> bool:
     """Whether it can be asked: a virtual machine of this site that isn't there yet, or is off, can't."""
     if spec.vm is None:
         return True

@@ -18,7 +18,7 @@ from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen, differences, waiting
+from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, ResolvedRef, differences, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
@@ -147,8 +147,8 @@ class VgpuLicense(kind.Kind[Spec, State]):
         self._hosts, self._site = hosts, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One command a machine."""
         there = machines(needs)
         asked = ask(self._hosts, there.values(), lambda _: LOOK)
@@ -157,14 +157,14 @@ class VgpuLicense(kind.Kind[Spec, State]):
             name: across(State, on, needs)
             for name, on in standing("vgpu_license", found, wanted, self._site, others=others).items()
         }
-        return Seen(
+        return Observation(
             states,
             Facts(there, found),
             asked.blind({name: spec.hosts for name, spec in wanted.items() if spec is not None}),
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Write where something differs; give back where it shall not be."""
         if spec is None:
             return () if state is None else (_remove(state, tuple(state.on)),)
@@ -268,7 +268,7 @@ def _read(answers: Answers) -> Installed:
     )
 
 
-def _decide(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+def _decide(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
     facts: Facts = around.facts
     on = state.on if state else {}
     _check(spec, on, facts, around)
@@ -320,7 +320,7 @@ def _decide(spec: Spec, state: State | None, around: Around) -> Iterator[kind.St
         yield _remove(state, leaving)
 
 
-def _check(spec: Spec, on: Mapping[str, Installed], facts: Facts, around: Around) -> None:
+def _check(spec: Spec, on: Mapping[str, Installed], facts: Facts, around: PlanContext) -> None:
     if any(each.mark for each in on.values()):
         for host, each in on.items():
             if each.mark is None or (each.mark.site, each.mark.address) != (

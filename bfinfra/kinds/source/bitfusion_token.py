@@ -18,7 +18,7 @@ from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, absent, held
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Need, Part, Seen
+from bfinfra.model.kind import Observation, Part, PlanContext, ResolvedRef
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
@@ -104,8 +104,8 @@ class BitfusionToken(kind.Source[Spec, State]):
         self._problems: dict[str, str | Absent] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """Reads the files; what is wrong with one stands in the facts, by name, as text; what isn't there yet
         as Absent.
         """
@@ -128,10 +128,10 @@ class BitfusionToken(kind.Source[Spec, State]):
                 not_after=token.not_after,
                 servers=token.servers,
             )
-        return Seen(states, dict(self._problems))
+        return Observation(states, dict(self._problems))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """None; refuses a token that can't be used, waits for one that isn't there yet."""
         problem = (around.facts or {}).get(name)
         if spec is not None and isinstance(problem, Absent):
@@ -146,7 +146,7 @@ class BitfusionToken(kind.Source[Spec, State]):
         return ()
 
 
-def _check_servers(token: State, servers: Mapping[str, Need]) -> None:
+def _check_servers(token: State, servers: Mapping[str, ResolvedRef]) -> None:
     """Refusal where a server has addresses that are all known, and none of them is the token's."""
     told = {_ip(host) for host, _ in token.servers}
     for field, need in servers.items():

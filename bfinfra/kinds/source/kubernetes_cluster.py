@@ -12,7 +12,7 @@ from bfinfra.model.awaited import Absent, absent, held
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, RemoteError
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Seen
+from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, ResolvedRef
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API, Api, Places
@@ -61,8 +61,8 @@ class KubernetesCluster(kind.Source[Spec, State]):
         }
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """Asks each for its version; one that doesn't answer is unreadable, and with it all that is in it."""
         states: dict[str, State] = {}
         unreadable: dict[str, str | RemoteError] = {}
@@ -83,17 +83,17 @@ class KubernetesCluster(kind.Source[Spec, State]):
                 if isinstance(error, RemoteError) and len(specs) == 1:
                     raise  # the caller tries again
                 unreadable[name] = error if isinstance(error, RemoteError) else str(error)
-        return Seen(states, awaited, unreadable)
+        return Observation(states, awaited, unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """None; waits for a kubeconfig that isn't there yet."""
         if spec is not None and (problem := (around.facts or {}).get(name)):
             raise held(problem, "kubeconfig")
         return ()
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """Its API."""
         return {API: (Api(Key("kubernetes_cluster", name)),)}
 

@@ -22,12 +22,12 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal, Rejected
 from bfinfra.model.kind import (
     READY,
-    Around,
-    Need,
+    Observation,
+    PlanContext,
     Readiness,
     Ready,
     Report,
-    Seen,
+    ResolvedRef,
     differences,
     failed,
     waiting,
@@ -142,8 +142,8 @@ class RegistryKind(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The notes on all clusters; the registries only where one is wanted or noted."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=bool(specs))
@@ -164,10 +164,10 @@ class RegistryKind(kind.Kind[Spec, State]):
                 states[name] = self._state(
                     cluster, moid, found.get(moid), marks.get(cluster), going=others and name not in specs
                 )
-        return Seen(states, self._facts(specs, {name: moid for name, (moid, _) in notes.items()}))
+        return Observation(states, self._facts(specs, {name: moid for name, (moid, _) in notes.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Make it, or look after the one that is there; leave it, or delete it where the site says so."""
         if spec is None:
             return () if state is None or state.mark is None else _release(state)
@@ -201,7 +201,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """The cluster; custom attributes and storage policies are the root's."""
         return {
             "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),
@@ -290,7 +290,7 @@ def _release(state: State) -> Sequence[kind.Step]:
     return (*goes, Leave(what="registry", **at))
 
 
-def _check(spec: Spec, state: State | None, around: Around) -> None:
+def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
     """Refusal for what can't be. What this site makes first counts as there."""
     facts: Facts = around.facts
     made = {need.key for need in around.needs.values() if need.spec is not None}

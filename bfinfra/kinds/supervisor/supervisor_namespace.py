@@ -20,14 +20,14 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Refusal, Rejected, RemoteError
 from bfinfra.model.kind import (
     READY,
-    Around,
     Change,
     Disruption,
-    Need,
+    Observation,
     Part,
+    PlanContext,
     Readiness,
     Report,
-    Seen,
+    ResolvedRef,
     failed,
     waiting,
 )
@@ -190,8 +190,8 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         self._catalog: Catalog | None = None
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list, then the details of what is wanted or carries a mark; a site without namespaces asks no
         more than the list.
 
@@ -203,17 +203,17 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             else list(wanted)
         )
         if not names and not any(wanted.values()):
-            return Seen({})
+            return Observation({})
         catalog = self._known(wanted, others=others)
         states = {name: _state(found) for name, found in self._namespaces.details(names, catalog).items()}
         for name, state in states.items():
             spec = wanted.get(name)
             if others and (spec is None or spec.cluster != state.cluster):
                 states[name] = replace(state, contents=self._contents(state))
-        return Seen(states, Facts(catalog, self._subjects(wanted, states) if others else {}))
+        return Observation(states, Facts(catalog, self._subjects(wanted, states) if others else {}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Create, patch, replace when the cluster changes, delete."""
         going = state is not None and state.status == "REMOVING"
         if spec is None:
@@ -245,7 +245,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
                 )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """The vSphere cluster, the root for storage policies, and its own API."""
         return {
             "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),
@@ -437,7 +437,7 @@ def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
     ]
 
 
-def _check(name: str, spec: Spec, around: Around) -> None:
+def _check(name: str, spec: Spec, around: PlanContext) -> None:
     """Refusal for whatever vCenter would refuse, or silently never grant. What this site makes first counts
     as there.
     """

@@ -22,15 +22,15 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import (
     READY,
-    Around,
     Change,
     Disruption,
-    Later,
-    Need,
+    LastWriter,
+    Observation,
+    PlanContext,
     Readiness,
     Report,
-    Seen,
-    Trace,
+    ResolvedRef,
+    Unknown,
     waiting,
 )
 from bfinfra.model.mark import Mark
@@ -99,7 +99,7 @@ class Facts:
 @dataclass(frozen=True, kw_only=True)
 class _OnMachine(kind.Step):
     vm: str
-    moid: str | Later
+    moid: str | Unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +171,8 @@ class BitfusionVM(kind.Kind[Spec, State]):
         self._vcenter.machines.begin(ADDRESS, *OF_ALL)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The notes of all VMs, then everything of those with one of ours and of those that are wanted."""
         briefs = self._vcenter.machines.begun(ADDRESS, *OF_ALL)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
@@ -202,10 +202,10 @@ class BitfusionVM(kind.Kind[Spec, State]):
             for name, spec in specs.items()
             if name not in states and spec.vm in by_name
         }
-        return Seen(states, Facts(Counter(brief.name for brief in briefs)))
+        return Observation(states, Facts(Counter(brief.name for brief in briefs)))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Off, set, on again, where something differs; put back where nothing is wanted any more."""
         if spec is None:
             return () if state is None or state.mark is None else (_put_back(state),)
@@ -213,7 +213,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         return tuple(_settle(spec, state, around))
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """Wherever the VM is."""
         return {"machines": (Entity(f"/{datacenter}/vm", "Folder", propagate=True),)}
 
@@ -227,7 +227,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
 
     def trail(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
-    ) -> Mapping[str, Mapping[str, Trace]]:
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the events of the VMs."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
@@ -267,9 +267,9 @@ def _before(machine: Machine) -> Mapping[str, str]:
     return {str(key): str(value) for key, value in ((kept.applied if kept else None) or {}).items()}
 
 
-def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+def _settle(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
     if state is None:
-        moid = Later(around.needs["vm"].key, "machine")
+        moid = Unknown(around.needs["vm"].key, "machine")
         changes = kind.differences(None, spec.applied())
         yield StopFirst(vm=spec.vm, moid=moid, changes=changes)
         yield SetFirst(vm=spec.vm, moid=moid, extra=spec.settings, changes=changes)
@@ -320,7 +320,7 @@ def _put_back(state: State) -> PutBack:
     return PutBack(vm=state.vm, moid=state.machine.moid, extra={**state.before, SETTINGS: "", BEFORE: ""})
 
 
-def _check(spec: Spec, state: State | None, around: Around) -> None:
+def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
     facts: Facts = around.facts or Facts()
     need = around.needs.get("vm")
     if state is None and (need is None or need.spec is None):

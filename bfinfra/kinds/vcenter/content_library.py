@@ -16,7 +16,17 @@ from bfinfra.kinds.capabilities import library
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import READY, Around, Change, Need, Part, Readiness, Report, Seen, waiting
+from bfinfra.model.kind import (
+    READY,
+    Change,
+    Observation,
+    Part,
+    PlanContext,
+    Readiness,
+    Report,
+    ResolvedRef,
+    waiting,
+)
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
@@ -131,8 +141,8 @@ class ContentLibrary(kind.Kind[Spec, State]):
         self._stores: Mapping[str, str] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list, then each library."""
         if others:
             self._stores = self._libraries.datastores() if any(wanted.values()) else {}
@@ -147,10 +157,10 @@ class ContentLibrary(kind.Kind[Spec, State]):
                 states[found.name] = (
                     self._with_contents(state) if others and wanted.get(found.name) is None else state
                 )
-        return Seen(states, Facts(tuple(sorted(self._stores.values()))))
+        return Observation(states, Facts(tuple(sorted(self._stores.values()))))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Create, patch, delete."""
         if spec is None:
             return (
@@ -171,7 +181,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """Libraries are vCenter's own: as the place of local ones, or of subscribed ones."""
         local, subscribed = ((ROOT,), ()) if spec.subscription is None else ((), (ROOT,))
         return {

@@ -16,7 +16,7 @@ from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Need, Report, Seen, differences
+from bfinfra.model.kind import Change, Observation, PlanContext, Report, ResolvedRef, differences
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
@@ -126,8 +126,8 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """All switches with their port groups; hosts and folders too where one is wanted."""
         found = self._vcenter.switches.read(around=any(wanted.values()))
         names = {moid: name for name, moid in found.hosts.items()}
@@ -142,10 +142,10 @@ class DistributedSwitch(kind.Kind[Spec, State]):
                     hosts={names.get(m, m): nics for m, nics in switch.hosts.items()},
                     contents=self._strange(switch, found),
                 )
-        return Seen(states, replace(found, switches=(), groups=()))
+        return Observation(states, replace(found, switches=(), groups=()))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """One call each."""
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.switch.moid),)
@@ -168,7 +168,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         return (Reconfigure(name=name, moid=state.switch.moid, plan=plan, changes=found),) if found else ()
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """The folder of networks, with all below it, and the hosts."""
         hosts = tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts)
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),)

@@ -13,7 +13,7 @@ from bfinfra.kinds.vcenter.base.host_note import RIGHTS
 from bfinfra.kinds.vcenter.base.host_setting import State, Steps
 from bfinfra.model import kind
 from bfinfra.model.document import Document
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import holds
 
@@ -35,7 +35,7 @@ class Spec(host_setting.Spec):
         """There is one."""
         return "type"
 
-    def wanted(self, host: str, around: Around) -> str:
+    def wanted(self, host: str, around: PlanContext) -> str:
         """The type."""
         return self.type
 
@@ -76,7 +76,7 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
     prefix = "bfinfra.graphics."
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """A step a host."""
         return host_setting.steps(spec, state, around, Steps(Set, Seal, PutBack))
 

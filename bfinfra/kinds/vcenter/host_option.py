@@ -15,7 +15,7 @@ from bfinfra.kinds.vcenter.base.host_note import RIGHTS
 from bfinfra.kinds.vcenter.base.host_setting import Steps
 from bfinfra.model import kind
 from bfinfra.model.document import Document
-from bfinfra.model.kind import Around, Later
+from bfinfra.model.kind import PlanContext, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import holds
@@ -44,13 +44,13 @@ class Spec(host_setting.Spec):
         """The option."""
         return self.key
 
-    def wanted(self, host: str, around: Around) -> str | Later:
+    def wanted(self, host: str, around: PlanContext) -> str | Unknown:
         """The value, or the adapter's device on this host."""
         if self.value is not None:
             return self.value
         need = around.needs["adapter"]
         devices: Mapping[str, str] = need.state.devices if need.state else {}
-        return devices.get(host) or Later(need.key, f"device on {host}")
+        return devices.get(host) or Unknown(need.key, f"device on {host}")
 
     def serves(self) -> tuple[str, ...]:
         """PVRDMA needs to know its adapter."""
@@ -98,7 +98,7 @@ class HostOption(host_setting.HostSettings[Spec, State]):
     prefix = "bfinfra.option."
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """A step a host."""
         return host_setting.steps(spec, state, around, Steps(Set, Seal, PutBack))
 

@@ -12,7 +12,7 @@ from bfinfra.kinds.vcenter.base.machine_notes import MARK
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen, differences
+from bfinfra.model.kind import Change, Observation, PlanContext, Report, ResolvedRef, Unknown, differences
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
@@ -61,7 +61,7 @@ class Create(kind.Step):
 
     name: str
     switch: str
-    moid: str | Later
+    moid: str | Unknown
     plan: GroupPlan
 
     @property
@@ -105,8 +105,8 @@ class PortGroupKind(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """All switches with their port groups."""
         found = self._vcenter.switches.read(around=False)
         switches = {switch.moid: switch for switch in found.switches}
@@ -122,10 +122,10 @@ class PortGroupKind(kind.Kind[Spec, State]):
                 states[group.name] = State(
                     mark=mark, switch=on.name, group=group, uuid=on.uuid, contents=contents
                 )
-        return Seen(states, found)
+        return Observation(states, found)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """One call each."""
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.group.moid),)
@@ -153,7 +153,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
         return (Reconfigure(name=name, moid=state.group.moid, plan=plan, changes=found),) if found else ()
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """The folder of networks, with all below it."""
         return {"networks": (Entity(f"/{datacenter}/network", "Folder", propagate=True),)}
 
@@ -179,13 +179,13 @@ class PortGroupKind(kind.Kind[Spec, State]):
         )
 
 
-def _switch(spec: Spec, around: Around) -> str | Later:
+def _switch(spec: Spec, around: PlanContext) -> str | Unknown:
     """The id of its switch, or Later where this site makes it first."""
     need = around.needs.get("switch")
     facts: Networks = around.facts
     if need is not None and (need.spec is not None or need.state is not None):
         known = need.get("switch")
-        return known if isinstance(known, Later) else str(known.moid)
+        return known if isinstance(known, Unknown) else str(known.moid)
     found = next((switch.moid for switch in facts.switches if switch.name == spec.switch), None)
     if found is None:
         raise Refusal(

@@ -15,7 +15,7 @@ from bfinfra.kinds.capabilities import vm_class
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.document import Document
-from bfinfra.model.kind import Around, Change, Need, Part, Report, Seen
+from bfinfra.model.kind import Change, Observation, Part, PlanContext, Report, ResolvedRef
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
@@ -131,18 +131,18 @@ class VmClass(kind.Kind[Spec, State]):
         self._classes = VmClasses(vcenter.rest)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list."""
         found = {
             name: State(mark=_mark(name, each), settings=each) for name, each in self._classes.list().items()
         }
-        return Seen(
+        return Observation(
             {name: state for name, state in found.items() if name in wanted or (others and state.mark)}
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Create, patch, delete."""
         if spec is None:
             return () if state is None else (Delete(name=name),)
@@ -172,7 +172,7 @@ class VmClass(kind.Kind[Spec, State]):
                 )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """Classes are vCenter's own."""
         return {"classes": (ROOT,)}
 

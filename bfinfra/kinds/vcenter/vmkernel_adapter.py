@@ -18,7 +18,7 @@ from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Conflict, Spot, Taken
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen
+from bfinfra.model.kind import Change, Observation, PlanContext, Report, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark, common
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
@@ -122,7 +122,7 @@ class Add(_OnHost):
     """add a VMkernel adapter to {host}"""
 
     address: str
-    plan: VmkPlan | Later
+    plan: VmkPlan | Unknown
     note: str
 
     def title(self) -> str:
@@ -135,7 +135,7 @@ class Adjust(_OnHost):
     """change {device} of {host}"""
 
     device: str
-    plan: VmkPlan | Later
+    plan: VmkPlan | Unknown
     note: str
 
 
@@ -169,8 +169,8 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The notes on all hosts, then the adapters where some are wanted or noted."""
         hosts = self._vcenter.host_settings.noted(PREFIX, everyone=any(wanted.values()))
         groups, on = self._noted(hosts, wanted, others=others)
@@ -189,7 +189,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
             }
             if found:
                 states[name] = _state(groups[name], found)
-        return Seen(states, tuple(sorted(hosts)))
+        return Observation(states, tuple(sorted(hosts)))
 
     def _noted(
         self, hosts: Mapping[str, NotedHost], wanted: Mapping[str, Spec | None], *, others: bool
@@ -207,7 +207,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         return groups, on
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """A step a host."""
         found: list[kind.Step] = []
         if spec is not None:
@@ -243,7 +243,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         return found
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """The hosts; custom attributes are defined at the root."""
         return {
             "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts),
@@ -287,7 +287,7 @@ def _state(group: str, adapters: Mapping[str, Adapter]) -> State:
     )
 
 
-def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+def _settle(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
     mark = around.mark.seal(spec.applied())
     note = Note(mark).encode()
     changed = kind.changes(spec, state.mark if state else None)
@@ -295,7 +295,7 @@ def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.St
     for host, address in spec.hosts.items():
         each = _found(host, state, around)
         key, uuid = need.get("key"), need.get("uuid")
-        plan = key if isinstance(key, Later) else VmkPlan(str(uuid), str(key), address, spec.mtu)
+        plan = key if isinstance(key, Unknown) else VmkPlan(str(uuid), str(key), address, spec.mtu)
         at: dict[str, Any] = {
             "host": host,
             "moid": each.moid,
@@ -317,7 +317,7 @@ def _settle(spec: Spec, state: State | None, around: Around) -> Iterator[kind.St
             yield Seal(changes=changed, **at)
 
 
-def _found(host: str, state: State | None, around: Around) -> Adapter:
+def _found(host: str, state: State | None, around: PlanContext) -> Adapter:
     """What is on a host. Refusal where there is no such host, or the adapter there is another's."""
     each = state.adapters.get(host) if state else None
     if each is None:

@@ -25,7 +25,7 @@ TRUE = ("1", "true")
 
 
 @dataclass(frozen=True)
-class Wish:
+class Selection:
     """What a watch asks for. `since` 0 starts with what is there; `marks_whole` tells when all of that was
     sent.
     """
@@ -97,7 +97,7 @@ def watch(cluster: Cluster, target: Target, request: Request) -> Response:
             target.resource, [target.resource.read(thing)], cluster.clock.now(), {}
         )
     whole = params.get("sendInitialEvents") in TRUE
-    wish = Wish(
+    wish = Selection(
         target,
         matches,
         shape,
@@ -119,7 +119,7 @@ def selection(target: Target, request: Request) -> Match:
     )
 
 
-def _events(cluster: Cluster, wish: Wish) -> Iterator[bytes]:
+def _events(cluster: Cluster, wish: Selection) -> Iterator[bytes]:
     store, revision, end = cluster.store, wish.since, cluster.clock.now() + wish.seconds
     if revision == 0:
         with store.lock:

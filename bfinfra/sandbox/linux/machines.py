@@ -13,7 +13,7 @@ from bfinfra.sandbox.linux.kubeadm import Kubernetes
 from bfinfra.sandbox.linux.machine import Machine, Node
 from bfinfra.sandbox.linux.node import NodeMachine
 from bfinfra.sandbox.linux.programs import Programs
-from bfinfra.sandbox.linux.shell import Call, understood
+from bfinfra.sandbox.linux.shell import Call, parse
 from bfinfra.sandbox.linux.ssh import Door, SshPort
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class LinuxMachines:
 
     def _answering(self, name: str) -> Callable[[str, bytes, str], tuple[str, int] | None]:
         def answer(line: str, stdin: bytes, user: str) -> tuple[str, int] | None:
-            call = understood(line, stdin, user, self._programs)
+            call = parse(line, stdin, user, self._programs)
             try:
                 return self._counted(name, call)
             except Interrupted:

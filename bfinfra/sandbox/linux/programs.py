@@ -262,7 +262,7 @@ def _install(
             machine.files[place] = found
             made.append(place)
     machine.packages[name] = Package(version, tuple(dict.fromkeys(made)))
-    return Output(f"Setting up {name} ({version}) ...\n")
+    return Output(f"RunContext up {name} ({version}) ...\n")
 
 
 def _contents_of_deb(data: bytes) -> tuple[str, str, dict[str, Node]]:

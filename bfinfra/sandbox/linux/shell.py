@@ -36,12 +36,12 @@ class Call:
     act: Callable[[Machine], Output]
 
 
-def understood(line: str, stdin: bytes, user: str, programs: Programs) -> Call:
+def parse(line: str, stdin: bytes, user: str, programs: Programs) -> Call:
     """A command line of `user`."""
     words = _words(line)
     if words[:1] == ["sudo"] and "/bin/sh" in words:
         at = words.index("/bin/sh")
-        return understood(shlex.join(words[at:]), stdin, "root", programs)
+        return parse(shlex.join(words[at:]), stdin, "root", programs)
     if words[:2] == ["/bin/sh", "-c"] and len(words) == 3:
         return _script(words[2], stdin, user, programs)
     if put := PUT.fullmatch(line):
@@ -55,7 +55,7 @@ def _script(script: str, stdin: bytes, user: str, programs: Programs) -> Call:
     if become := BECOME.fullmatch(script):
         return _script(become[1], stdin, user, programs)
     if script.startswith("sudo "):
-        return understood(script, stdin, user, programs)
+        return parse(script, stdin, user, programs)
     if pieces := PIECE.findall(script):
         return Call("read", lambda machine: _read(machine, pieces, user, programs))
     if re.fullmatch(r"([A-Z_]+=\S* )*\S*/python3?[\d.]*", script):

@@ -10,7 +10,7 @@ from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.backends.kubernetes.owned import claimed, owned
-from bfinfra.backends.transport import Seam, WriteRefused
+from bfinfra.backends.transport import Transport, WriteRefused
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Conflict, Denied, Exists, Missing, Rejected, RemoteError
 from bfinfra.model.mark import Mark
@@ -171,7 +171,7 @@ def test_a_token_that_is_not_accepted_is_denied_after_one_more_try(api, clusters
 
 
 def test_on_a_read_only_seam_nothing_is_written(api):
-    seam = Seam(read_only=True)
+    seam = Transport(read_only=True)
     cluster = Clusters(seam, None).at(Endpoint(kubeconfig=api.secret()))
     assert cluster.list("v1", "Namespace")
     assert cluster.can("get", "pods") in (True, False)
@@ -199,7 +199,7 @@ def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(cluster, name)
 def test_in_the_sandbox_a_kubeconfig_leads_where_it_listens():
     cluster = {"server": "https://k8s.example.com:6443", "certificate-authority-data": "QQ=="}
     config = {"clusters": [{"name": "k", "cluster": cluster}]}
-    seam = Seam(
+    seam = Transport(
         route=lambda host, port: ("127.0.0.1", 40001) if (host, port) == ("k8s.example.com", 6443) else None
     )
     endpoint = Endpoint(kubeconfig=Secret("env", "CONFIG", Sources(env={"CONFIG": json.dumps(config)})))

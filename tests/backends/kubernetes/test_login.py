@@ -12,7 +12,7 @@ import yaml
 
 from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.kubernetes.access import expiry
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Malformed, Missing
 from bfinfra.model.secret import Secret
@@ -76,7 +76,7 @@ def supervisor(pki):
 
 
 def clusters_of(supervisor, pki, password="s3:cret"):
-    seam = Seam(read_only=True, fillings=[lambda _: supervisor])
+    seam = Transport(read_only=True, middleware=[lambda _: supervisor])
     secret = Secret("env", "PW", Sources(env={"PW": password}))
     settings = VCenterSettings(server="vc", username="me@vsphere.local", password=secret)
     return Clusters(seam, settings, lambda: pki.ca_pem)

@@ -12,7 +12,7 @@ import pytest
 from ova_packing import DISK, OVF, pack, parts
 
 from bfinfra.backends.ova import Ova, RemoteSource, read_from, remote, verify
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import Busy, Missing, Refusal, Unreachable, Untrusted
 from bfinfra.model.trust import Trust
 
@@ -20,8 +20,8 @@ BIG = b"KDMV" + bytes(range(256)) * 8000
 
 
 @pytest.fixture
-def seam() -> Iterator[Seam]:
-    made = Seam(read_only=True)
+def seam() -> Iterator[Transport]:
+    made = Transport(read_only=True)
     yield made
     made.close()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import bfinfra
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, door, leftovers
 from bfinfra.sandbox import Running
 
@@ -29,7 +29,7 @@ def enter(sandbox: Running, tmp_path: Path) -> Iterator[object]:
     opened = []
 
     def enter(site: str, **seam: bool) -> VCenter:
-        opened.append(VCenter(settings, Seam(route=sandbox.lookup, **seam), site=site))
+        opened.append(VCenter(settings, Transport(route=sandbox.lookup, **seam), site=site))
         opened[-1].session.content()
         return opened[-1]
 

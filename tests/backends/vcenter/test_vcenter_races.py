@@ -11,7 +11,7 @@ import pytest
 from pyVmomi import vim
 
 import bfinfra
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, machines, refs
 from bfinfra.backends.vcenter.vm import Attach, Hardware
 from bfinfra.model.errors import Busy, Rejected
@@ -26,7 +26,9 @@ def vcenter(sandbox: Running, tmp_path: Path) -> Iterator[VCenter]:
         "site: s\nvcenter: {server: vc.small.test, username: admin@small.test, password: {env: "
         "VCENTER_PASSWORD}, trust: {ca_file: ca.pem}}\n"
     )
-    made = VCenter(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, Seam(route=sandbox.lookup))
+    made = VCenter(
+        bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, Transport(route=sandbox.lookup)
+    )
     yield made
     made.close()
 

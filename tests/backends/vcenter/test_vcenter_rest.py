@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter.rest import Rest
 from bfinfra.model.errors import (
     Busy,
@@ -26,7 +26,7 @@ ENV = {"GOVC_USERNAME": "administrator@x", "GOVC_PASSWORD": "very-secret"}
 @pytest.fixture
 def rest(echo):
     echo.answers["/api/session"] = (201, b'"token-1"', {})
-    seam = Seam()
+    seam = Transport()
     yield Rest(VCenterSettings(server=f"127.0.0.1:{echo.port}", trust=Trust(ca_pem=echo.pem)), seam, ENV)
     seam.close()
 

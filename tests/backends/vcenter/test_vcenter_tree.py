@@ -12,7 +12,7 @@ from pyVmomi import vim, vmodl
 from pyVmomi.VmomiSupport import DataObject, ManagedObject
 
 import bfinfra
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import (
     VCenter,
     capacity,
@@ -52,7 +52,7 @@ READ = {
 @pytest.fixture
 def vcenter(sandbox: Running, tmp_path) -> Iterator[VCenter]:
     (tmp_path / "site.yaml").write_text(SITE)
-    seam = Seam(route=sandbox.lookup)
+    seam = Transport(route=sandbox.lookup)
     made = VCenter(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, seam)
     yield made
     made.close()

@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import upload
 from bfinfra.backends.vcenter.keepalive import KeepAlive
 from bfinfra.model.errors import Missing, Rejected, Unanswered
@@ -89,7 +89,7 @@ def sent(
     """What is reported while both disks are sent."""
     monkeypatch.setattr(upload, "PAUSE", 0.001)
     seen: list[tuple[int, int]] = []
-    seam = Seam()
+    seam = Transport()
     items = [SimpleNamespace(path=name, create=False) for name in SIZES]
     with KeepAlive(lambda _: None, 300) as alive:
         made = upload.Upload(

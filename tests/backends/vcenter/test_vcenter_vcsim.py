@@ -10,7 +10,7 @@ import pytest
 from pyVmomi import vim
 from vcsim_peer import ENV
 
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, properties, refs, soap
 from bfinfra.backends.vcenter.vm import Attach, Hardware, Import
 from bfinfra.model.errors import Exists, Expired, Missing, Rejected
@@ -82,7 +82,7 @@ def test_the_inventory_is_read_in_one_collector_call(vcsim):
 
 
 def test_an_unknown_datacenter_is_refused_with_what_there_is(vcsim):
-    vcenter = VCenter(vcsim.settings(datacenter="DC9"), Seam(), ENV)
+    vcenter = VCenter(vcsim.settings(datacenter="DC9"), Transport(), ENV)
     with pytest.raises(Rejected, match="there are: DC0"):
         vcenter.inventory.read()
     vcenter.close()

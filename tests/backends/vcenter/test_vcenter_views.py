@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import bfinfra
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, refs
 from bfinfra.sandbox import Running
 
@@ -22,7 +22,7 @@ vcenter: {server: vc.small.test, username: admin@small.test, password: {env: VCE
 @pytest.fixture
 def vcenter(sandbox: Running, tmp_path) -> Iterator[VCenter]:
     (tmp_path / "site.yaml").write_text(SITE)
-    seam = Seam(route=sandbox.lookup, read_only=True)
+    seam = Transport(route=sandbox.lookup, read_only=True)
     made = VCenter(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, seam)
     yield made
     made.close()

@@ -84,7 +84,7 @@ class Recorder:
 
 def run(site: dict[str, Any], folder: Path, sandbox: Running, recorder: Recorder, **how: Any) -> None:
     (folder / "site.yaml").write_text(yaml.safe_dump(site))
-    setting = app.Setting(sandbox=sandbox, fillings=(recorder,), patience=QUICK)
+    setting = app.RunContext(sandbox=sandbox, middleware=(recorder,), patience=QUICK)
     given = app.load(folder / "site.yaml", sandbox=sandbox)
     done = app.apply(
         given,

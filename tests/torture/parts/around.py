@@ -132,7 +132,7 @@ def wrong_field(folder: Path, sandbox: Running, count: Count) -> None:
     sent: list[str] = []
     options, setting = (
         Options(patience=QUICK),
-        app.Setting(sandbox=sandbox, patience=QUICK, fillings=(lambda inner: Meddling(inner, sent),)),
+        app.RunContext(sandbox=sandbox, patience=QUICK, middleware=(lambda inner: Meddling(inner, sent),)),
     )
     outcome = app.apply(
         app.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=setting

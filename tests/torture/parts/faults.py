@@ -247,8 +247,8 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
         time.sleep(min(seconds, QUICK.longest))
 
     patience = replace(QUICK, sleep=sleep)
-    setting = app.Setting(
-        sandbox=sandbox, patience=patience, fillings=(lambda inner: Impatient(inner, fault.timeout),)
+    setting = app.RunContext(
+        sandbox=sandbox, patience=patience, middleware=(lambda inner: Impatient(inner, fault.timeout),)
     )
     try:
         outcome = app.apply(

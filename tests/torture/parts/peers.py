@@ -25,7 +25,7 @@ from peers.test_vcsim import guest_starts
 from torture import striking
 from torture.counting import Count, Effort, spread
 
-from bfinfra.backends.transport import Filling
+from bfinfra.backends.transport import Middleware
 from bfinfra.sandbox.makers.ova import make_ova
 
 PLACES = ("before", "after")
@@ -134,7 +134,7 @@ def acted(site: test_tanzu.Site, act: int) -> Any:
     return site.run(destroy=ACTS[act] == "deleted")
 
 
-def killed_tanzu(where: Path, peers: Peers, own: str, act: int, filling: Filling) -> None:
+def killed_tanzu(where: Path, peers: Peers, own: str, act: int, filling: Middleware) -> None:
     """In a process of its own."""
     acted(test_tanzu.Site(where, peers, own, filling), act)
 

@@ -19,7 +19,7 @@ from trust.authority import Authority, Shown
 from trust.listening import listening
 from trust.matrix import SERVERS, Case, cases
 
-from bfinfra.backends.transport import REDIRECTS, Redirected, Seam
+from bfinfra.backends.transport import REDIRECTS, Redirected, Transport
 from bfinfra.model.errors import Untrusted
 from bfinfra.model.trust import Trust
 
@@ -75,7 +75,11 @@ def _old(effort: Effort) -> Count:
 def _redirects(effort: Effort) -> Count:
     count = Count("a redirect leads nowhere", figures={"requests that the other server got": 0})
     shown = Authority(effort.folder).leaf()
-    with listening(shown.file) as honest, listening(shown.file) as thief, contextlib.closing(Seam()) as seam:
+    with (
+        listening(shown.file) as honest,
+        listening(shown.file) as thief,
+        contextlib.closing(Transport()) as seam,
+    ):
         client = seam.client(honest.url, Trust(ca_pem=shown.ca), headers={"authorization": "Basic c2VjcmV0"})
         for status in REDIRECTS:
             for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
@@ -100,12 +104,12 @@ def _holds(case: Case, url: str, trust: Trust) -> None:
     if case.says:
         _refused(url, trust, case.says)
         return
-    with contextlib.closing(Seam()) as seam:
+    with contextlib.closing(Transport()) as seam:
         assert seam.client(url, trust).get("/").status_code == 200
 
 
 def _refused(url: str, trust: Trust, says: str) -> None:
-    with contextlib.closing(Seam()) as seam:
+    with contextlib.closing(Transport()) as seam:
         try:
             seam.client(url, trust).get("/", headers={"authorization": "Basic c2VjcmV0"})
         except Untrusted as error:

@@ -10,13 +10,13 @@ from typing import Any
 from bfinfra.model.kind import Change
 
 
-def departures(wanted: Any, live: Any, path: str = "") -> Iterator[Change]:
+def field_diffs(wanted: Any, live: Any, path: str = "") -> Iterator[Change]:
     """Leaf by leaf; lists of one length are compared item by item, as servers fill defaults into items."""
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
         for name, value in wanted.items():
-            yield from departures(value, live.get(name), f"{path}.{name}" if path else str(name))
+            yield from field_diffs(value, live.get(name), f"{path}.{name}" if path else str(name))
     elif isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
         for index, value in enumerate(wanted):
-            yield from departures(value, live[index], f"{path}.{index}")
+            yield from field_diffs(value, live[index], f"{path}.{index}")
     elif wanted != live and not (live is None and wanted in ({}, [])):
         yield Change(path, live, wanted)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Need
+from bfinfra.model.kind import ResolvedRef
 
 PULLING = ("ErrImagePull", "ImagePullBackOff")
 """Why a container waits for its image: the kubelet tries again, at first after 10 s, at last every 5
@@ -99,7 +99,11 @@ def ends(pod: Object) -> list[Mapping[str, Any]]:
 
 
 def pull_secret(
-    need: Need | None, cluster: str, namespace: str, written: str | None, field: str = "registry_credential"
+    need: ResolvedRef | None,
+    cluster: str,
+    namespace: str,
+    written: str | None,
+    field: str = "registry_credential",
 ) -> str:
     """The Secret of the `registry_credential` that a field names, or "". Refusal where it doesn't reach the
     namespace (as the site writes it: `written`).

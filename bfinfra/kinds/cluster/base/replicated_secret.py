@@ -26,7 +26,7 @@ from bfinfra.model import conflict, kind, rights
 from bfinfra.model.conflict import Taken
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
-from bfinfra.model.kind import Around, Change, Later, Need, Seen, Trace
+from bfinfra.model.kind import Change, LastWriter, Observation, PlanContext, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark, common
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
@@ -113,7 +113,7 @@ class Write(kind.Step):
     what: str
     cluster: str
     namespace: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     names: tuple[str, ...]
     standing: tuple[str, ...]
     source: Any
@@ -150,7 +150,7 @@ S = TypeVar("S", bound=Spec)
 T = TypeVar("T", bound=State)
 
 
-class Copies(kind.Kind[S, T]):
+class ReplicatedSecret(kind.Kind[S, T]):
     """A kind whose objects are Secrets with the same content in several namespaces."""
 
     acts: ClassVar[tuple[type[kind.Step], ...]] = (Write, Remove)
@@ -167,7 +167,7 @@ class Copies(kind.Kind[S, T]):
         self._site = site.name
 
     @staticmethod
-    def places(name: str, spec: S, needs: Mapping[str, Need], datacenter: str) -> rights.Places:
+    def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> rights.Places:
         """The namespaces that get a copy."""
         return {
             "namespaces": tuple(
@@ -177,7 +177,7 @@ class Copies(kind.Kind[S, T]):
         }
 
     @abstractmethod
-    def expected(self, name: str, spec: S, needs: Mapping[Key, Need]) -> Content | None:
+    def expected(self, name: str, spec: S, needs: Mapping[Key, ResolvedRef]) -> Content | None:
         """The content that is wanted, or None where it isn't known yet. Raises BfinfraError where its source
         can't be read.
         """
@@ -193,8 +193,8 @@ class Copies(kind.Kind[S, T]):
         return False
 
     def observe(
-        self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list of our Secrets a cluster, and a look at what stands under wanted names; a few are asked
         for one by one.
         """
@@ -215,11 +215,13 @@ class Copies(kind.Kind[S, T]):
                     self._places.saw(name, key)
                     unchanged = functools.partial(self.unchanged, spec.names(name) if spec else ())
                     states[name] = _state(found, answers.homes[key], contents.get(name), unchanged)
-        return Seen(states, unreadable={**answers.unreadable, **unreadable})
+        return Observation(states, unreadable={**answers.unreadable, **unreadable})
 
-    def trail(self, asked: Mapping[str, tuple[Any, tuple[str, ...]]]) -> Mapping[str, Mapping[str, Trace]]:
+    def trail(
+        self, asked: Mapping[str, tuple[Any, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the managers of the Secrets' data."""
-        told: dict[str, dict[str, Trace]] = {}
+        told: dict[str, dict[str, LastWriter]] = {}
         for name, (state, fields) in asked.items():
             copies = (
                 {f"content in {space}": (space, copy.names) for space, copy in state.copies.items()}
@@ -269,7 +271,7 @@ class Copies(kind.Kind[S, T]):
         return marked(body, step.mark)
 
     def _expected(
-        self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]
+        self, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef]
     ) -> tuple[dict[str, Content | None], dict[str, str]]:
         contents: dict[str, Content | None] = {}
         unreadable: dict[str, str] = {}
@@ -281,7 +283,7 @@ class Copies(kind.Kind[S, T]):
         return contents, unreadable
 
     def _read(
-        self, home: Home, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool
+        self, home: Home, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef], *, others: bool
     ) -> list[Object]:
         places = [place for name, spec in wanted.items() for place in _places_of(name, spec, home.key, needs)]
         asked = dict.fromkeys([*places, *self._sights.places(home.endpoint, wanted)])
@@ -305,7 +307,11 @@ class Copies(kind.Kind[S, T]):
         ]
 
     def _by_name(
-        self, objects: Sequence[Object], key: Key, wanted: Mapping[str, S | None], needs: Mapping[Key, Need]
+        self,
+        objects: Sequence[Object],
+        key: Key,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
     ) -> dict[str, list[Object]]:
         """Resource name → its Secrets: ours by their marks, strangers by who wants their place."""
         owner = {place: name for name, spec in wanted.items() for place in _places_of(name, spec, key, needs)}
@@ -327,11 +333,11 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     name: str,
     spec: Spec | None,
     state: State | None,
-    around: Around,
+    around: PlanContext,
     *,
     what: str,
     source: Any,
-    later: Later | None = None,
+    later: Unknown | None = None,
 ) -> Sequence[kind.Step]:
     """Write where it lacks or is wrong, then remove where it isn't wanted any more.
 
@@ -401,7 +407,9 @@ def _removals(name: str, state: State, wanted: Mapping[str, Sequence[str]], what
     return found
 
 
-def _places_of(name: str, spec: Spec | None, key: Key, needs: Mapping[Key, Need]) -> list[tuple[str, str]]:
+def _places_of(
+    name: str, spec: Spec | None, key: Key, needs: Mapping[Key, ResolvedRef]
+) -> list[tuple[str, str]]:
     """(namespace, Secret) that a spec wants in this cluster."""
     if spec is None or home_of(spec.cluster, [key]) is None:
         return []

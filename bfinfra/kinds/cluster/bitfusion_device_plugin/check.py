@@ -6,18 +6,18 @@ from typing import Any
 
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import shown
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
-from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Ground
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import NamespaceFacts
 from bfinfra.kinds.cluster_locator import real_name
 from bfinfra.model.device_plugin import SYSTEM as SYSTEMS
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Need
+from bfinfra.model.kind import PlanContext, ResolvedRef
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
 NAMED = "kubernetes.io/metadata.name"
 SYSTEM = "kube-system"
 
 
-def check(spec: Spec, around: Around, ground: Ground) -> None:
+def check(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
     """Refusal."""
     _alone(spec, around)
     for field in ("namespace", "plugin_namespace"):
@@ -41,7 +41,7 @@ def check(spec: Spec, around: Around, ground: Ground) -> None:
         )
 
 
-def _alone(spec: Spec, around: Around) -> None:
+def _alone(spec: Spec, around: PlanContext) -> None:
     for other, (wanted, _) in around.sharing("cluster").items():
         if wanted is not None:
             raise Refusal(
@@ -52,7 +52,7 @@ def _alone(spec: Spec, around: Around) -> None:
             )
 
 
-def _own(need: Need | None, spec: Spec) -> Any:
+def _own(need: ResolvedRef | None, spec: Spec) -> Any:
     """The spec of this site's namespace in the cluster, or None."""
     return (
         need.spec
@@ -61,7 +61,7 @@ def _own(need: Need | None, spec: Spec) -> Any:
     )
 
 
-def _there(field: str, spec: Spec, around: Around, ground: Ground, written: str = "") -> None:
+def _there(field: str, spec: Spec, around: PlanContext, ground: NamespaceFacts, written: str = "") -> None:
     name = written or getattr(spec, field)
     if _own(around.needs.get(field), spec) is None and name in ground.labels and ground.labels[name] is None:
         raise Refusal(
@@ -72,7 +72,7 @@ def _there(field: str, spec: Spec, around: Around, ground: Ground, written: str 
         )
 
 
-def _shown(spec: Spec, around: Around, ground: Ground) -> None:
+def _shown(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
     """Each of `namespaces` is there and can be selected, and the pods of one at least are shown to the
     webhook.
     """
@@ -108,7 +108,7 @@ def _shown(spec: Spec, around: Around, ground: Ground) -> None:
         )
 
 
-def _privileged(spec: Spec, around: Around, ground: Ground) -> None:
+def _privileged(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
     own = _own(around.needs.get("plugin_namespace"), spec)
     if own is not None:
         level = own.pod_security.enforce or ""
@@ -130,7 +130,7 @@ def _privileged(spec: Spec, around: Around, ground: Ground) -> None:
         )
 
 
-def _unprivileged(spec: Spec, around: Around, ground: Ground) -> None:
+def _unprivileged(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
     """The webhook's image runs as root, which the level `restricted` refuses."""
     own = _own(around.needs.get("namespace"), spec)
     level = (
@@ -152,7 +152,7 @@ def _unprivileged(spec: Spec, around: Around, ground: Ground) -> None:
         )
 
 
-def _token(spec: Spec, around: Around) -> None:
+def _token(spec: Spec, around: PlanContext) -> None:
     need = around.needs.get("token_secret")
     if need is None or need.spec is None:
         return
@@ -175,7 +175,7 @@ def _token(spec: Spec, around: Around) -> None:
         )
 
 
-def _credential(spec: Spec, around: Around) -> None:
+def _credential(spec: Spec, around: PlanContext) -> None:
     need = around.needs.get("registry_credential")
     if need is None or need.spec is None:
         return

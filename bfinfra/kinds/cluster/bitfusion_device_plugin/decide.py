@@ -15,8 +15,8 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import (
     CONFIG,
     RUNNING,
     WEBHOOK,
-    Filling,
     Rendered,
+    Values,
     config_of,
     host_names,
     render,
@@ -25,7 +25,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
     AUTHORITY,
     CERTIFICATE,
-    Ground,
+    NamespaceFacts,
     Place,
     State,
     Thing,
@@ -56,7 +56,7 @@ from bfinfra.kinds.cluster.workload.render import RENDERED
 from bfinfra.kinds.cluster_locator import real_name
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Around, Change, Later, Need, differences
+from bfinfra.model.kind import Change, PlanContext, ResolvedRef, Unknown, differences
 
 if TYPE_CHECKING:
     from bfinfra.backends.authority import Certificate
@@ -67,11 +67,11 @@ KNOWS_SECCOMP = 19
 """The first minor version of Kubernetes whose pods have `seccompProfile`."""
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Note, certificates, objects, pods, then what asks the webhook; that goes first where it goes."""
     if spec is None:
         return () if state is None else tuple(_removal(state, Remove, tuple(state.things)))
-    ground: Ground = around.facts[name]
+    ground: NamespaceFacts = around.facts[name]
     check(spec, around, ground)
     if state is not None and state.cluster == spec.cluster:
         check_standing(state, filling_of(spec, around, state.trust))
@@ -81,7 +81,7 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     return tuple(_here(name, spec, state, around, ground))
 
 
-def filling_of(spec: Spec, around: Around, trust: Trust) -> Filling:
+def filling_of(spec: Spec, around: PlanContext, trust: Trust) -> Values:
     """What goes into the objects, as far as it is known."""
     needs = around.needs
     spaces = {
@@ -93,7 +93,7 @@ def filling_of(spec: Spec, around: Around, trust: Trust) -> Filling:
         for n, each in enumerate(spec.namespaces)
     }
     credential = needs["registry_credential"].spec if spec.registry_credential else None
-    return Filling(
+    return Values(
         real_name(spec.namespace, spec.cluster, needs.get("namespace")),
         real_name(spec.plugin_namespace, spec.cluster, needs.get("plugin_namespace")),
         spaces,
@@ -105,7 +105,7 @@ def filling_of(spec: Spec, around: Around, trust: Trust) -> Filling:
     )
 
 
-def _knows_seccomp(cluster: Need) -> bool:
+def _knows_seccomp(cluster: ResolvedRef) -> bool:
     """Whether its pods have `seccompProfile`, by the version that it runs, or else that the file says; where
     neither is known they have.
     """
@@ -114,7 +114,7 @@ def _knows_seccomp(cluster: Need) -> bool:
     return found is None or int(found[1]) >= KNOWS_SECCOMP
 
 
-def _noted(spec: Spec, filling: Filling, state: State | None) -> str:
+def _noted(spec: Spec, filling: Values, state: State | None) -> str:
     """What the webhook's pods shall say that they read. Pods of an earlier bfinfra, which say nothing, are
     left alone where nothing they read changed since.
     """
@@ -130,7 +130,7 @@ def _noted(spec: Spec, filling: Filling, state: State | None) -> str:
     return "" if same and running.digest == _digest(WEBHOOK, spec, filling) else config_of(spec, filling)
 
 
-def _digest(name: str, spec: Spec, filling: Filling) -> str:
+def _digest(name: str, spec: Spec, filling: Values) -> str:
     return next(
         each.digest
         for each in render(spec, filling)
@@ -143,7 +143,9 @@ def _template_notes(thing: Thing) -> Mapping[str, str]:
     return (template.get("metadata") or {}).get("annotations") or {}
 
 
-def _here(name: str, spec: Spec, state: State | None, around: Around, ground: Ground) -> Iterator[kind.Step]:
+def _here(
+    name: str, spec: Spec, state: State | None, around: PlanContext, ground: NamespaceFacts
+) -> Iterator[kind.Step]:
     trust = state.trust if state else Trust()
     filling = filling_of(spec, around, trust)
     filling = replace(filling, config=_noted(spec, filling, state))
@@ -186,7 +188,7 @@ def _here(name: str, spec: Spec, state: State | None, around: Around, ground: Gr
 
 
 def _certificates(
-    spec: Spec, filling: Filling, state: State | None, around: Around, ground: Ground
+    spec: Spec, filling: Values, state: State | None, around: PlanContext, ground: NamespaceFacts
 ) -> Iterator[kind.Step]:
     """Anew where they lack, are spoiled, end soon, or are for another name. A new authority is trusted before
     anything is signed by it.
@@ -236,7 +238,7 @@ def _certificates(
         )
 
 
-def _expecting(filling: Filling, certificates: Sequence[kind.Step]) -> Filling:
+def _expecting(filling: Values, certificates: Sequence[kind.Step]) -> Values:
     """What a plan can't know yet: the pods get a certificate, and the API server an authority, that are made
     before.
     """
@@ -249,7 +251,7 @@ def _expecting(filling: Filling, certificates: Sequence[kind.Step]) -> Filling:
 
 
 def _trusted_first(
-    state: State, trust: Trust, spec: Spec, filling: Filling, around: Around
+    state: State, trust: Trust, spec: Spec, filling: Values, around: PlanContext
 ) -> Iterator[kind.Step]:
     """Where the API server asks already, it gets the new authority beside the old one before the webhook
     shows a certificate of the new one.
@@ -263,7 +265,7 @@ def _trusted_first(
         yield from _group(Ask, objects, state, around, state.home)
 
 
-def _foreign_first(state: State, spec: Spec, filling: Filling, around: Around) -> Iterator[kind.Step]:
+def _foreign_first(state: State, spec: Spec, filling: Values, around: PlanContext) -> Iterator[kind.Step]:
     """Where another installation's webhook is asked, its authority stays trusted until our pods have taken
     over; and no pod is refused meanwhile if it does not answer.
     """
@@ -285,8 +287,8 @@ def _ends(certificate: Certificate | None) -> str | None:
 def _writes(
     objects: Sequence[Rendered],
     state: State | None,
-    around: Around,
-    home: Endpoint | Later,
+    around: PlanContext,
+    home: Endpoint | Unknown,
     late: Place | None,
 ) -> Iterator[kind.Step]:
     """`late`: a Deployment that is written again to be waited for, before the API server's trust is
@@ -315,7 +317,7 @@ def _writes(
     yield from _group(Ask, groups[Ask], state, around, home)
 
 
-def _replacing(group: Sequence[Rendered], state: State, around: Around) -> Replace:
+def _replacing(group: Sequence[Rendered], state: State, around: PlanContext) -> Replace:
     places = [place_of(each.manifest) for each in group]
     changes = tuple(change for each in group for change in unchangeable(each, state))
     return Replace(
@@ -329,7 +331,11 @@ def _replacing(group: Sequence[Rendered], state: State, around: Around) -> Repla
 
 
 def _group(
-    step: type[Write], group: Sequence[Rendered], state: State | None, around: Around, home: Endpoint | Later
+    step: type[Write],
+    group: Sequence[Rendered],
+    state: State | None,
+    around: PlanContext,
+    home: Endpoint | Unknown,
 ) -> Iterator[Write]:
     """One step for all of a group that lack or differ."""
     wrong = [(each, changes) for each in group if (changes := _changes(each, state))]
@@ -346,7 +352,7 @@ def _group(
         )
 
 
-def _sealed(rendered: Rendered, around: Around) -> dict[str, Any]:
+def _sealed(rendered: Rendered, around: PlanContext) -> dict[str, Any]:
     manifest = marked(rendered.manifest, around.mark)
     manifest["metadata"]["annotations"][RENDERED] = rendered.digest
     return manifest

@@ -14,7 +14,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.places import KINDS, planned
 from bfinfra.kinds.cluster.bitfusion_device_plugin.readiness import readiness
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
-    Ground,
+    NamespaceFacts,
     Object,
     Place,
     State,
@@ -41,7 +41,7 @@ from bfinfra.model import kind
 from bfinfra.model.device_plugin import SYSTEM
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Around, Need, Readiness, Report, Seen
+from bfinfra.model.kind import Observation, PlanContext, Readiness, Report, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
@@ -79,11 +79,11 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         self._clusters = clusters
         self._places = Places(clusters, WHOLE)
         self._site = site.name
-        self._grounds: dict[str, Ground] = {}
+        self._grounds: dict[str, NamespaceFacts] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list of ConfigMaps a cluster, among them the records, then what these and the wanted name. The
         facts: a Ground by name.
         """
@@ -99,15 +99,15 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
                 if (others or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
                     states[name] = state
-        return Seen(states, dict(self._grounds), answers.unreadable)
+        return Observation(states, dict(self._grounds), answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
         return decide(name, spec, state, around)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
         """Its namespaces; names where objects of the cluster stand already."""
         cluster = needs["cluster"]
         webhook, plugin = (
@@ -204,7 +204,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         return mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
 
     def _read(
-        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool
+        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool
     ) -> dict[str, State]:
         records = [
             obj
@@ -230,7 +230,12 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         return found
 
     def _one(
-        self, name: str, spec: Spec | None, records: list[Object], home: Home, needs: Mapping[Key, Need]
+        self,
+        name: str,
+        spec: Spec | None,
+        records: list[Object],
+        home: Home,
+        needs: Mapping[Key, ResolvedRef],
     ) -> State | None:
         """What stands in the places of its records and of its spec; of strangers' objects only those in
         places that are wanted.
@@ -266,7 +271,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         rest = [obj for obj in own if place_of(obj) not in noted]
         return state_of(list(noted.values()), rest, home, namespace) if noted or rest else None
 
-    def _ground(self, spec: Spec, home: Home) -> Ground:
+    def _ground(self, spec: Spec, home: Home) -> NamespaceFacts:
         names = dict.fromkeys(
             (
                 SYSTEM[0],
@@ -277,7 +282,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             )
         )
         found = {name: home.cluster.get("v1", "Namespace", name) for name in names}
-        return Ground(
+        return NamespaceFacts(
             datetime.now(UTC),
             {name: (obj["metadata"].get("labels") or {}) if obj else None for name, obj in found.items()},
         )

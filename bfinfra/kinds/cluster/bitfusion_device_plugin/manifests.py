@@ -71,7 +71,7 @@ Kubernetes 1.19.
 
 
 @dataclass(frozen=True)
-class Filling:
+class Values:
     """What goes into them. Namespaces by their names in the cluster; `spaces`: as written → in the cluster;
     `pull`: image pull Secret.
 
@@ -100,7 +100,7 @@ class Rendered:
     digest: str
 
 
-def render(spec: Spec, filling: Filling) -> tuple[Rendered, ...]:
+def render(spec: Spec, filling: Values) -> tuple[Rendered, ...]:
     """In the order in which they are made: what asks the webhook comes last."""
     bare = _objects(spec, replace(filling, config="", certificate="", bundle=""))
     texts = (json.dumps(each, sort_keys=True, separators=(",", ":")) for each in bare)
@@ -110,7 +110,7 @@ def render(spec: Spec, filling: Filling) -> tuple[Rendered, ...]:
     )
 
 
-def config_of(spec: Spec, filling: Filling) -> str:
+def config_of(spec: Spec, filling: Values) -> str:
     """The digest that CONFIG stands for."""
     read = [each["data"] for each in _read_at_start(spec, filling)]
     return hashlib.sha256(json.dumps([spec.version, read], sort_keys=True).encode()).hexdigest()[:32]
@@ -123,7 +123,7 @@ def host_names(namespace: str) -> tuple[str, ...]:
     return (SERVICE, f"{SERVICE}.{namespace}", f"{SERVICE}.{namespace}.svc")
 
 
-def _objects(spec: Spec, filling: Filling) -> list[Manifest]:
+def _objects(spec: Spec, filling: Values) -> list[Manifest]:
     quotas = [_quota(filling.spaces[each.namespace], each.shares) for each in spec.quotas]
     return [
         *_access(spec, filling),
@@ -137,7 +137,7 @@ def _objects(spec: Spec, filling: Filling) -> list[Manifest]:
     ]
 
 
-def _read_at_start(spec: Spec, filling: Filling) -> list[Manifest]:
+def _read_at_start(spec: Spec, filling: Values) -> list[Manifest]:
     """The ConfigMaps."""
     return [_sidecar(spec, filling), *([_clients(spec, filling)] if spec.release.clients else [])]
 
@@ -152,11 +152,11 @@ def _object(api_version: str, kind: str, name: str, namespace: str = "", **field
     }
 
 
-def _image(spec: Spec, filling: Filling, what: What) -> str:
+def _image(spec: Spec, filling: Values, what: What) -> str:
     return filling.built.get(what) or spec.image(what)
 
 
-def _access(spec: Spec, filling: Filling) -> list[Manifest]:
+def _access(spec: Spec, filling: Values) -> list[Manifest]:
     """What the webhook's code does: copy the token's Secrets to where a pod needs them, and look what nodes
     have.
     """
@@ -184,12 +184,12 @@ def _template(name: str) -> str:
     return (Path(__file__).parent / "sidecar" / f"{name}.yaml").read_text()
 
 
-def _sidecar(spec: Spec, filling: Filling) -> Manifest:
+def _sidecar(spec: Spec, filling: Values) -> Manifest:
     text = _template(spec.release.sidecar).replace("CLIENT_IMAGE", _image(spec, filling, "client"))
     return _object("v1", "ConfigMap", SIDECAR, filling.namespace, data={"sidecarconfig.yaml": text})
 
 
-def _clients(spec: Spec, filling: Filling) -> Manifest:
+def _clients(spec: Spec, filling: Values) -> Manifest:
     listed = [
         {
             "BitfusionVersion": each.version,
@@ -203,7 +203,7 @@ def _clients(spec: Spec, filling: Filling) -> Manifest:
     return _object("v1", "ConfigMap", CLIENTS, filling.namespace, data={"bitfusion-client-config.yaml": text})
 
 
-def _service(spec: Spec, filling: Filling) -> Manifest:
+def _service(spec: Spec, filling: Values) -> Manifest:
     ports = [{"name": "https", "protocol": "TCP", "port": spec.port, "targetPort": LISTENS}]
     return _object(
         "v1", "Service", SERVICE, filling.namespace, spec={"ports": ports, "selector": {"app": "bwki"}}
@@ -216,7 +216,7 @@ def _quota(namespace: str, shares: int) -> Manifest:
     )
 
 
-def _pull(filling: Filling) -> Manifest:
+def _pull(filling: Values) -> Manifest:
     return {"imagePullSecrets": [{"name": filling.pull}]} if filling.pull else {}
 
 
@@ -229,7 +229,7 @@ def _on(nodes: Nodes) -> Manifest:
     }
 
 
-def _daemon_set(spec: Spec, filling: Filling) -> Manifest:
+def _daemon_set(spec: Spec, filling: Values) -> Manifest:
     env = {
         "SOCKET_NAME": "bitfusion.io",
         "INTERVAL": str(spec.interval),
@@ -261,7 +261,7 @@ def _daemon_set(spec: Spec, filling: Filling) -> Manifest:
     )
 
 
-def _deployment(spec: Spec, filling: Filling) -> Manifest:
+def _deployment(spec: Spec, filling: Values) -> Manifest:
     mounts = {"webhook-certs": "certs", "webhook-config": "config"}
     volumes: list[Manifest] = [
         {"name": "webhook-certs", "secret": {"secretName": CERTIFICATE}},
@@ -320,7 +320,7 @@ def _deployment(spec: Spec, filling: Filling) -> Manifest:
     )
 
 
-def _asking(kind: str, path: str, spec: Spec, filling: Filling) -> Manifest:
+def _asking(kind: str, path: str, spec: Spec, filling: Values) -> Manifest:
     name, hook = NAMES[kind]
     service = {"namespace": filling.namespace, "name": SERVICE, "path": path, "port": spec.port}
     return _object(
@@ -350,7 +350,7 @@ def _asking(kind: str, path: str, spec: Spec, filling: Filling) -> Manifest:
     )
 
 
-def _selected(spec: Spec, filling: Filling) -> Manifest:
+def _selected(spec: Spec, filling: Values) -> Manifest:
     """Never the system's pods, nor those that the webhook itself needs to start. check() refuses a choice
     that leaves none.
     """

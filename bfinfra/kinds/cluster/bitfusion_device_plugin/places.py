@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import ADMISSION, ASKING, RBAC, Filling, render
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import ADMISSION, ASKING, RBAC, Values, render
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
     AUTHORITY,
@@ -14,7 +14,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
     record_place,
 )
 from bfinfra.kinds.cluster_locator import real_name
-from bfinfra.model.kind import Need
+from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.refs import Key
 
 KINDS = frozenset(
@@ -33,14 +33,14 @@ KINDS = frozenset(
 """Of what it is made; a record that was tampered with leads to nothing else."""
 
 
-def planned(name: str, spec: Spec, needs: Mapping[Key, Need]) -> tuple[Place, ...]:
+def planned(name: str, spec: Spec, needs: Mapping[Key, ResolvedRef]) -> tuple[Place, ...]:
     """Where its record, its certificates and its objects stand, the record first."""
 
     def real(written: str) -> str:
         return real_name(written, spec.cluster, needs.get(Key("namespace", written)))
 
     spaces = {each: real(each) for each in (*spec.namespaces, *(quota.namespace for quota in spec.quotas))}
-    filling = Filling(real(spec.namespace), real(spec.plugin_namespace), spaces)
+    filling = Values(real(spec.namespace), real(spec.plugin_namespace), spaces)
     secrets = (Place("v1", "Secret", filling.namespace, each) for each in (AUTHORITY, CERTIFICATE))
     return (
         record_place(filling.namespace, name),

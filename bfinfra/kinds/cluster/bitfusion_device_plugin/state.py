@@ -97,7 +97,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True)
-class Ground:
+class NamespaceFacts:
     """What decisions know besides. `now`: UTC; `labels`: of the namespaces that this site doesn't make, None
     where there is none of the name.
     """

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Place
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.kind import Disruption, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Right, Use, may
@@ -42,7 +42,7 @@ class Note(kind.Step):
     record: Place
     places: tuple[Place, ...]
     standing: bool
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     mark: Mark
 
     @property
@@ -58,7 +58,7 @@ class Authorize(kind.Step):
     rights = (may("get create patch", "secrets", "webhook"),)
 
     namespace: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     standing: tuple[str, ...]
     days: int
     mark: Mark
@@ -71,7 +71,7 @@ class Certify(kind.Step):
     rights = (may("get create patch", "secrets", "webhook"),)
 
     namespace: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     standing: tuple[str, ...]
     names: tuple[str, ...]
     days: int
@@ -95,7 +95,7 @@ class Write(kind.Step):
     """
 
     what: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     manifests: tuple[Mapping[str, Any], ...]
     standing: tuple[Place, ...]
 
@@ -165,5 +165,5 @@ class Seal(kind.Step):
 
     record: Place
     places: tuple[Place, ...]
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     mark: Mark

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bfinfra.kinds.cluster.base.pods import Object
-from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import ASKING, NAMES, WEBHOOK, Filling, Rendered
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import ASKING, NAMES, WEBHOOK, Rendered, Values
 from bfinfra.kinds.cluster.bitfusion_device_plugin.readiness import webhook_late
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
     CERTIFICATE,
@@ -31,7 +31,7 @@ FIXED = {
 """What an API server lets nobody change."""
 
 
-def check_standing(state: State | None, filling: Filling) -> None:
+def check_standing(state: State | None, filling: Values) -> None:
     """Refusal where something that stands unmarked can't be taken over; every thing in the way is named."""
     strange = {place: thing for place, thing in state.things.items() if thing.mark is None} if state else {}
     found = [why for place, thing in strange.items() for why in _obstacles(place, thing, filling)]
@@ -43,7 +43,7 @@ def check_standing(state: State | None, filling: Filling) -> None:
         )
 
 
-def _obstacles(place: Place, thing: Thing, filling: Filling) -> Iterator[str]:
+def _obstacles(place: Place, thing: Thing, filling: Values) -> Iterator[str]:
     if place.kind in ASKING:
         own = NAMES[place.kind][1]
         for hook in thing.live.get("webhooks") or ():
@@ -125,7 +125,7 @@ def trusted(thing: Thing) -> str:
     )
 
 
-def must_wait(state: State | None, filling: Filling) -> Place | None:
+def must_wait(state: State | None, filling: Values) -> Place | None:
     """The webhook's Deployment, where pods of it may still show a certificate that would no longer be
     trusted.
     """

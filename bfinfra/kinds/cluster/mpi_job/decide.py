@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.cluster.base.field_diffs import departures
+from bfinfra.kinds.cluster.base.field_diffs import field_diffs
 from bfinfra.kinds.cluster.base.pods import pull_secret
 from bfinfra.kinds.cluster.mpi_job.manifest import digest, field_of, manifest
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
@@ -15,7 +15,7 @@ from bfinfra.kinds.cluster_locator import WHOLE, real_name
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Disruption, Later, differences
+from bfinfra.model.kind import Change, Disruption, PlanContext, Unknown, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
@@ -62,7 +62,7 @@ class Create(_Job):
 
     rights = (may("create", NAME, "namespace"),)
 
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     manifest: Mapping[str, Any]
 
 
@@ -113,7 +113,7 @@ class Replace(Delete):
     settles = True
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Start it, start it anew, or take it away; only what apply waits for can change beneath a running
     one.
     """
@@ -162,7 +162,7 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     return (note,) if found or state.mark != mark else ()
 
 
-def place(spec: Spec, around: Around) -> str:
+def place(spec: Spec, around: PlanContext) -> str:
     """The namespace that a spec means."""
     return (
         real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
@@ -171,7 +171,7 @@ def place(spec: Spec, around: Around) -> str:
     )
 
 
-def version_of(spec: Spec, around: Around) -> str:
+def version_of(spec: Spec, around: PlanContext) -> str:
     """The version of MPIJob. Refusal where the operator serves another, or another cluster."""
     need = around.needs.get("operator")
     if need is None or need.spec is None:
@@ -197,7 +197,7 @@ def _drift(state: State | None, made: Mapping[str, Any], wanted: str) -> tuple[C
     if state is None or state.going or state.digest not in ("", wanted):
         return ()
     return tuple(
-        Change(field_of(each.field), each.now, each.wanted) for each in departures(made["spec"], state.spec)
+        Change(field_of(each.field), each.now, each.wanted) for each in field_diffs(made["spec"], state.spec)
     )
 
 

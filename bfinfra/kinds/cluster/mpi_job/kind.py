@@ -30,7 +30,16 @@ from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.kind import (
+    Observation,
+    PlanContext,
+    Readiness,
+    Ready,
+    Report,
+    ResolvedRef,
+    failed,
+    waiting,
+)
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Places as Where
@@ -71,8 +80,8 @@ class MpiJob(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list a cluster that serves MPI jobs, and what stands under wanted names."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
@@ -90,15 +99,15 @@ class MpiJob(kind.Kind[Spec, State]):
                 if name and (others or name in wanted) and (name not in states or fits):
                     self._places.saw(name, key)
                     states[name] = self._looked_into(_state(obj, answers.homes[key]), spec)
-        return Seen(states, unreadable=answers.unreadable)
+        return Observation(states, unreadable=answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
         return decide(name, spec, state, around)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
         """Its namespace."""
         return {"namespace": (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)}
 
@@ -192,7 +201,9 @@ class MpiJob(kind.Kind[Spec, State]):
         except RemoteError:
             return ""
 
-    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> list[Object]:
+    def _read(
+        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+    ) -> list[Object]:
         version = next((each for each in home.cluster.versions(GROUP) if each in LAUNCHERS), "")
         if not version:
             return []
@@ -219,7 +230,7 @@ class MpiJob(kind.Kind[Spec, State]):
         )
 
 
-def _namespace(spec: Spec, needs: Mapping[Key, Need]) -> str:
+def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
     return (
         real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
         if spec.namespace

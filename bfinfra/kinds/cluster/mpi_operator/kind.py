@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, ours
-from bfinfra.kinds.cluster.base.field_diffs import departures
+from bfinfra.kinds.cluster.base.field_diffs import field_diffs
 from bfinfra.kinds.cluster.mpi_operator import definition
 from bfinfra.kinds.cluster.mpi_operator.manifests import KINDS, NAME, manifests
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec
@@ -16,7 +16,17 @@ from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import READY, Around, Change, Later, Need, Readiness, Report, Seen, waiting
+from bfinfra.model.kind import (
+    READY,
+    Change,
+    Observation,
+    PlanContext,
+    Readiness,
+    Report,
+    ResolvedRef,
+    Unknown,
+    waiting,
+)
 from bfinfra.model.mark import Mark, common
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
@@ -71,7 +81,7 @@ class Create(kind.Step):
 
     what: str
     cluster: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     manifest: Mapping[str, Any]
 
 
@@ -120,8 +130,8 @@ class MpiOperator(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The definition in each cluster; where it is ours or wanted, the rest by name."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._places.ask(
@@ -134,10 +144,10 @@ class MpiOperator(kind.Kind[Spec, State]):
                 spec = wanted.get(name)
                 if name not in states or (spec is not None and spec.cluster == key.name):
                     states[name] = state
-        return Seen(states, unreadable=answers.unreadable)
+        return Observation(states, unreadable=answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Create what lacks, change what departs, delete the definition last."""
         if spec is None:
             return () if state is None else tuple(_removal(state))
@@ -147,7 +157,7 @@ class MpiOperator(kind.Kind[Spec, State]):
         return tuple(_steps(spec, state, namespace, around))
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
         """Its namespace, and what has no namespace by name; making things can't be bounded by name."""
         cluster = needs["cluster"].key
         own = (api_of(needs["cluster"], spec.namespace, needs.get("namespace")),)
@@ -182,7 +192,7 @@ class MpiOperator(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _read(
-        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool
+        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool
     ) -> dict[str, State]:
         crd = home.cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
         found: dict[str, State] = {}
@@ -237,7 +247,7 @@ class MpiOperator(kind.Kind[Spec, State]):
         )
 
 
-def _namespace(spec: Spec | None, needs: Mapping[Key, Need]) -> str:
+def _namespace(spec: Spec | None, needs: Mapping[Key, ResolvedRef]) -> str:
     return (
         real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace))) if spec else NAME
     )
@@ -259,7 +269,7 @@ def _stays(spec: Spec, state: State, namespace: str) -> None:
             )
 
 
-def _steps(spec: Spec, state: State | None, namespace: str, around: Around) -> Iterator[kind.Step]:
+def _steps(spec: Spec, state: State | None, namespace: str, around: PlanContext) -> Iterator[kind.Step]:
     mark = around.mark.seal(spec.applied())
     home = state.home if state else around.needs["cluster"].get("endpoint")
     changed = kind.changes(spec, state.mark if state else None)
@@ -277,7 +287,7 @@ def _steps(spec: Spec, state: State | None, namespace: str, around: Around) -> I
             )
         else:
             moved = tuple(
-                Change(f"{what}.{c.field}", c.now, c.wanted) for c in departures(manifest, thing.manifest)
+                Change(f"{what}.{c.field}", c.now, c.wanted) for c in field_diffs(manifest, thing.manifest)
             )
             if moved or thing.mark is None or thing.mark.applied != mark.applied:
                 yield Update(

@@ -15,7 +15,7 @@ from bfinfra.kinds.cluster_locator import CLUSTERS, real_name
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Later, Need, differences
+from bfinfra.model.kind import Change, PlanContext, ResolvedRef, Unknown, differences
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Right, Use, may
@@ -51,8 +51,8 @@ class Try(_Job):
 
     rights = (may("create", JOBS, "probe"),)
 
-    home: Endpoint | Later
-    manifest: Mapping[str, Any] | Later
+    home: Endpoint | Unknown
+    manifest: Mapping[str, Any] | Unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Clear(Delete):
     settles = True
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Nothing where policies are in the way; else try it where that is wanted, and was not tried so, or
     failed before this run.
     """
@@ -99,14 +99,14 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
     return tuple(_probing(name, spec, state, standing, around))
 
 
-def servers(spec: Spec, token: Need | None) -> tuple[str, ...]:
+def servers(spec: Spec, token: ResolvedRef | None) -> tuple[str, ...]:
     """The addresses that are tried, each once; of a token that isn't there yet nothing is known."""
     known = (host for host, _ in token.state.servers) if token is not None and token.state is not None else ()
     return tuple(dict.fromkeys((*known, *spec.addresses)))
 
 
 def _probing(
-    name: str, spec: Spec, state: State | None, standing: Probed | None, around: Around
+    name: str, spec: Spec, state: State | None, standing: Probed | None, around: PlanContext
 ) -> Sequence[kind.Step]:
     namespace, cluster = _namespace(spec, around), around.needs["cluster"]
     made = _manifest(name, spec, namespace, around)
@@ -139,11 +139,11 @@ def _probing(
     return ()
 
 
-def _differs(standing: Probed | None, made: Mapping[str, Any] | Later) -> tuple[Change, ...]:
+def _differs(standing: Probed | None, made: Mapping[str, Any] | Unknown) -> tuple[Change, ...]:
     """What it tried that isn't what is wanted; what it could not reach, unless this run has only just tried
     it.
     """
-    if standing is None or isinstance(made, Later):
+    if standing is None or isinstance(made, Unknown):
         return ()
     command = made["spec"]["template"]["spec"]["containers"][0]["command"]
     paths = tuple(command[5:])
@@ -164,10 +164,10 @@ def outcome(failed: Probed) -> str:
     )
 
 
-def _manifest(name: str, spec: Spec, namespace: str, around: Around) -> dict[str, Any] | Later:
+def _manifest(name: str, spec: Spec, namespace: str, around: PlanContext) -> dict[str, Any] | Unknown:
     token = around.needs.get("token")
     if token is not None and token.state is None:
-        return Later(token.key, "servers")
+        return Unknown(token.key, "servers")
     assert spec.probe is not None
     pull = pull_secret(
         around.needs.get("probe.registry_credential"),
@@ -180,7 +180,7 @@ def _manifest(name: str, spec: Spec, namespace: str, around: Around) -> dict[str
     return manifest(name, namespace, around.mark.site, spec.pods, spec.probe, paths, pull)
 
 
-def _namespace(spec: Spec, around: Around) -> str:
+def _namespace(spec: Spec, around: PlanContext) -> str:
     """The namespace that a spec means."""
     key = around.needs["cluster"].key
     if key.kind == "supervisor_namespace":

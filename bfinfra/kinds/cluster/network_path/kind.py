@@ -31,7 +31,16 @@ from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.kind import (
+    Observation,
+    PlanContext,
+    Readiness,
+    Ready,
+    Report,
+    ResolvedRef,
+    failed,
+    waiting,
+)
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
@@ -83,8 +92,8 @@ class NetworkPath(kind.Kind[Spec, State]):
         """Jobs of this run, by their uid."""
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list of Jobs a cluster, one of policies for each namespace; where the cluster isn't there yet,
         nothing is said. The facts: what policies say, by name.
         """
@@ -113,15 +122,15 @@ class NetworkPath(kind.Kind[Spec, State]):
                 if name not in states and spec is not None and spec.probe is None:
                     states[name] = State(cluster=key.name, namespace=space, home=home.endpoint)
         found = {name: _with(state, judged.get(name)) for name, state in states.items()}
-        return Seen(found, judged, answers.unreadable)
+        return Observation(found, judged, answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
         return decide(name, spec, state, around)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
         """The namespace; `probe`: the same, where one is wanted."""
         here = (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)
         return {"namespace": here, "probe": here if spec.probe else ()}
@@ -149,7 +158,7 @@ class NetworkPath(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> _Read:
+    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]) -> _Read:
         here = {
             name: spec
             for name, spec in wanted.items()
@@ -235,7 +244,7 @@ class NetworkPath(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def _judge(spec: Spec | None, policies: Sequence[Object], needs: Mapping[Key, Need]) -> Judged:
+    def _judge(spec: Spec | None, policies: Sequence[Object], needs: Mapping[Key, ResolvedRef]) -> Judged:
         token = needs.get(Key("bitfusion_token", spec.token)) if spec and spec.token else None
         return judge(spec, servers(spec, token), policies) if spec else Judged()
 
@@ -266,7 +275,7 @@ def _with(state: State, judged: Judged | None) -> State:
     return replace(state, policies=judged) if judged else state
 
 
-def _space(spec: Spec, home: Home, needs: Mapping[Key, Need]) -> str:
+def _space(spec: Spec, home: Home, needs: Mapping[Key, ResolvedRef]) -> str:
     """The namespace that a spec means there."""
     written = spec.namespace or "default"
     return home.namespace or real_name(written, spec.cluster, needs.get(Key("namespace", written)))

@@ -75,17 +75,17 @@ def _allows(policy: Policy, server: str, port: int) -> bool:
     )
 
 
-def _to(peers: Any, server: str) -> bool:
+def _to(siblings: Any, server: str) -> bool:
     """Whether a server outside the cluster is among them: selectors pick pods only. A name is nobody's block
     of addresses.
     """
-    if not peers:
+    if not siblings:
         return True
     try:
         address = ipaddress.ip_address(server)
     except ValueError:
         return False
-    blocks = [each["ipBlock"] for each in peers if each.get("ipBlock")]
+    blocks = [each["ipBlock"] for each in siblings if each.get("ipBlock")]
     return any(
         address in ipaddress.ip_network(b["cidr"], strict=False)
         and not any(address in ipaddress.ip_network(e, strict=False) for e in b.get("except") or ())

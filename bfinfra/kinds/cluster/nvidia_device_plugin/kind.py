@@ -27,15 +27,15 @@ from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import (
-    Around,
     Change,
     Disruption,
-    Later,
-    Need,
+    LastWriter,
+    Observation,
+    PlanContext,
     Readiness,
     Report,
-    Seen,
-    Trace,
+    ResolvedRef,
+    Unknown,
     differences,
     waiting,
 )
@@ -76,7 +76,7 @@ class Create(kind.Step):
     rights = (may("create", SETS, "namespace"), NODES)
     cluster: str
     namespace: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     manifest: Live
 
     @property
@@ -133,8 +133,8 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         self._others: dict[str, tuple[str, ...]] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list of DaemonSets a cluster, of all where one is wanted. The facts: by cluster, which others
         run a device plug-in of NVIDIA.
         """
@@ -159,10 +159,10 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
                 if name and (others or name in wanted) and (name not in states or fits):
                     self._places.saw(name, key)
                     states[name] = _state(obj, answers.homes[key])
-        return Seen(states, dict(self._others), answers.unreadable)
+        return Observation(states, dict(self._others), answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Create, change, delete; where it can't be changed, delete first."""
         if spec is None:
             return () if state is None or state.going else (_go(Delete, state),)
@@ -193,7 +193,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
         """Its namespace; nodes belong to the whole cluster."""
         return {
             "cluster": (Api(needs["cluster"].key),),
@@ -208,9 +208,9 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
 
     def trail(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
-    ) -> Mapping[str, Mapping[str, Trace]]:
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the managers of the pods' template."""
-        told: dict[str, dict[str, Trace]] = {}
+        told: dict[str, dict[str, LastWriter]] = {}
         for name, (state, names) in asked.items():
             trace = of_field(dict(state.live), "spec", "template") if state else None
             told[name] = dict.fromkeys(names, trace) if trace else {}
@@ -240,7 +240,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         return spots.get(obj["metadata"]["namespace"], "") if obj["metadata"]["name"] == NAME else ""
 
 
-def _namespace(spec: Spec, needs: Mapping[Key, Need]) -> str:
+def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
     return real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
 
 
@@ -265,7 +265,7 @@ def _runs_plugin(obj: Manifest) -> bool:
     )
 
 
-def _wanted(spec: Spec, around: Around) -> Manifest:
+def _wanted(spec: Spec, around: PlanContext) -> Manifest:
     namespace = real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
     return manifest(
         spec,
@@ -274,7 +274,7 @@ def _wanted(spec: Spec, around: Around) -> Manifest:
     )
 
 
-def _check(spec: Spec, state: State | None, wanted: Manifest, around: Around) -> None:
+def _check(spec: Spec, state: State | None, wanted: Manifest, around: PlanContext) -> None:
     own = {f"{each.namespace}/{NAME}" for each in (state,) if each is not None} | {
         f"{wanted['metadata']['namespace']}/{NAME}"
     }
@@ -303,7 +303,7 @@ def _check(spec: Spec, state: State | None, wanted: Manifest, around: Around) ->
         )
 
 
-def _create(spec: Spec, wanted: Manifest, around: Around) -> Create:
+def _create(spec: Spec, wanted: Manifest, around: PlanContext) -> Create:
     sealed = marked(wanted, around.mark.seal(spec.applied()))
     return Create(
         cluster=spec.cluster,

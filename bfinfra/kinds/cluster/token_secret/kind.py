@@ -22,7 +22,7 @@ from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.kind import Around, Later, Need, Seen
+from bfinfra.model.kind import Observation, PlanContext, ResolvedRef, Unknown
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
@@ -44,7 +44,7 @@ KEPT = 8  # digests of each file
 SHOWN = 20  # namespaces that a line names
 
 
-class TokenSecret(replicated_secret.Copies[Spec, State]):
+class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
     """A Bitfusion token as Secrets in a cluster's namespaces."""
 
     document = Document.SINGAPORE_POC
@@ -54,10 +54,10 @@ class TokenSecret(replicated_secret.Copies[Spec, State]):
         super().__init__(clusters, site)
         self._stale: dict[str, tuple[str, ...]] = {}
         self._before: dict[
-            tuple[Endpoint | Later, str], tuple[str, Mapping[str, Mapping[str, Sequence[str]]]]
+            tuple[Endpoint | Unknown, str], tuple[str, Mapping[str, Mapping[str, Sequence[str]]]]
         ] = {}
 
-    def expected(self, name: str, spec: Spec, needs: Mapping[Key, Need]) -> Content | None:
+    def expected(self, name: str, spec: Spec, needs: Mapping[Key, ResolvedRef]) -> Content | None:
         """The token's files, in the form's Secrets."""
         need = needs.get(Key("bitfusion_token", spec.token))
         if need is None or need.state is None:
@@ -70,17 +70,17 @@ class TokenSecret(replicated_secret.Copies[Spec, State]):
         return all(name in held and _as_noted(held[name]) for name in names)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """Besides, in a survey: what others copied of it and never refresh. The facts: by name, the
         namespaces with a copy of a token before.
         """
         self._stale = {}
         seen = super().observe(wanted, needs, others=others)
-        return Seen(seen.states, dict(self._stale), seen.unreadable)
+        return Observation(seen.states, dict(self._stale), seen.unreadable)
 
     def _read(
-        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool
+        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool
     ) -> list[Object]:
         found = super()._read(home, wanted, needs, others=others)
         for name, spec in wanted.items() if others else ():
@@ -116,7 +116,7 @@ class TokenSecret(replicated_secret.Copies[Spec, State]):
                 )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """A step a namespace. The source is the token's path and digest."""
         need = around.needs.get("token")
         source = {"path": need.get("path"), "digest": need.get("digest")} if need is not None else {}

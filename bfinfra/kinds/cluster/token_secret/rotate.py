@@ -24,7 +24,7 @@ from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, SiteError
-from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Seen, waiting
+from bfinfra.model.kind import READY, Change, Observation, PlanContext, Readiness, Ready, ResolvedRef, waiting
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
@@ -146,8 +146,8 @@ class Rotation(TokenSecret):
         self._found: dict[str, Found] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """Besides: every Secret under a token's names and every pod, in each cluster of the site."""
         seen = super().observe(wanted, needs, others=others)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
@@ -166,7 +166,9 @@ class Rotation(TokenSecret):
             iter(answers.unreadable.values()), ""
         )  # who can't be asked may hold a copy: nothing is rotated half
         unseen = {name: blind for name, spec in wanted.items() if spec is not None and blind}
-        return Seen(seen.states, dict(self._found), {**answers.unreadable, **unseen, **seen.unreadable})
+        return Observation(
+            seen.states, dict(self._found), {**answers.unreadable, **unseen, **seen.unreadable}
+        )
 
     def _looks_after(self, cluster: str, token: str) -> str:
         """The resource that replaces strays in a cluster: the first there with this token, else the first
@@ -183,7 +185,7 @@ class Rotation(TokenSecret):
         return iter(())
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Our own copies, kube-system first; then what others copied; then the pods."""
         steps = list(TokenSecret.steps(name, spec, state, around))
         found: Found | None = (around.facts or {}).get(name)
@@ -228,7 +230,7 @@ class Rotation(TokenSecret):
         return steps
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """The cluster as a whole, or the supervisor namespace: who copied where isn't known before."""
         return {
             **TokenSecret.places(name, spec, needs, datacenter),

@@ -12,7 +12,7 @@ from typing import Any
 
 from bfinfra.kinds.cluster_locator import CLUSTERS, home_of
 from bfinfra.model.errors import Problem
-from bfinfra.model.kind import Need
+from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.names import storage_class
 from bfinfra.model.refs import Key
 from bfinfra.model.suggest import nearest
@@ -28,7 +28,7 @@ Limits = Mapping[str, int | None]
 
 
 def problem(
-    manifests: Iterable[Mapping[str, Any]], cluster: str, needs: Mapping[Key, Need]
+    manifests: Iterable[Mapping[str, Any]], cluster: str, needs: Mapping[Key, ResolvedRef]
 ) -> Problem | None:
     """What is wrong with the claims, or None. `cluster`: the name that the workload's spec gives."""
     claims = [m.get("spec") or {} for m in manifests if m["kind"] == "PersistentVolumeClaim"]
@@ -64,7 +64,7 @@ def problem(
     return None
 
 
-def _space(home: Key, needs: Mapping[Key, Need]) -> tuple[str, Limits, int | None] | None:
+def _space(home: Key, needs: Mapping[Key, ResolvedRef]) -> tuple[str, Limits, int | None] | None:
     """The supervisor namespace that a home's storage comes from: its name, limits by storage class, and in
     all.
     """

@@ -9,7 +9,7 @@ from typing import Any
 from bfinfra.kinds.cluster.token_secret.spec import FORMS
 from bfinfra.kinds.cluster.workload.compare import differing
 from bfinfra.kinds.cluster.workload.plugin import Installed, installed
-from bfinfra.kinds.cluster.workload.render import Filling, Rendered, render
+from bfinfra.kinds.cluster.workload.render import Rendered, Values, render
 from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.kinds.cluster.workload.state import Record, State, Thing, record_name
 from bfinfra.kinds.cluster_locator import real_name
@@ -17,7 +17,7 @@ from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, held
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, Refusal
-from bfinfra.model.kind import Around, Change, Disruption, Later, differences
+from bfinfra.model.kind import Change, Disruption, PlanContext, Unknown, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Right, Use, may
@@ -43,7 +43,7 @@ class Begin(kind.Step):
 
     record: str
     namespace: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     mark: Mark
 
 
@@ -55,7 +55,7 @@ class Create(kind.Step):
 
     what: str
     namespace: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     manifest: Mapping[str, Any]
 
 
@@ -116,7 +116,7 @@ class Seal(kind.Step):
 
     record: str
     namespace: str
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     mark: Mark
     runs: Mapping[str, str]
 
@@ -131,7 +131,7 @@ class Seal(kind.Step):
         }
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Objects in the file's order, claims first; the record is begun first and sealed last."""
     if spec is None:
         return () if state is None else tuple(_removal(name, state, Delete))
@@ -149,7 +149,7 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
 
 
 def _while_away(
-    spec: Spec, state: State | None, around: Around, where: tuple[str, str], problem: Absent
+    spec: Spec, state: State | None, around: PlanContext, where: tuple[str, str], problem: Absent
 ) -> Sequence[kind.Step]:
     """Nothing where all that was started stands as the record notes it. Awaited else, as only the manifest
     says what to make.
@@ -189,7 +189,7 @@ def _while_away(
     return ()
 
 
-def place(spec: Spec, around: Around) -> tuple[str, str]:
+def place(spec: Spec, around: PlanContext) -> tuple[str, str]:
     """Cluster and namespace that a spec means."""
     key = around.needs["cluster"].key
     if key.kind == "supervisor_namespace":
@@ -206,11 +206,13 @@ def place(spec: Spec, around: Around) -> tuple[str, str]:
     ) if spec.namespace else "default"
 
 
-def _new(name: str, spec: Spec, namespace: str, around: Around) -> tuple[kind.Step, ...]:
+def _new(name: str, spec: Spec, namespace: str, around: PlanContext) -> tuple[kind.Step, ...]:
     return tuple(_here(name, spec, None, around, namespace))
 
 
-def _here(name: str, spec: Spec, state: State | None, around: Around, namespace: str) -> Iterator[kind.Step]:
+def _here(
+    name: str, spec: Spec, state: State | None, around: PlanContext, namespace: str
+) -> Iterator[kind.Step]:
     objects = _rendered(name, spec, namespace, around)
     home = state.home if state else around.needs["cluster"].get("endpoint")
     record = state.record if state else None
@@ -235,7 +237,7 @@ def _here(name: str, spec: Spec, state: State | None, around: Around, namespace:
 
 
 def _object(
-    rendered: Rendered, state: State | None, spec: Spec, around: Around, at: Mapping[str, Any]
+    rendered: Rendered, state: State | None, spec: Spec, around: PlanContext, at: Mapping[str, Any]
 ) -> Iterator[kind.Step]:
     thing = state.objects.get(rendered.name) if state else None
     changes = _changes(rendered, thing)
@@ -321,7 +323,7 @@ def _removal(
         yield step(what=f"ConfigMap/{record_name(name)}", api_version="v1", **at)
 
 
-def _rendered(name: str, spec: Spec, namespace: str, around: Around) -> tuple[Rendered, ...]:
+def _rendered(name: str, spec: Spec, namespace: str, around: PlanContext) -> tuple[Rendered, ...]:
     found = (around.facts or {}).get(name, "the manifest was not read")
     if isinstance(found, str):
         raise Refusal("the manifest can't be used", field="manifest", why=found)
@@ -330,7 +332,7 @@ def _rendered(name: str, spec: Spec, namespace: str, around: Around) -> tuple[Re
     return render(
         found,
         spec,
-        Filling(
+        Values(
             namespace,
             around.mark.site,
             _token(spec, namespace, around),
@@ -340,7 +342,7 @@ def _rendered(name: str, spec: Spec, namespace: str, around: Around) -> tuple[Re
     )
 
 
-def _plugin(spec: Spec, around: Around) -> Installed | None:
+def _plugin(spec: Spec, around: PlanContext) -> Installed | None:
     if spec.by != "plugin":
         return None
     other = around.needs["device_plugin"].spec if spec.device_plugin else None
@@ -354,17 +356,17 @@ def _plugin(spec: Spec, around: Around) -> Installed | None:
     return installed(spec.plugin_version, other)
 
 
-def _token(spec: Spec, namespace: str, around: Around) -> Mapping[str, Sequence[str]]:
+def _token(spec: Spec, namespace: str, around: PlanContext) -> Mapping[str, Sequence[str]]:
     other = _partner("token_secret", spec, namespace, around) if spec.token_secret else None
     return FORMS[other.form] if other is not None else {}
 
 
-def _pull(spec: Spec, namespace: str, around: Around) -> str:
+def _pull(spec: Spec, namespace: str, around: PlanContext) -> str:
     other = _partner("registry_credential", spec, namespace, around) if spec.registry_credential else None
     return str(other.secret or spec.registry_credential) if other is not None else ""
 
 
-def _partner(field: str, spec: Spec, namespace: str, around: Around) -> Any:
+def _partner(field: str, spec: Spec, namespace: str, around: PlanContext) -> Any:
     """The spec of the resource that `field` names; it must reach the same namespace."""
     need = around.needs[field]
     other = need.spec

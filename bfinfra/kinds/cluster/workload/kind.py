@@ -30,7 +30,16 @@ from bfinfra.model.awaited import Absent, absent
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, RemoteError
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.kind import (
+    Observation,
+    PlanContext,
+    Readiness,
+    Ready,
+    Report,
+    ResolvedRef,
+    failed,
+    waiting,
+)
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS, may
 from bfinfra.model.rights import Places as Where
@@ -69,8 +78,8 @@ class Workload(kind.Kind[Spec, State]):
         self._problems: dict[str, Problem] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """Four lists a cluster; for a workload that isn't complete yet also what stands in its places. The
         facts: manifests by name.
         """
@@ -97,15 +106,15 @@ class Workload(kind.Kind[Spec, State]):
                 and (problem := claims.problem(self._manifests(name), spec.cluster, needs))
             ):
                 self._problems[name] = problem
-        return Seen(states, {**self._documents, **self._problems}, answers.unreadable)
+        return Observation(states, {**self._documents, **self._problems}, answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
         return decide(name, spec, state, around)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
         """Its namespace, for its record and for each sort of object in its manifest; for every sort while
         that isn't there yet.
         """
@@ -190,7 +199,9 @@ class Workload(kind.Kind[Spec, State]):
             manifest["apiVersion"], manifest["kind"], metadata["name"], body, metadata["namespace"]
         )
 
-    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need]) -> list[Object]:
+    def _read(
+        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+    ) -> list[Object]:
         found = [
             o
             for api, thing in KINDS
@@ -225,7 +236,7 @@ class Workload(kind.Kind[Spec, State]):
         objects: Sequence[Object],
         key: Key,
         wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, Need],
+        needs: Mapping[Key, ResolvedRef],
     ) -> dict[str, list[Object]]:
         """Workload → its objects: ours by their marks, strangers by who wants their place."""
         owner = {
@@ -275,7 +286,7 @@ def _documents(spec: Spec) -> tuple[manifests.Manifest, ...] | str | Absent:
         return str(error)
 
 
-def _namespace(spec: Spec | None, key: Key, needs: Mapping[Key, Need]) -> str:
+def _namespace(spec: Spec | None, key: Key, needs: Mapping[Key, ResolvedRef]) -> str:
     """The namespace that a spec means in this home, "" where it lives elsewhere."""
     if spec is None or home_of(spec.cluster, [key]) is None:
         return ""

@@ -43,7 +43,7 @@ class Rendered:
 
 
 @dataclass(frozen=True)
-class Filling:
+class Values:
     """What goes into every manifest. `token`: Secret → its keys, to mount; `pull`: image pull Secret;
     `plugin`: the device plug-in.
     """
@@ -55,7 +55,7 @@ class Filling:
     plugin: Installed | None = None
 
 
-def render(documents: Sequence[Manifest], spec: Spec, filling: Filling) -> tuple[Rendered, ...]:
+def render(documents: Sequence[Manifest], spec: Spec, filling: Values) -> tuple[Rendered, ...]:
     """The objects to send, in the order of the documents. Refusal."""
     if spec.gpus and not any(pod_spec(document) for document in documents):
         raise Refusal(
@@ -67,7 +67,7 @@ def render(documents: Sequence[Manifest], spec: Spec, filling: Filling) -> tuple
     return tuple(_one(document, spec, filling) for document in documents)
 
 
-def _one(document: Manifest, spec: Spec, filling: Filling) -> Rendered:
+def _one(document: Manifest, spec: Spec, filling: Values) -> Rendered:
     manifest = json.loads(
         json.dumps(document, default=str)
     )  # a copy without aliases; dates become text, as JSON has none

@@ -13,7 +13,7 @@ from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, 
 from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, held, until
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Later
+from bfinfra.model.kind import Change, PlanContext, Unknown
 from bfinfra.model.mark import Mark
 
 
@@ -29,7 +29,7 @@ def names(spec: Spec) -> frozenset[str]:
     )
 
 
-def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Render where files differ, build and push what isn't built of them, seal."""
     if spec is None:
         return () if state is None else (Delete(context=state.context, address=around.mark.address),)
@@ -78,8 +78,8 @@ def done(spec: Spec, record: str) -> bool:
 def _made(
     spec: Spec,
     state: State | None,
-    wanted: Mapping[str, str | Later],
-    around: Around,
+    wanted: Mapping[str, str | Unknown],
+    around: PlanContext,
     changes: Sequence[Change],
 ) -> Iterator[kind.Step]:
     """Building and pushing, where that can be done and isn't."""
@@ -118,11 +118,11 @@ def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[s
 
 
 def _files(
-    name: str, spec: Spec, around: Around, facts: Facts, unmoved: Mapping[str, str]
-) -> dict[str, str | Later]:
+    name: str, spec: Spec, around: PlanContext, facts: Facts, unmoved: Mapping[str, str]
+) -> dict[str, str | Unknown]:
     """Name → SHA-256 that shall stand there; later where its file isn't there yet."""
     read = {**unmoved, **facts.read.get(name, {})}
-    found: dict[str, str | Later] = {
+    found: dict[str, str | Unknown] = {
         "Dockerfile": _sha256(dockerfile(spec)),
         ".dockerignore": _sha256(IGNORE),
     }
@@ -134,12 +134,12 @@ def _files(
     return found
 
 
-def _later(spec: Spec, around: Around) -> Later:
+def _later(spec: Spec, around: PlanContext) -> Unknown:
     """When the token's files are known."""
     if spec.client_files:
-        return Later(around.needs["client_files.host"].key, "digest")
+        return Unknown(around.needs["client_files.host"].key, "digest")
     token = around.needs["token"]
-    return until(token.spec.source.file) if token.spec else Later(token.key, "digest")
+    return until(token.spec.source.file) if token.spec else Unknown(token.key, "digest")
 
 
 def _check(name: str, spec: Spec, facts: Facts) -> None:
@@ -156,7 +156,7 @@ def _check(name: str, spec: Spec, facts: Facts) -> None:
         )
 
 
-def _content(files: Mapping[str, str | Later]) -> str:
+def _content(files: Mapping[str, str | Unknown]) -> str:
     return _sha256(json.dumps({name: str(digest) for name, digest in files.items()}, sort_keys=True))
 
 

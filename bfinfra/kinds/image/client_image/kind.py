@@ -19,7 +19,7 @@ from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, absent
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen
+from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
 from bfinfra.model.refs import Key
 from bfinfra.model.ssh import Machine
 
@@ -39,8 +39,8 @@ class ClientImage(kind.Kind[Spec, State]):
         self._images, self._hosts = images, hosts
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The folders of what is wanted, and those that this site rendered on this machine."""
         known = {Key.parse(address).name: path for address, path in self._images.known().items()}
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
@@ -71,7 +71,7 @@ class ClientImage(kind.Kind[Spec, State]):
         facts = Facts(
             tool.name if tool else "", why, read, problems, {host: there[host] for host in asked.answers}
         )
-        return Seen(
+        return Observation(
             states,
             facts,
             {
@@ -116,7 +116,7 @@ class ClientImage(kind.Kind[Spec, State]):
         return None
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Render, build, push, seal; delete."""
         return decide.steps(name, spec, state, around)
 
@@ -183,7 +183,7 @@ def _commands(host: str, givers: Iterable[ClientFiles]) -> dict[str, Sequence[st
     }
 
 
-def _token_digests(spec: Spec, needs: Mapping[Key, Need]) -> dict[str, str]:
+def _token_digests(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
     """SHA-256 of a token's files, where it is baked in and can be read: what is wrong with it, the token
     itself says.
     """

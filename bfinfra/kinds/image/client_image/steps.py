@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from bfinfra.model import kind
-from bfinfra.model.kind import Later
+from bfinfra.model.kind import Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use
@@ -22,13 +22,13 @@ class Render(kind.Step):
     mark: Mark
     dockerfile: str = field(repr=False)
     package: str
-    token: str | Later = ""
+    token: str | Unknown = ""
     """Path of the token that is baked in."""
     giver: Machine | None = None
     """Who has the client's files, instead of a token."""
     given: Mapping[str, str] = field(default_factory=dict)
     """Where it has them, by their names in a token."""
-    files: Mapping[str, str | Later]
+    files: Mapping[str, str | Unknown]
     """Name → SHA-256."""
 
 
@@ -41,7 +41,7 @@ class Build(kind.Step):
     mark: Mark
     image: str
     tool: str
-    content: str | Later
+    content: str | Unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Push(kind.Step):
     context: str
     mark: Mark
     image: str
-    content: str | Later
+    content: str | Unknown
 
 
 @dataclass(frozen=True, kw_only=True)

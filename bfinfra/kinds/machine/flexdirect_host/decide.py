@@ -12,7 +12,7 @@ from bfinfra.kinds.machine.flexdirect_host.state import Facts, Installed, State
 from bfinfra.model import kind
 from bfinfra.model.awaited import held
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Disruption, differences
+from bfinfra.model.kind import Disruption, PlanContext, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
@@ -108,7 +108,7 @@ def unit_text(scheduler: Scheduler | None) -> str:
     )
 
 
-def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Set up where something differs, take off where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
@@ -121,7 +121,7 @@ def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[ki
     return found
 
 
-def _steps(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
+def _steps(spec: Spec, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     facts: Facts = around.facts
     name = around.mark.address.partition("/")[2]
     _check(name, spec, state, facts, around)
@@ -137,7 +137,7 @@ def _steps(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Ste
     )
 
 
-def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: Around) -> None:
+def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: PlanContext) -> None:
     if not facts.packages.get(name):
         raise Refusal(
             f"the package {spec.package.text} can't be read",
@@ -195,7 +195,9 @@ def _make_way(spec: Spec, state: State | None) -> Sequence[Remove]:
     return (_remove(state, tuple(other), step),) if other else ()
 
 
-def _set_up(name: str, spec: Spec, state: State | None, facts: Facts, around: Around) -> Sequence[kind.Step]:
+def _set_up(
+    name: str, spec: Spec, state: State | None, facts: Facts, around: PlanContext
+) -> Sequence[kind.Step]:
     on = {host: (state.on.get(host, NOTHING) if state else NOTHING) for host in spec.hosts}
     wanted, unit = around.mark.seal(spec.applied()), unit_text(spec.scheduler)
     package = facts.packages[name]

@@ -16,7 +16,17 @@ from bfinfra.model import secret as secrets
 from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
 from bfinfra.model.health import Status
-from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.kind import (
+    READY,
+    Observation,
+    PlanContext,
+    Readiness,
+    Ready,
+    Report,
+    ResolvedRef,
+    failed,
+    waiting,
+)
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import Play
@@ -37,8 +47,8 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         self._hosts, self._site = hosts, site
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One command a machine: what is recorded, installed and running there."""
         there = machines(needs)
         asked = ask(self._hosts, there.values(), lambda _: LOOK)
@@ -60,10 +70,10 @@ class FlexdirectHost(kind.Kind[Spec, State]):
             {name: gone for name, spec in specs.items() if (gone := away(spec, {"package": spec.package}))},
             {name: gone for name, spec in specs.items() if (gone := away(spec, {"license": spec.license}))},
         )
-        return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+        return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Set up where something differs, on all such machines side by side; take off where it shall
         not be.
         """

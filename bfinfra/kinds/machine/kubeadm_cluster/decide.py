@@ -24,7 +24,7 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
 from bfinfra.model import kind
 from bfinfra.model.awaited import held, until
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Later, differences
+from bfinfra.model.kind import PlanContext, Unknown, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 
@@ -40,7 +40,7 @@ FIXED = {
 ANEW = "destroy the cluster and make it anew, or write what it was made with"
 
 
-def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Prepare, initialise, network, join, take out, record; each only where it lacks."""
     if spec is None:
         return () if state is None else (_reset(state),)
@@ -49,7 +49,7 @@ def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[ki
     return while_away(around, stood, lambda around: _while_cni_away(spec, state, around), Prepare, Note)
 
 
-def _while_cni_away(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
+def _while_cni_away(spec: Spec, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """The steps, also while the manifest of the pod network is away: then the one that is noted in the
     cluster is as good.
     """
@@ -66,7 +66,7 @@ def _while_cni_away(spec: Spec, state: State | None, around: Around) -> Sequence
     return found
 
 
-def _check(spec: Spec, state: State | None, around: Around) -> None:
+def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
     facts: Facts = around.facts
     name, on = around.mark.address.partition("/")[2], state.on if state else {}
     if not facts.cni.get(name) and name not in facts.cni_away:
@@ -115,7 +115,7 @@ def _check(spec: Spec, state: State | None, around: Around) -> None:
             )
 
 
-def _steps(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+def _steps(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
     facts: Facts = around.facts
     name, mark = around.mark.address.partition("/")[2], around.mark.seal(spec.applied())
     found = {host: facts.found.get(host, NOTHING) for host in spec.hosts}
@@ -163,7 +163,7 @@ def _steps(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Ste
             },
         )
     home: Any = (
-        state.endpoint if state and state.endpoint else Later(Key("kubeadm_cluster", name), "endpoint")
+        state.endpoint if state and state.endpoint else Unknown(Key("kubeadm_cluster", name), "endpoint")
     )
     if state is None or state.endpoint is None or (state.nodes is not None and state.cni != cni):
         yield Network(home=home, path=str(spec.cni.path), sha256=str(cni), mark=mark, **at)

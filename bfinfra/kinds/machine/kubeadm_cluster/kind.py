@@ -32,7 +32,7 @@ from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, waiting
+from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, Report, ResolvedRef, waiting
 from bfinfra.model.redact import hide
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API, Api, Places
@@ -62,8 +62,8 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         self._hosts, self._clusters, self._site = hosts, clusters, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One command a machine; where a control plane stands, its nodes and what others have in it, should
         it go.
         """
@@ -88,15 +88,15 @@ class KubeadmCluster(kind.Kind[Spec, State]):
             },
             {name: gone for name, spec in specs.items() if (gone := away(spec, {"cni": spec.cni}))},
         )
-        return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+        return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
         return decide.steps(spec, state, around)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """Its API."""
         return {API: (Api(Key("kubeadm_cluster", name)),)}
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bfinfra.kinds.linux import OnHosts, first_word
 from bfinfra.model.awaited import Away
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Later
+from bfinfra.model.kind import Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
@@ -118,7 +118,7 @@ class Facts:
     machines: Mapping[str, Machine]
     found: Mapping[str, Node]
     packages: Mapping[str, str]
-    cni: Mapping[str, str | Later]
+    cni: Mapping[str, str | Unknown]
     away: Mapping[str, Away] = field(default_factory=dict)
     cni_away: Mapping[str, Away] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.kind import Disruption, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use
@@ -41,7 +41,7 @@ class Network(kind.Step):
     """apply the manifest of the pod network"""
 
     rights = ()
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     path: str
     sha256: str
     mark: Mark
@@ -51,7 +51,7 @@ class Network(kind.Step):
 class Join(OnMachines):
     """join {names} to the cluster"""
 
-    home: Endpoint | Later
+    home: Endpoint | Unknown
     token: str
     """Its bootstrap token's id."""
     left: bool = False

@@ -10,7 +10,7 @@ from bfinfra.kinds.machine.loaded_image.spec import BUILDERS, Spec
 from bfinfra.kinds.machine.loaded_image.state import Facts, Found, Loaded, State
 from bfinfra.model import kind
 from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import Around, Later, Need, differences
+from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -25,7 +25,7 @@ class Load(kind.Step):
     name: str
     names: str
     image: str
-    content: str | Later
+    content: str | Unknown
     archive: str
     """Its path here, "" for what is built and saved here."""
     machines: Mapping[str, Machine]
@@ -46,20 +46,20 @@ class Remove(kind.Step):
     """By machine: where the image is, "" where it is gone already."""
 
 
-def builder(spec: Spec, needs: Mapping[Key, Need]) -> Need | None:
+def builder(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> ResolvedRef | None:
     """What builds the image, None for one out of an archive."""
     return next(
         (needs[key] for each in BUILDERS if spec.built and (key := Key(each, spec.built)) in needs), None
     )
 
 
-def image_of(spec: Spec, needs: Mapping[Key, Need]) -> str:
+def image_of(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
     """The image's name, "" where nobody knows it: its builder leaves the site."""
     need = builder(spec, needs)
     return spec.image or (need.spec.image if need and need.spec else "")
 
 
-def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Load where it isn't, or is another; remove where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(name, state, tuple(state.on)),)
@@ -67,7 +67,7 @@ def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> 
     return while_away(around, stood, lambda around: tuple(_steps(name, spec, state, around)), Load)
 
 
-def _steps(name: str, spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+def _steps(name: str, spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
     facts: Facts = around.facts
     on = state.on if state else {}
     needs = {need.key: need for need in around.needs.values()}
@@ -110,21 +110,21 @@ def _steps(name: str, spec: Spec, state: State | None, around: Around) -> Iterat
         yield _remove(name, state, leaving)
 
 
-def _content(name: str, spec: Spec, around: Around) -> str | Later:
+def _content(name: str, spec: Spec, around: PlanContext) -> str | Unknown:
     """What the image is made of: its id in the archive, or what its builder notes."""
     if spec.archive is not None:
         return str(around.facts.packages.get(name, ""))
     need = around.needs["built"]
     if need.state is None:
-        return Later(need.key, "built")
+        return Unknown(need.key, "built")
     made = need.state.due or need.state.built
     if need.state.built != made or not made:
         _check_builds(need)
     image, _, content = made.partition(" ")
-    return content if image == need.spec.image and content else Later(need.key, "built")
+    return content if image == need.spec.image and content else Unknown(need.key, "built")
 
 
-def _check_builds(need: Need) -> None:
+def _check_builds(need: ResolvedRef) -> None:
     if need.state.tool and need.spec.build != "never":
         return
     raise Awaited(
@@ -138,7 +138,7 @@ def _check_builds(need: Need) -> None:
     )
 
 
-def _check(name: str, spec: Spec, on: Mapping[str, Loaded], facts: Facts, around: Around) -> None:
+def _check(name: str, spec: Spec, on: Mapping[str, Loaded], facts: Facts, around: PlanContext) -> None:
     if problem := facts.problems.get(name):
         raise Refusal(
             f"{spec.archive.text if spec.archive else name} can't be loaded",
@@ -180,7 +180,7 @@ def _check(name: str, spec: Spec, on: Mapping[str, Loaded], facts: Facts, around
             )
 
 
-def _short(content: str | Later) -> str:
+def _short(content: str | Unknown) -> str:
     return content.removeprefix("sha256:")[:12] if isinstance(content, str) else str(content)
 
 

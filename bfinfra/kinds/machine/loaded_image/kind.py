@@ -18,7 +18,7 @@ from bfinfra.model import kind
 from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, Rejected
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen
+from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import Machine, Play
@@ -37,8 +37,8 @@ class LoadedImage(kind.Kind[Spec, State]):
         self._hosts, self._images, self._site = hosts, images, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One command a machine, and the archives here."""
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
         asked = ask(self._hosts, there.values(), lambda _: LOOK)
@@ -79,10 +79,10 @@ class LoadedImage(kind.Kind[Spec, State]):
             if spec.archive and spec.image and name not in gone:
                 ids[name], problems[name] = _id(spec.archive.path, spec.image)
         facts = Facts(there, found, ids, {name: why for name, why in problems.items() if why}, gone)
-        return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+        return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Load where it isn't, on all such machines side by side; remove where it shall not be."""
         return decide.steps(name, spec, state, around)
 

@@ -20,7 +20,7 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import Facts, Installed, State, note
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Disruption, differences
+from bfinfra.model.kind import Disruption, PlanContext, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.ssh import Machine
@@ -69,7 +69,7 @@ class RemoveRestart(Remove):
     why = "docker restarts, and the containers that it runs stop"
 
 
-def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Set up where something differs, take off where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
@@ -77,7 +77,7 @@ def steps(spec: Spec | None, state: State | None, around: Around) -> Sequence[ki
     return while_away(around, stood, lambda around: _steps(spec, state, around), SetUp)
 
 
-def _steps(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Step]:
+def _steps(spec: Spec, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     _check(spec, state, around)
     gone = (
         tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark)
@@ -87,7 +87,7 @@ def _steps(spec: Spec, state: State | None, around: Around) -> Sequence[kind.Ste
     return (*_set_up(spec, state, around), *((_remove(state, gone),) if state and gone else ()))
 
 
-def _check(spec: Spec, state: State | None, around: Around) -> None:
+def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
     facts: Facts = around.facts
     if not facts.packages.get(around.mark.address.partition("/")[2]):
         raise Refusal(
@@ -120,7 +120,7 @@ def _check(spec: Spec, state: State | None, around: Around) -> None:
         )
 
 
-def _set_up(spec: Spec, state: State | None, around: Around) -> Iterator[kind.Step]:
+def _set_up(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
     facts: Facts = around.facts
     on, package, mark = (
         state.on if state else {},

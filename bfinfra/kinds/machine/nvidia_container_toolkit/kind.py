@@ -14,7 +14,16 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.state import Facts, State, l
 from bfinfra.model import kind
 from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.kind import (
+    Observation,
+    PlanContext,
+    Readiness,
+    Ready,
+    Report,
+    ResolvedRef,
+    failed,
+    waiting,
+)
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import Machine, Play
@@ -36,8 +45,8 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         self._hosts, self._site = hosts, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One command a machine."""
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
         programs = {host: spec.program for spec in specs.values() for host in spec.hosts}
@@ -51,10 +60,10 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         }
         gone = {name: absent for name, spec in specs.items() if (absent := away(spec, spec.brought()))}
         facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()}, gone)
-        return Seen(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+        return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Set up where something differs, on all such machines side by side; take off where it shall
         not be.
         """

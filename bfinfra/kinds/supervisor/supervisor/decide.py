@@ -14,7 +14,7 @@ from bfinfra.kinds.supervisor.supervisor.spec import Group, Policy, Spec
 from bfinfra.model import kind
 from bfinfra.model.awaited import held
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, differences
+from bfinfra.model.kind import Change, PlanContext, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
@@ -67,7 +67,7 @@ class Disable(OnCluster):
     uses = (Use.DESTROY,)
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Enable, or look after what is there; leave it, or disable it where the site says so."""
     if spec is None:
         return () if state is None or state.mark is None else tuple(_release(name, state))
@@ -135,7 +135,7 @@ def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:
             yield Change(FIELDS[field], *shown)
 
 
-def _check(spec: Spec, ids: Ids, around: Around) -> None:
+def _check(spec: Spec, ids: Ids, around: PlanContext) -> None:
     """Refusal for a name that is nobody's; what this site makes first counts as there."""
     made = {
         kind: {

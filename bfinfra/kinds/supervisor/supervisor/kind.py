@@ -18,7 +18,18 @@ from bfinfra.model import kind
 from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Rejected
-from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.kind import (
+    READY,
+    Change,
+    Observation,
+    PlanContext,
+    Readiness,
+    Ready,
+    Report,
+    ResolvedRef,
+    failed,
+    waiting,
+)
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
@@ -48,8 +59,8 @@ class SupervisorKind(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The notes on all clusters; then the supervisors of those that are wanted or noted; names only where
         one is to be enabled or changed.
         """
@@ -77,15 +88,15 @@ class SupervisorKind(kind.Kind[Spec, State]):
                 states[name] = _uses(
                     State(mark=mark, cluster=cluster, found=found.get(cluster), contents=contents), applied
                 )
-        return Seen(states, self._ids(specs, {name: moid for name, (moid, _) in notes.items()}))
+        return Observation(states, self._ids(specs, {name: moid for name, (moid, _) in notes.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
         return decide(name, spec, state, around)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """The cluster; custom attributes and storage policies are the root's."""
         return {
             "cluster": (Entity(f"/{datacenter}/host/{name}", "ClusterComputeResource"),),

@@ -44,7 +44,7 @@ Network = Annotated[str, AfterValidator(_network)]
 Gateway = Annotated[str, AfterValidator(_gateway)]
 Group = Annotated[str, Ref("port_group", optional=True)]
 Policy = Annotated[str, Ref("storage_policy", optional=True)]
-Door = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]+:\d{1,5}$")]
+HostPort = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]+:\d{1,5}$")]
 
 
 class Addresses(Part):
@@ -134,14 +134,14 @@ class Balancer(Part):
 class HaProxy(Balancer):
     """VMware's HAProxy appliance."""
 
-    servers: Annotated[tuple[Door, ...], Field(min_length=1)]
+    servers: Annotated[tuple[HostPort, ...], Field(min_length=1)]
     """Its data plane API, such as 172.16.7.30:5556."""
 
 
 class Avi(Balancer):
     """NSX Advanced Load Balancer."""
 
-    server: Door
+    server: HostPort
     """Its controller, such as avi.example.com:443."""
     cloud: str | None = None
     """Its cloud; empty = Default-Cloud."""

@@ -16,12 +16,12 @@ from bfinfra.kinds.supervisor.tanzu_cluster.steps import Create, Drop, Hop, Roll
 from bfinfra.model import kind
 from bfinfra.model.awaited import until
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Later, differences
+from bfinfra.model.kind import Change, PlanContext, Unknown, differences
 
 ROLLING = ("version", "vm_class", "storage_class", "volumes", "trust")
 
 
-def create(name: str, spec: Spec, around: Around) -> Create:
+def create(name: str, spec: Spec, around: PlanContext) -> Create:
     """Make it."""
     _check_declared(name, spec, around)
     authorities = _check(spec, around)
@@ -35,7 +35,7 @@ def create(name: str, spec: Spec, around: Around) -> Create:
     )
 
 
-def update(name: str, spec: Spec, state: State, around: Around) -> Sequence[kind.Step]:
+def update(name: str, spec: Spec, state: State, around: PlanContext) -> Sequence[kind.Step]:
     """What differs, in one step; a version that is several minor versions away in a step each."""
     authorities = authorities_of(spec, around)
     want, now = form.wanted(spec, authorities), state.view(spec)
@@ -79,7 +79,7 @@ def _untold(
     kept = {
         name: stands[name]
         for name, file in spec.files().items()
-        if isinstance(authorities[name], Later) and name in stands and noted.get(name) == file.text
+        if isinstance(authorities[name], Unknown) and name in stands and noted.get(name) == file.text
     }
     return {**want, "trust": {**want["trust"], **kept}} if kept else want
 
@@ -101,7 +101,7 @@ def _rolls(field: str) -> bool:
     return any(part in ROLLING for part in (parts[2:] if parts[0] == "workers" else parts))
 
 
-def authorities_of(spec: Spec, around: Around) -> dict[str, Authority]:
+def authorities_of(spec: Spec, around: PlanContext) -> dict[str, Authority]:
     """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own, and
     of a file that isn't there yet.
     """
@@ -127,10 +127,12 @@ def authorities_of(spec: Spec, around: Around) -> dict[str, Authority]:
 
 
 def _sealed(
-    name: str, spec: Spec, authorities: Mapping[str, Authority], release: str, around: Around
-) -> Fields | Later:
+    name: str, spec: Spec, authorities: Mapping[str, Authority], release: str, around: PlanContext
+) -> Fields | Unknown:
     """The object to send, with its mark."""
-    if (later := next((each for each in authorities.values() if isinstance(each, Later)), None)) is not None:
+    if (
+        later := next((each for each in authorities.values() if isinstance(each, Unknown)), None)
+    ) is not None:
         return later
     known = {name: pem for name, pem in authorities.items() if isinstance(pem, str)}
     return marked(
@@ -142,7 +144,7 @@ class _Writing:
     """Steps that write a cluster, each with all that the site says but for the version."""
 
     def __init__(
-        self, name: str, spec: Spec, state: State, authorities: Mapping[str, Authority], around: Around
+        self, name: str, spec: Spec, state: State, authorities: Mapping[str, Authority], around: PlanContext
     ) -> None:
         self.name, self.spec, self.state, self.authorities, self.around = (
             name,
@@ -193,7 +195,7 @@ def _count(now: Fields) -> int:
     )
 
 
-def _release(spec: Spec, version: str, around: Around) -> str:
+def _release(spec: Spec, version: str, around: PlanContext) -> str:
     """What to write for a version: itself where its beginning will do, else the newest release that it
     means.
     """
@@ -212,12 +214,12 @@ def _release(spec: Spec, version: str, around: Around) -> str:
     return found or version
 
 
-def _offer(spec: Spec, around: Around) -> offers.Offer:
+def _offer(spec: Spec, around: PlanContext) -> offers.Offer:
     facts: offers.Facts = around.facts or offers.Facts()
     return facts.offers.get(spec.namespace, offers.Offer())
 
 
-def _check_changes(spec: Spec, state: State, fields: set[str], around: Around) -> None:
+def _check_changes(spec: Spec, state: State, fields: set[str], around: PlanContext) -> None:
     """Refuses what a cluster can't become."""
     if FORMS[spec.api].kind != state.form.kind:
         raise Refusal(
@@ -245,16 +247,16 @@ def _check_changes(spec: Spec, state: State, fields: set[str], around: Around) -
         _check(spec, around)
 
 
-def _check_declared(name: str, spec: Spec, around: Around) -> None:
+def _check_declared(name: str, spec: Spec, around: PlanContext) -> None:
     facts: offers.Facts = around.facts or offers.Facts()
     declared.check(spec, facts.undeclared.get(name))
 
 
-def _check(spec: Spec, around: Around) -> dict[str, Authority]:
+def _check(spec: Spec, around: PlanContext) -> dict[str, Authority]:
     facts: offers.Facts = around.facts or offers.Facts()
     offers.check(spec, _offer(spec, around), around.needs["namespace"].spec)
     fit.check(
-        spec, {peer: other for peer, (other, _) in around.peers.items() if other is not None}, facts.ground
+        spec, {peer: other for peer, (other, _) in around.siblings.items() if other is not None}, facts.ground
     )
     return authorities_of(spec, around)
 

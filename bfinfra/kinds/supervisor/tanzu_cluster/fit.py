@@ -13,7 +13,7 @@ from bfinfra.backends.vcenter.namespaces import Capacity, Namespaces, Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import ControlPlane, Spec, Workers
 from bfinfra.model.errors import Denied, Refusal
-from bfinfra.model.kind import Need
+from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.names import storage_class
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -41,7 +41,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Ground:
+class Environment:
     """What clusters stand on: namespaces by name, VM classes, supervisors and capacity by vSphere cluster.
     Empty: not known.
     """
@@ -59,7 +59,7 @@ class Ground:
         return found if found is not None and found.running and found.endpoint else None
 
 
-def read(vcenter: VCenter, needs: Mapping[Key, Need]) -> Ground:
+def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef]) -> Environment:
     """From vCenter, and from what is known of the namespaces. RemoteError."""
     catalog = Namespaces(vcenter).catalog()
     try:
@@ -67,7 +67,7 @@ def read(vcenter: VCenter, needs: Mapping[Key, Need]) -> Ground:
     except Denied:
         by_id = {}
     spaces = {key.name: _space(need) for key, need in needs.items() if key.kind == SPACES}
-    return Ground(
+    return Environment(
         spaces,
         frozenset(key.name for key, need in needs.items() if key.kind == SPACES and need.state is None),
         catalog.vm_classes,
@@ -76,17 +76,17 @@ def read(vcenter: VCenter, needs: Mapping[Key, Need]) -> Ground:
     )
 
 
-def check(spec: Spec, peers: Specs, ground: Ground) -> None:
+def check(spec: Spec, siblings: Specs, ground: Environment) -> None:
     """Refuses what can't ever run: vSphere would make the cluster and then wait for ever for its nodes.
-    `peers`: the site's other clusters.
+    `siblings`: the site's other clusters.
     """
     space = ground.spaces.get(spec.namespace)
     if space is None:
         return
-    here = {name: peer for name, peer in peers.items() if peer.namespace == spec.namespace}
+    here = {name: peer for name, peer in siblings.items() if peer.namespace == spec.namespace}
     there = {
         name: peer
-        for name, peer in peers.items()
+        for name, peer in siblings.items()
         if (home := ground.spaces.get(peer.namespace)) and home.cluster == space.cluster
     }
     room = ground.capacities.get(space.cluster)
@@ -104,10 +104,10 @@ def check(spec: Spec, peers: Specs, ground: Ground) -> None:
 
 
 def _reserved(  # noqa: PLR0913 - one sentence's parts
-    spec: Spec, peers: Specs, ground: Ground, what: str, most: int | None, who: str, remedy: str
+    spec: Spec, siblings: Specs, ground: Environment, what: str, most: int | None, who: str, remedy: str
 ) -> None:
     each = {"memory": _memory, "cpu": _cpu}[what](ground, spec.namespace)
-    mine, others = _sum(spec, each), {name: _sum(peer, each) for name, peer in peers.items()}
+    mine, others = _sum(spec, each), {name: _sum(peer, each) for name, peer in siblings.items()}
     if most is None or not mine or mine + sum(others.values()) <= most:
         return
     text = {"memory": bytes_text, "cpu": megahertz_text}[what]
@@ -129,7 +129,7 @@ def _reserved(  # noqa: PLR0913 - one sentence's parts
     )
 
 
-def _memory(ground: Ground, _: str) -> Callable[[Nodes], int]:
+def _memory(ground: Environment, _: str) -> Callable[[Nodes], int]:
     def of(nodes: Nodes) -> int:
         found = ground.classes.get(nodes.vm_class)
         return found.memory * found.memory_reservation // 100 if found else 0
@@ -137,7 +137,7 @@ def _memory(ground: Ground, _: str) -> Callable[[Nodes], int]:
     return of
 
 
-def _cpu(ground: Ground, namespace: str) -> Callable[[Nodes], int]:
+def _cpu(ground: Environment, namespace: str) -> Callable[[Nodes], int]:
     """A core's MHz is that of the slowest host, as vSphere counts it."""
     room = ground.capacities.get(ground.spaces[namespace].cluster)
 
@@ -148,10 +148,10 @@ def _cpu(ground: Ground, namespace: str) -> Callable[[Nodes], int]:
     return of
 
 
-def _volumes(spec: Spec, peers: Specs, space: Space) -> None:
+def _volumes(spec: Spec, siblings: Specs, space: Space) -> None:
     """The volumes of all nodes against the policy's limit and that of the namespace."""
     mine, others = _claims(spec), Counter[str]()
-    for peer in peers.values():
+    for peer in siblings.values():
         others.update(_claims(peer))
     limits = [(name, size, others[name], space.storage.get(name)) for name, size in mine.items()]
     limits.append(("", sum(mine.values()), sum(others.values()), space.total_storage))
@@ -208,7 +208,7 @@ def _sum(spec: Spec, each: Callable[[Nodes], int]) -> int:
     return sum(nodes.count * each(nodes) for _, nodes in _nodes(spec))
 
 
-def _space(need: Need) -> Space:
+def _space(need: ResolvedRef) -> Space:
     if need.spec is not None:
         return Space(
             need.spec.cluster,

@@ -30,7 +30,18 @@ from bfinfra.model.conflict import Conflict
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Missing, RemoteError
-from bfinfra.model.kind import READY, Around, Change, Need, Readiness, Ready, Report, Seen, failed, waiting
+from bfinfra.model.kind import (
+    READY,
+    Change,
+    Observation,
+    PlanContext,
+    Readiness,
+    Ready,
+    Report,
+    ResolvedRef,
+    failed,
+    waiting,
+)
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API as OWN
@@ -81,7 +92,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
     def __init__(self, clusters: Clusters, vcenter: VCenter | None = None) -> None:
         self._clusters = clusters
         self._vcenter = vcenter
-        self._ground = fit.Ground()
+        self._ground = fit.Environment()
         self._places = Places(clusters, HOMES)
         self._offers: dict[str, offers.Offer] = {}
         self._undeclared: dict[str, frozenset[str] | None] = {}
@@ -90,8 +101,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
         """Name → the kinds of objects that a cluster of this name was seen as."""
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """A list or two a supervisor namespace; its offers where something may have to be made."""
         placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
         asked = self._asked(wanted, others=others)
@@ -124,10 +135,10 @@ class TanzuCluster(kind.Kind[Spec, State]):
         facts = offers.Facts(
             dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared), gone
         )
-        return Seen(states, facts, answers.unreadable)
+        return Observation(states, facts, answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Create, update by server-side apply, move by deleting first, delete. Awaited where an authority's
         file isn't there yet.
         """
@@ -159,7 +170,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
                 yield declared.untold(key, wanted[key])
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
         """The supervisor namespace, as the place of one kind of cluster or the other; what its supervisor
         offers to all; the cluster itself.
         """
@@ -274,7 +285,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
             self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.files().values()})
 
     def _survey_ground(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], states: Mapping[str, State]
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], states: Mapping[str, State]
     ) -> None:
         """What clusters stand on, where one is to be made or changed; what a supervisor offers to namespaces
         that are still to be made.

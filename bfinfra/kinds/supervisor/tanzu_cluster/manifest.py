@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Nodes, Spec
-from bfinfra.model.kind import Later
+from bfinfra.model.kind import Unknown
 from bfinfra.model.units import BINARY, Bytes, bytes_text
 
 Fields = Mapping[str, Any]
 Object = dict[str, Any]
-Authority = str | Later
+Authority = str | Unknown
 """PEM, or of a registry that is still to come."""
 UNITS = ("Ti", "Gi", "Mi", "Ki", "")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.kinds.supervisor.tanzu_cluster.fit import Ground
+from bfinfra.kinds.supervisor.tanzu_cluster.fit import Environment
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.kinds.supervisor.tanzu_cluster.upgrade import matches, numbers
 from bfinfra.model.awaited import Away
@@ -42,7 +42,7 @@ class Facts:
 
     offers: Mapping[str, Offer] = field(default_factory=dict)
     authorities: Mapping[str, str] = field(default_factory=dict)
-    ground: Ground = field(default_factory=Ground)
+    ground: Environment = field(default_factory=Environment)
     undeclared: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
     """Cluster → the first file of an authority that isn't there yet."""

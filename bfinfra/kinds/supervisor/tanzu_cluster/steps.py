@@ -8,7 +8,7 @@ from typing import Any
 from bfinfra.backends.kubernetes.contents import LISTED
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.kind import Disruption, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import API, Rule, Use, may
 
@@ -30,8 +30,8 @@ class Create(kind.Step):
 
     name: str
     namespace: str
-    home: Endpoint | Later
-    manifest: Mapping[str, Any] | Later
+    home: Endpoint | Unknown
+    manifest: Mapping[str, Any] | Unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Update(kind.Step):
     name: str
     namespace: str
     home: Endpoint
-    manifest: Mapping[str, Any] | Later
+    manifest: Mapping[str, Any] | Unknown
 
 
 @dataclass(frozen=True, kw_only=True)

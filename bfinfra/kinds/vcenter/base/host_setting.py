@@ -17,7 +17,7 @@ from bfinfra.kinds.vcenter.base.host_note import Note
 from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Later, Need, Report, Seen
+from bfinfra.model.kind import Change, Observation, PlanContext, Report, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark, common
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
@@ -50,7 +50,7 @@ class Spec(kind.Spec):
             yield conflict.thing(f"hosts.{index}", f"{self.setting} of {host}", type(self).__module__)
 
     @abstractmethod
-    def wanted(self, host: str, around: Around) -> str | Later:
+    def wanted(self, host: str, around: PlanContext) -> str | Unknown:
         """The value as text."""
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
@@ -95,7 +95,7 @@ class Set(kind.Step):
     host: str
     moid: str
     key: str
-    value: str | Later
+    value: str | Unknown
     note: str
 
 
@@ -152,8 +152,8 @@ class HostSettings(kind.Kind[S, T]):
         """Set it."""
 
     def observe(
-        self, wanted: Mapping[str, S | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The notes on all hosts, then the values where one is wanted or noted."""
         hosts = self._vcenter.host_settings.noted(self.prefix, everyone=any(wanted.values()))
         places: dict[str, dict[Place, None]] = {}
@@ -175,7 +175,7 @@ class HostSettings(kind.Kind[S, T]):
             for name, each in places.items()
             if any(place[0] in hosts for place in each)
         }
-        return Seen(states, tuple(sorted(hosts)))
+        return Observation(states, tuple(sorted(hosts)))
 
     def _state(
         self, places: Iterable[Place], hosts: Mapping[str, NotedHost], values: Mapping[str, Mapping[str, str]]
@@ -200,7 +200,7 @@ class HostSettings(kind.Kind[S, T]):
         return {}
 
     @staticmethod
-    def places(name: str, spec: S, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """The hosts; custom attributes are defined at the root."""
         return {
             "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts),
@@ -233,7 +233,7 @@ class Steps:
     back: type[PutBack]
 
 
-def steps(spec: Spec | None, state: State | None, around: Around, classes: Steps) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, around: PlanContext, classes: Steps) -> Sequence[kind.Step]:
     """Set where it differs, note what was applied, put back where it isn't wanted any more."""
     wanted = {(host, spec.setting) for host in spec.hosts} if spec else set()
     found = [*_settle(spec, state, around, classes)] if spec else []
@@ -254,7 +254,7 @@ def steps(spec: Spec | None, state: State | None, around: Around, classes: Steps
     return found
 
 
-def _settle(spec: Spec, state: State | None, around: Around, classes: Steps) -> Iterator[kind.Step]:
+def _settle(spec: Spec, state: State | None, around: PlanContext, classes: Steps) -> Iterator[kind.Step]:
     mark = around.mark.seal(spec.applied())
     changed = kind.changes(spec, state.mark if state else None)
     for host in spec.hosts:
@@ -268,7 +268,7 @@ def _settle(spec: Spec, state: State | None, around: Around, classes: Steps) -> 
             yield classes.seal(changes=changed, **at)
 
 
-def _found(spec: Spec, host: str, state: State | None, around: Around) -> Setting:
+def _found(spec: Spec, host: str, state: State | None, around: PlanContext) -> Setting:
     """What is to be set. Refusal where there is no such host or setting, or another resource has set it."""
     each = state.at((host, spec.setting)) if state else None
     if each is None:

@@ -24,11 +24,11 @@ from bfinfra.kinds.vcenter.bitfusion_server.target import Target, resolve
 from bfinfra.model import kind
 from bfinfra.model.awaited import held
 from bfinfra.model.errors import Awaited
-from bfinfra.model.kind import Around, Change, Step, differences
+from bfinfra.model.kind import Change, PlanContext, Step, differences
 from bfinfra.model.secret import Secret
 
 
-def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
+def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[Step]:
     """What is left to do, the next thing first. Awaited where it takes a secret whose file isn't there
     yet.
     """
@@ -49,7 +49,7 @@ def _given(steps: Sequence[Step]) -> Iterator[str]:
             yield from step.properties
 
 
-def _steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[Step]:
+def _steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[Step]:
     if spec is None:
         return (
             () if state is None else (Delete(name=name, moid=state.machine.moid, importing=state.importing),)
@@ -70,7 +70,7 @@ def _steps(name: str, spec: Spec | None, state: State | None, around: Around) ->
     return _update(name, spec, state, target, around)
 
 
-def _create(name: str, spec: Spec, state: State | None, around: Around) -> Sequence[Step]:
+def _create(name: str, spec: Spec, state: State | None, around: PlanContext) -> Sequence[Step]:
     """`state`: the VM that goes first, whose cards and datastore the new one takes over."""
     target = resolve(name, spec, state, around, anew=True)
     changes = (
@@ -100,7 +100,7 @@ def _derived(spec: Spec, target: Target) -> tuple[Change, ...]:
     return tuple(Change(name, None, value) for name, value in found.items() if value is not None)
 
 
-def _update(name: str, spec: Spec, state: State, target: Target, around: Around) -> Sequence[Step]:
+def _update(name: str, spec: Spec, state: State, target: Target, around: PlanContext) -> Sequence[Step]:
     machine = state.machine
     difference = between(name, spec, state, target, around.facts)
     moves = _moves(spec, state, target, around.facts)

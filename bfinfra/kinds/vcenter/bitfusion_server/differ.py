@@ -15,7 +15,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Later
+from bfinfra.model.kind import Change, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.units import bytes_text
@@ -32,8 +32,8 @@ class Difference:
     off: bool
     attach: tuple[Attach, ...] = ()
     drop: tuple[int, ...] = ()
-    nics: Mapping[int, str | Later] | None = None
-    add_nics: tuple[str | Later, ...] = ()
+    nics: Mapping[int, str | Unknown] | None = None
+    add_nics: tuple[str | Unknown, ...] = ()
     grow: Mapping[int, int] | None = None
     extra: Mapping[str, str] | None = None
     properties: Mapping[str, str | Secret] | None = None
@@ -178,7 +178,7 @@ def _pci_wanted(devices: tuple[Attach, ...]) -> list[str]:
 
 def _adapters(
     state: State, target: Target, facts: Facts
-) -> tuple[dict[int, str | Later], tuple[str | Later, ...], tuple[int, ...], list[Change]]:
+) -> tuple[dict[int, str | Unknown], tuple[str | Unknown, ...], tuple[int, ...], list[Change]]:
     """Adapters to move (key → network), to add, to drop; adapters are matched in their order."""
     nics, wanted = state.machine.nics, target.adapters
     if [nic.network for nic in nics] == [adapter.network for adapter in wanted]:

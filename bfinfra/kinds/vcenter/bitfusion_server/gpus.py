@@ -13,8 +13,8 @@ from bfinfra.kinds.vcenter.bitfusion_server.state import State
 from bfinfra.kinds.vcenter.gpu_host.cards import Gpu, chosen, ours
 from bfinfra.kinds.vcenter.gpu_host.state import State as HostState
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Need
-from bfinfra.model.peers import Peers
+from bfinfra.model.kind import PlanContext, ResolvedRef
+from bfinfra.model.siblings import Siblings
 from bfinfra.model.suggest import few, nearest
 
 Servers = Mapping[str, tuple[Spec, State | None]]
@@ -23,7 +23,7 @@ Given = tuple[tuple[Gpu, ...], Mapping[str, tuple[Gpu, ...]]]
 
 
 def assign(
-    name: str, spec: Spec, state: State | None, around: Around
+    name: str, spec: Spec, state: State | None, around: PlanContext
 ) -> tuple[tuple[Attach, ...], int | None]:
     """The devices to attach, and their memory together in bytes (None: not known)."""
     host = around.needs["host"]
@@ -41,18 +41,18 @@ def assign(
     ), memory
 
 
-def _alike(name: str, spec: Spec, state: State | None, around: Around) -> Given:
+def _alike(name: str, spec: Spec, state: State | None, around: PlanContext) -> Given:
     """The host's cards, and whose they are: worked out once for all of its servers that are as the others see
     them.
     """
-    host, peers = around.needs["host"].state, around.peers
+    host, siblings = around.needs["host"].state, around.siblings
     if (
-        isinstance(peers, Peers)
-        and peers.own[0] is spec
-        and peers.own[1] is state
+        isinstance(siblings, Siblings)
+        and siblings.own[0] is spec
+        and siblings.own[1] is state
         and not _adopting(state, host, around.mark.site)
     ):
-        return peers.once(
+        return siblings.once(
             ("gpus", spec.host, id(around.facts)), lambda: (around.facts, _given(name, spec, state, around))
         )[1]  # with the facts, so that their id stays theirs
     return _given(name, spec, state, around)
@@ -64,7 +64,7 @@ def _adopting(state: State | None, host: HostState, site: str) -> bool:
     )
 
 
-def _given(name: str, spec: Spec, state: State | None, around: Around) -> Given:
+def _given(name: str, spec: Spec, state: State | None, around: PlanContext) -> Given:
     host = around.needs["host"]
     cards = _cards(state, host, around) if host.spec is not None else ()
     servers = {
@@ -76,7 +76,7 @@ def _given(name: str, spec: Spec, state: State | None, around: Around) -> Given:
     return cards, _share(cards, servers, _elsewhere(host.state, around, state))
 
 
-def _cards(state: State | None, host: Need, around: Around) -> tuple[Gpu, ...]:
+def _cards(state: State | None, host: ResolvedRef, around: PlanContext) -> tuple[Gpu, ...]:
     """The host's cards; those of a VM that is being adopted are ours already."""
     detail = host.state.detail
     seen = host.state
@@ -144,7 +144,7 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
     return None if None in listed else sum(size or 0 for size in listed)
 
 
-def _elsewhere(host: HostState, around: Around, state: State | None) -> set[str]:
+def _elsewhere(host: HostState, around: PlanContext, state: State | None) -> set[str]:
     """Addresses that VMs hold which are no servers of this file; those of servers that are to go count as
     free.
     """

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around
+from bfinfra.model.kind import PlanContext
 
 LOSING = 2
 """As many servers have no majority once one fails."""
 
 
-def check(name: str, spec: Spec, around: Around) -> None:
+def check(name: str, spec: Spec, around: PlanContext) -> None:
     """Refuses a group that can't work. One without `first` is a group of its own, or is checked with those
     that name it.
     """
@@ -28,7 +28,7 @@ def check(name: str, spec: Spec, around: Around) -> None:
         )
     others = [
         peer
-        for peer, (other, _) in around.peers.items()
+        for peer, (other, _) in around.siblings.items()
         if other is not None and peer != spec.first and other.first == spec.first
     ]
     if 1 + 1 + len(others) == LOSING:

@@ -20,14 +20,23 @@ from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Unreachable
-from bfinfra.model.kind import Around, Need, Readiness, Ready, Report, Seen, Trace, waiting
+from bfinfra.model.kind import (
+    LastWriter,
+    Observation,
+    PlanContext,
+    Readiness,
+    Ready,
+    Report,
+    ResolvedRef,
+    waiting,
+)
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
     from bfinfra.backends.vcenter.vm import Machine
 
@@ -53,7 +62,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
     )
     reads = (holds(VCENTER, *READ),)
 
-    def __init__(self, vcenter: VCenter, seam: Seam, site: Site) -> None:
+    def __init__(self, vcenter: VCenter, seam: Transport, site: Site) -> None:
         self._seam, self._vcenter = seam, vcenter
         packages, moids = Packages(seam), Moids()
         self._looks = Looks(vcenter, site, packages, moids)
@@ -64,8 +73,8 @@ class BitfusionServer(kind.Kind[Spec, State]):
         self._looks.begin(wanted)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors.
         Without others: the wanted's VMs alone.
         """
@@ -74,7 +83,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Deploy, settle what is half done, reconfigure, replace, delete."""
         return decide.steps(name, spec, state, around)
 
@@ -90,7 +99,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         yield from minimum.conflicts(wanted, facts.ovas if facts else {})
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """Where its VM goes. All datastores where the site names none; libraries belong to no folder but the
         root.
         """
@@ -124,7 +133,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     def trail(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
-    ) -> Mapping[str, Mapping[str, Trace]]:
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the events of their VMs."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
@@ -164,7 +173,7 @@ def _another(spec: Spec, reported: str) -> bool:
     return False
 
 
-def _network(label: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Entity:
+def _network(label: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Entity:
     """All networks, for one that this site makes: nobody has rights on what isn't there yet."""
     need = needs.get(f"networks.{label}.network")
     if need is not None and need.spec is not None:

@@ -24,7 +24,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
 from bfinfra.model.awaited import Absent, away
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.kind import Need, Seen
+from bfinfra.model.kind import Observation, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret, matches
@@ -38,7 +38,7 @@ KIND = "bitfusion_server"
 # takes time itself
 AHEAD = 200
 Wanted = Mapping[str, Spec | None]
-Hosts = Mapping[Key, Need]
+Hosts = Mapping[Key, ResolvedRef]
 """The hosts as last seen, each with the VMs that hold its cards."""
 
 
@@ -81,7 +81,7 @@ class Looks:
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""
 
-    def observe(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> Seen:
+    def observe(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> Observation:
         """States of the wanted and of whatever else carries a mark of this kind.
 
         Without others: of the VMs that are known to be the wanted's, among the places that are known, for as
@@ -101,7 +101,7 @@ class Looks:
         secrets, damaged = self._secrets(specs, states, ovas, told), self._damaged(specs, states, ovas)
         rooms = room.look(self._vcenter, specs, states, hosts) if others else {}
         vcenter = self._vcenter_for(specs, states, ovas)
-        return Seen(
+        return Observation(
             states, Facts(self._inventory, ovas, secrets, self._moids.gone, damaged, told, rooms, vcenter)
         )
 

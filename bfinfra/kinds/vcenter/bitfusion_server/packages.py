@@ -13,7 +13,7 @@ from bfinfra.model.awaited import absent
 from bfinfra.model.errors import BfinfraError, Problem, Refusal, RemoteError
 
 if TYPE_CHECKING:
-    from bfinfra.backends.transport import Seam
+    from bfinfra.backends.transport import Transport
 
 Version = tuple[str, int, object]
 """Path or address, size, and what changes with its bytes."""
@@ -22,7 +22,7 @@ Version = tuple[str, int, object]
 class Packages:
     """What a run has read of its OVAs; used by several threads, which at worst read one twice."""
 
-    def __init__(self, seam: Seam) -> None:
+    def __init__(self, seam: Transport) -> None:
         self._seam = seam
         self._sources: dict[Ova, ova.Source] = {}
         self._read: dict[Version, ova.Ova | Problem] = {}

@@ -13,7 +13,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import State
 from bfinfra.model import gpus
 from bfinfra.model.conflict import Conflict, Spot
-from bfinfra.model.kind import Need
+from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.units import bytes_text
@@ -25,7 +25,7 @@ SERVER, HOST = "bitfusion_server", "gpu_host"
 
 
 def look(
-    vcenter: VCenter, specs: Mapping[str, Spec], states: Mapping[str, State], hosts: Mapping[Key, Need]
+    vcenter: VCenter, specs: Mapping[str, Spec], states: Mapping[str, State], hosts: Mapping[Key, ResolvedRef]
 ) -> dict[str, Room]:
     """The memory of the hosts on which a server is to be made or changed: nothing else can run out of it.
     RemoteError.

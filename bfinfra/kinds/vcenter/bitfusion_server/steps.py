@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target
 from bfinfra.model import kind
-from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.kind import Disruption, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
@@ -107,8 +107,8 @@ class Configure(_OnMachine):
     extra: Mapping[str, str]
     attach: tuple[Attach, ...] = ()
     drop: tuple[int, ...] = ()
-    nics: Mapping[int, str | Later]
-    add_nics: tuple[str | Later, ...] = ()
+    nics: Mapping[int, str | Unknown]
+    add_nics: tuple[str | Unknown, ...] = ()
     grow: Mapping[int, int]
     properties: Mapping[str, str | Secret]
     """Only those that change."""

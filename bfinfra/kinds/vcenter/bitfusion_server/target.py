@@ -15,7 +15,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State, release
 from bfinfra.model.awaited import Absent, held
 from bfinfra.model.errors import Problem, Refusal
-from bfinfra.model.kind import Around, Later
+from bfinfra.model.kind import PlanContext, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
@@ -28,11 +28,11 @@ class Adapter:
 
     label: str
     ovf: str
-    network: str | Later
+    network: str | Unknown
     name: str
 
 
-def there(network: str | Later) -> str:
+def there(network: str | Unknown) -> str:
     """The id of a network that stands, as all do once a step runs."""
     assert isinstance(network, str), network
     return network
@@ -74,7 +74,7 @@ class Target:
         )
 
 
-def resolve(name: str, spec: Spec, state: State | None, around: Around, *, anew: bool) -> Target:
+def resolve(name: str, spec: Spec, state: State | None, around: PlanContext, *, anew: bool) -> Target:
     """The target. Refusal, naming the field, for whatever is unknown, missing or too much.
 
     `anew`: of a VM that is to be made, maybe in the place of the one that `state` tells of.
@@ -154,7 +154,7 @@ def _library(spec: Spec, inventory: Inventory) -> tuple[str, str] | None:
     return spec.library.name, named[0].moid
 
 
-def _host(spec: Spec, around: Around) -> HostDetail:
+def _host(spec: Spec, around: PlanContext) -> HostDetail:
     need = around.needs.get("host")
     if need is None or need.state is None:
         raise Refusal(
@@ -267,7 +267,7 @@ def _pool(spec: Spec, inventory: Inventory, cluster: str) -> str:
     return found.moid
 
 
-def _adapters(spec: Spec, ova: Ova, detail: HostDetail, around: Around) -> tuple[Adapter, ...]:
+def _adapters(spec: Spec, ova: Ova, detail: HostDetail, around: PlanContext) -> tuple[Adapter, ...]:
     """The site's networks on the OVA's: by name where they are alike, the rest in order, more than the OVA
     has behind them.
     """
@@ -296,12 +296,12 @@ def surplus(ova: Ova, adapters: tuple[Adapter, ...]) -> frozenset[int]:
     )
 
 
-def _network(label: str, spec: Spec, detail: HostDetail, around: Around) -> str | Later:
+def _network(label: str, spec: Spec, detail: HostDetail, around: PlanContext) -> str | Unknown:
     wanted, need = spec.networks[label].network, around.needs.get(f"networks.{label}.network")
     if (
         need is not None and need.spec is not None
     ):  # not asked whether the host has it: that was looked at before it was made
-        return Later(need.key, "group") if need.state is None else str(need.state.group.moid)
+        return Unknown(need.key, "group") if need.state is None else str(need.state.group.moid)
     facts: Facts = around.facts
     reached = [n for n in facts.inventory.networks if n.moid in detail.networks]
     named = [n for n in reached if n.name == wanted]

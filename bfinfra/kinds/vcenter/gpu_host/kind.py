@@ -11,7 +11,16 @@ from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, Facts, State
 from bfinfra.model import kind
 from bfinfra.model.document import Document
-from bfinfra.model.kind import READY, Around, Need, Readiness, Report, Seen, failed, waiting
+from bfinfra.model.kind import (
+    READY,
+    Observation,
+    PlanContext,
+    Readiness,
+    Report,
+    ResolvedRef,
+    failed,
+    waiting,
+)
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
@@ -45,8 +54,8 @@ class GpuHost(kind.Kind[Spec, State]):
         self._all.begin()
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The notes of all hosts, then everything of those that are wanted or noted. While one waits for
         some: these alone, by their ids.
         """
@@ -57,7 +66,7 @@ class GpuHost(kind.Kind[Spec, State]):
                 self._all.take() if others and wanted == self._wanted else self._survey(wanted, others=others)
             )
         states = {d.name: state.read(d, self._clusters.get(d.cluster, "")) for d in found}
-        return Seen(
+        return Observation(
             {name: each for name, each in states.items() if each.mark or wanted.get(name)},
             Facts(tuple(sorted(self._ids))),
         )
@@ -74,7 +83,7 @@ class GpuHost(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """Set passthrough, reboot if that is owed and allowed, seal; on deletion put back what was there
         before.
         """
@@ -85,7 +94,7 @@ class GpuHost(kind.Kind[Spec, State]):
         return decide.manage(name, spec, state, around.mark)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """The host; custom attributes are defined at the root."""
         host = (Entity(f"/{datacenter}/host/{spec.cluster or '*'}/{name}", "HostSystem"),)
         return {"host": host, "rebooted": host if spec.reboot == "if_needed" else (), "definitions": (ROOT,)}

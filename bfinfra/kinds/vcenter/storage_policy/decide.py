@@ -23,12 +23,12 @@ from bfinfra.kinds.vcenter.storage_policy.steps import (
 )
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, differences
+from bfinfra.model.kind import Change, PlanContext, differences
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.suggest import nearest
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """The tag first, then the policy, then what is left of an earlier tag."""
     if spec is None:
         return () if state is None else tuple(_gone(name, state, around.mark))
@@ -89,7 +89,7 @@ def _removed(own: Sequence[Own], mark: Mark) -> Iterator[kind.Step]:
 
 
 def _tag(
-    wanted: OwnTag | None, state: State | None, around: Around, changes: Sequence[Change]
+    wanted: OwnTag | None, state: State | None, around: PlanContext, changes: Sequence[Change]
 ) -> Iterator[kind.Step]:
     """What makes the tag, and puts it where it shall be."""
     if wanted is None:

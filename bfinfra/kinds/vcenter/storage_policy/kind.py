@@ -26,7 +26,7 @@ from bfinfra.kinds.vcenter.storage_policy.steps import (
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Denied, Missing
-from bfinfra.model.kind import READY, Around, Need, Readiness, Ready, Report, Seen
+from bfinfra.model.kind import READY, Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Places, holds
@@ -53,8 +53,8 @@ class StoragePolicy(kind.Kind[Spec, State]):
         self._named, self._tags = bool(named), any(spec.tag for spec in named)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """One list; then what is wanted or ours as a whole, and the categories that these name or that are
         ours.
 
@@ -67,7 +67,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
         except (Denied, Missing):
             if wanted or self._named:
                 raise
-            return Seen({})
+            return Observation({})
         found = [each for each in listed if each.name in wanted or (others and _mark(each))]
         categories = self._categories(specs, found)
         own = {each.tag.id: each for home in categories for each in self._own(home)}
@@ -100,7 +100,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
             for name, state in states.items()
             if name in specs or state.policy or state.empty or not all(each.users for each in state.own)
         }
-        return Seen(
+        return Observation(
             states,
             Facts(
                 {home.name: home for home in categories},
@@ -109,12 +109,12 @@ class StoragePolicy(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
         return decide(name, spec, state, around)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """Policies and tags are vCenter's own."""
         return {"policies": (ROOT,), "tags": (ROOT,) if spec.tag else ()}
 

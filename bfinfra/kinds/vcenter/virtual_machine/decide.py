@@ -25,12 +25,12 @@ from bfinfra.kinds.vcenter.virtual_machine.steps import (
 from bfinfra.model import kind
 from bfinfra.model.awaited import held
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, differences
+from bfinfra.model.kind import Change, PlanContext, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.units import bytes_text
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
     """Make and start; settle what is half done; change what can change; delete."""
     if spec is None:
         return () if state is None else (Delete(name=name, moid=state.machine.moid),)
@@ -56,7 +56,7 @@ def decide(name: str, spec: Spec | None, state: State | None, around: Around) ->
 
 
 def _unless_away(
-    name: str, spec: Spec, steps: Sequence[kind.Step], around: Around, *, fresh: bool
+    name: str, spec: Spec, steps: Sequence[kind.Step], around: PlanContext, *, fresh: bool
 ) -> Sequence[kind.Step]:
     """The steps. Awaited where they take a file that isn't there yet: to make the machine, or to write that
     text or secret.
@@ -77,7 +77,7 @@ def _unless_away(
 
 
 def _settle(
-    name: str, spec: Spec, state: State, around: Around, says: tuple[Mapping[str, str], Mark]
+    name: str, spec: Spec, state: State, around: PlanContext, says: tuple[Mapping[str, str], Mark]
 ) -> Iterator[kind.Step]:
     (guest, mark), machine = says, state.machine
     devices = between(spec, machine, around)

@@ -14,12 +14,12 @@ from bfinfra.backends.vcenter.vm import Attach, Machine, Nic
 from bfinfra.kinds.vcenter.virtual_machine import disks
 from bfinfra.kinds.vcenter.virtual_machine.spec import Adapter, Spec
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Change, Later
+from bfinfra.model.kind import Change, PlanContext, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
 
-Place = str | Later
+Place = str | Unknown
 """The id of a network; Later where this site makes the port group first."""
 
 
@@ -32,22 +32,22 @@ class Difference:
     changes: tuple[Change, ...] = ()
     hardware: Mapping[str, Any] = field(default_factory=dict)
     off: bool = False
-    later: Later | None = None
+    later: Unknown | None = None
 
 
-def places(spec: Spec, around: Around) -> tuple[Place, ...]:
+def places(spec: Spec, around: PlanContext) -> tuple[Place, ...]:
     """The network of each adapter. Refusal where there is none, or where PVRDMA can't be on it."""
     inventory: Inventory = around.facts.inventory
     return tuple(_place(index, adapter, inventory, around) for index, adapter in enumerate(spec.adapters))
 
 
-def _place(index: int, adapter: Adapter, inventory: Inventory, around: Around) -> Place:
+def _place(index: int, adapter: Adapter, inventory: Inventory, around: PlanContext) -> Place:
     at = f"adapters.{index}.network"
     need, found = around.needs.get(at), inventory.network(adapter.network)
     if need is not None and need.state is not None:
         return str(need.state.group.moid)
     if need is not None and need.spec is not None:
-        return Later(need.key, "group")
+        return Unknown(need.key, "group")
     if found is None:
         raise Refusal(
             f"there is no network {adapter.network}",
@@ -76,7 +76,7 @@ def _added(pairs: Sequence[tuple[Adapter, Place]]) -> dict[str, Any]:
     }
 
 
-def between(spec: Spec, machine: Machine, around: Around) -> Difference:
+def between(spec: Spec, machine: Machine, around: PlanContext) -> Difference:
     """What of the machine's devices is another. What is on the right network stays; of the rest, an adapter
     of the same type is moved before one is added.
     """
@@ -137,7 +137,7 @@ def _compared(spec: Spec, machine: Machine, where: Sequence[Place], inventory: I
         (
             place
             for index in (*new, *(index for index, _ in moved))
-            if isinstance(place := where[index], Later)
+            if isinstance(place := where[index], Unknown)
         ),
         None,
     )

@@ -15,7 +15,7 @@ from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, OF_ALL, SE
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
-from bfinfra.kinds.vcenter.virtual_machine.properties import Seen as SecretSeen
+from bfinfra.kinds.vcenter.virtual_machine.properties import Observation as SecretSeen
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.space import claims
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
@@ -34,7 +34,18 @@ from bfinfra.model import kind, process
 from bfinfra.model.awaited import UNNOTED, Away, absent
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.document import Document
-from bfinfra.model.kind import READY, Around, Done, Need, Readiness, Ready, Report, Seen, Trace, waiting
+from bfinfra.model.kind import (
+    READY,
+    Done,
+    LastWriter,
+    Observation,
+    PlanContext,
+    Readiness,
+    Ready,
+    Report,
+    ResolvedRef,
+    waiting,
+)
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
@@ -67,8 +78,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
         self._vcenter.machines.begin(ADDRESS, *OF_ALL)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, Need], *, others: bool = True
-    ) -> Seen:
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+    ) -> Observation:
         """The marks of all machines, then everything of ours and of those that stand under wanted names;
         templates and places where one is to be made.
         """
@@ -111,7 +122,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         }
         guests = {name: _guest(spec) for name, spec in specs.items()}
         away = {name: gone for name, (_, gone) in guests.items() if gone}
-        return Seen(
+        return Observation(
             states,
             Facts(
                 inventory,
@@ -125,7 +136,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: Around) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
         return decide(name, spec, state, around)
 
@@ -137,7 +148,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, Need], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
         """Folder, pool, datastores and networks."""
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),) if spec.adapters else ()
         machines, pool = (
@@ -175,7 +186,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     def trail(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
-    ) -> Mapping[str, Mapping[str, Trace]]:
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By its events."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 

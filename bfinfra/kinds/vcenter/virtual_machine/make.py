@@ -17,7 +17,7 @@ from bfinfra.kinds.vcenter.virtual_machine.spec import Library, Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import Facts, identity, options
 from bfinfra.kinds.vcenter.virtual_machine.steps import Deployed
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Around, Later
+from bfinfra.model.kind import PlanContext, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
@@ -29,14 +29,14 @@ def source(spec: Spec) -> str:
 
 
 def make(
-    name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, around: Around
-) -> Clone | Deployed | Later:
+    name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, around: PlanContext
+) -> Clone | Deployed | Unknown:
     """With all that it shall have. Refusal where a part of it isn't there; Later where this site makes a port
     group or the library first.
     """
     facts: Facts = around.facts
     inventory, where, origin = facts.inventory, places(spec, around), _origin(spec, around)
-    if (later := next((each for each in (*where, origin) if isinstance(each, Later)), None)) is not None:
+    if (later := next((each for each in (*where, origin) if isinstance(each, Unknown)), None)) is not None:
         return later
     cluster = _there(
         inventory.cluster(spec.cluster),
@@ -114,7 +114,7 @@ def pair(spec: Spec) -> tuple[str, str]:
     return (spec.library.name, spec.library.item) if spec.library else ("", "")
 
 
-def _origin(spec: Spec, around: Around) -> Machine | Item | Later:
+def _origin(spec: Spec, around: PlanContext) -> Machine | Item | Unknown:
     facts: Facts = around.facts
     if spec.library is not None:
         return _held(spec.library, around)
@@ -128,7 +128,7 @@ def _origin(spec: Spec, around: Around) -> Machine | Item | Later:
     return found
 
 
-def _held(library: Library, around: Around) -> Machine | Item | Later:
+def _held(library: Library, around: PlanContext) -> Machine | Item | Unknown:
     """The VM template of an item, or the item where it is an OVF."""
     facts: Facts = around.facts
     need, (item, template) = (
@@ -136,7 +136,7 @@ def _held(library: Library, around: Around) -> Machine | Item | Later:
         facts.items.get((library.name, library.item), (None, None)),
     )
     if item is None and need is not None and need.spec is not None and need.state is None:
-        return Later(need.key, "library")
+        return Unknown(need.key, "library")
     if item is None:
         raise Refusal(
             f"there is no item {library.item} in a content library {library.name}",

@@ -23,7 +23,7 @@ BOOLEANS = {"true": "True", "false": "False"}
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observation:
     """A secret property: whether its value is another than the one written; why it can't be used ("" = it
     can).
 
@@ -42,29 +42,29 @@ def look(
     declared: Sequence[Declared],
     pepper: str,
     state: State | None = None,
-) -> Mapping[str, Seen]:
+) -> Mapping[str, Observation]:
     """Of each secret. `kept`: property → digest of what a standing machine, whose `state` is given, was
     given.
     """
-    types, found = {each.key: each.type for each in declared}, dict[str, Seen]()
+    types, found = {each.key: each.type for each in declared}, dict[str, Observation]()
     for key, value in spec.properties.items():
         if isinstance(value, Secret):
             if gone := away(spec, {f"properties.{key}": value}):
-                found[key] = Seen(stale=not given(state, kept, key, value), away=gone[1])
+                found[key] = Observation(stale=not given(state, kept, key, value), away=gone[1])
                 continue
             try:
                 plain = value.reveal()
             except BfinfraError as error:
-                found[key] = Seen(problem=str(error))
+                found[key] = Observation(problem=str(error))
             else:
                 stale = kept is not None and not matches(plain, kept.get(key, ""), pepper)
-                found[key] = Seen(
+                found[key] = Observation(
                     stale, ova.check(ova.Property(key, types[key]), plain) if key in types else ""
                 )
     return found
 
 
-def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Seen]) -> None:
+def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Observation]) -> None:
     """Refusal for a property that the item doesn't let one set, for a value that doesn't fit it, and for a
     password in the file.
     """
@@ -88,9 +88,9 @@ def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Seen])
             raise Refusal(f"{value!r} does not fit the property {key}", field=at, why=why)
 
 
-def usable(key: str, secrets: Mapping[str, Seen]) -> Seen:
+def usable(key: str, secrets: Mapping[str, Observation]) -> Observation:
     """What is known of a secret. Refusal where it has no value that can be used."""
-    seen = secrets.get(key, Seen())
+    seen = secrets.get(key, Observation())
     if seen.problem:
         raise Refusal(
             f"the property {key} has no usable value",
@@ -102,7 +102,7 @@ def usable(key: str, secrets: Mapping[str, Seen]) -> Seen:
 
 
 def differing(
-    spec: Spec, machine: Machine, secrets: Mapping[str, Seen]
+    spec: Spec, machine: Machine, secrets: Mapping[str, Observation]
 ) -> Iterator[tuple[Change, str | Secret]]:
     """What a machine has otherwise. Refusal for a property that it doesn't have."""
     for key, value in spec.properties.items():

@@ -13,7 +13,7 @@ from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Machine
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
-from bfinfra.kinds.vcenter.virtual_machine.properties import Seen
+from bfinfra.kinds.vcenter.virtual_machine.properties import Observation
 from bfinfra.model import kind
 from bfinfra.model.awaited import Away
 from bfinfra.model.records import dataclass
@@ -51,7 +51,7 @@ class Facts:
     items: Mapping[tuple[str, str], tuple[Item, Machine | None]] = field(default_factory=dict)
     guests: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
     declared: Mapping[tuple[str, str], Sequence[Declared]] = field(default_factory=dict)
-    secrets: Mapping[str, Mapping[str, Seen]] = field(default_factory=dict)
+    secrets: Mapping[str, Mapping[str, Observation]] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
 
 

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from bfinfra.backends.vcenter.vm import Clone, Deployment, Hardware
 from bfinfra.model import kind
-from bfinfra.model.kind import Disruption, Later
+from bfinfra.model.kind import Disruption, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
@@ -58,7 +58,7 @@ class Make(kind.Step):
 
     name: str
     source: str
-    how: Clone | Deployed | Later
+    how: Clone | Deployed | Unknown
 
     @property
     def exclusive(self) -> bool:
@@ -115,7 +115,7 @@ class Reconfigure(_Machine):
         holds("vapps", "VApp.ApplicationConfig"),
     )
 
-    hardware: Hardware | Later
+    hardware: Hardware | Unknown
     properties: Mapping[str, str | Secret] = field(default_factory=dict)
     keep: Mapping[str, str] = field(default_factory=dict)
     """Digests of secret properties that are not written again."""

@@ -56,7 +56,7 @@ class Caller:
             sandbox = None
             if self.params["sandbox"] or self.params["world"]:
                 sandbox = bfinfra.embedded(*self.params["site"], world=self.params["world"] or "")
-            yield bfinfra.load(*self.params["site"], sandbox=sandbox), bfinfra.Setting(sandbox=sandbox)
+            yield bfinfra.load(*self.params["site"], sandbox=sandbox), bfinfra.RunContext(sandbox=sandbox)
         except bfinfra.BfinfraError as error:
             self.module.fail_json(msg=str(error), changed=False, problems=bfinfra.as_data(error)["problems"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from bfinfra.engine.observe import Kinds, World
+from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.model.errors import Problem
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
@@ -27,7 +27,7 @@ def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Pla
     return replace(found, items=items, problems=problems, unreadable=unreadable, warnings=())
 
 
-def adopting(found: Plan, keys: frozenset[Key], site: Site, world: World, kinds: Kinds) -> Plan:
+def adopting(found: Plan, keys: frozenset[Key], site: Site, world: ObservedState, kinds: Kinds) -> Plan:
     """The plan cut down to what is adopted."""
     cut = only(found, keys)
     if cut.problems or cut.unreadable:
@@ -40,7 +40,7 @@ def adopting(found: Plan, keys: frozenset[Key], site: Site, world: World, kinds:
     )
 
 
-def _nothing(key: Key, site: Site, world: World, kinds: Kinds) -> Problem | None:
+def _nothing(key: Key, site: Site, world: ObservedState, kinds: Kinds) -> Problem | None:
     """Why there is nothing to take over, or None."""
     if key not in site.resources:
         near = nearest(str(key), map(str, site.resources))

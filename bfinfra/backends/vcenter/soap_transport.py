@@ -12,7 +12,7 @@ import httpx2
 NOTHING: Mapping[str, str] = {}
 
 
-class Line:
+class SoapTransport:
     """One vCenter's. `cookies`: name → value of what it set last, its session. Safe to use from several
     threads. Raises RemoteError.
     """

@@ -10,7 +10,7 @@ from bfinfra.model.errors import BfinfraError, Malformed
 
 
 @contextlib.contextmanager
-def understood(what: str) -> Iterator[None]:
+def provider_errors(what: str) -> Iterator[None]:
     """Whatever isn't said in bfinfra's own errors is Malformed: servers of any kind may answer anything, and
     no kind foresees all of it.
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from bfinfra.engine.observe import Kinds, World
-from bfinfra.engine.plan import Wish
-from bfinfra.engine.retry import Patience
-from bfinfra.engine.turn import Turn
-from bfinfra.engine.understood import understood
+from bfinfra.engine.observe import Kinds, ObservedState
+from bfinfra.engine.plan import DesiredState
+from bfinfra.engine.provider_errors import provider_errors
+from bfinfra.engine.reconciler import Reconciler
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
 from bfinfra.model.events import Ending, Settling
 from bfinfra.model.kind import READY, Kind, Readiness, Ready, failed, waiting
@@ -41,11 +41,17 @@ class Verdict:
     problem: Problem | None = None
 
 
-class Settle:
+class ReadinessWait:
     """The items that settle, and when to look at each kind of them again."""
 
     def __init__(  # noqa: PLR0913 - a run's whole context
-        self, wish: Wish, world: World, kinds: Kinds, turn: Turn, patience: Patience, deadline: float | None
+        self,
+        wish: DesiredState,
+        world: ObservedState,
+        kinds: Kinds,
+        turn: Reconciler,
+        patience: RetryPolicy,
+        deadline: float | None,
     ) -> None:
         self._wish, self._world, self._kinds, self._turn = wish, world, kinds, turn
         self._patience, self._deadline = patience, deadline
@@ -160,7 +166,7 @@ class Settle:
         if state is None:
             return READY if not final else failed("it vanished while bfinfra waited for it")
         try:
-            with understood(str(key)):
+            with provider_errors(str(key)):
                 return self._kinds[key.kind].ready(spec, state)
         except RemoteError as error:
             return waiting(str(error.problems[0]))

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from bfinfra.engine import settle
-from bfinfra.engine.retry import Patience
+from bfinfra.engine import readiness_wait
+from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.kind import waiting
 from bfinfra.model.refs import Key
 
@@ -37,7 +37,7 @@ def clock(monkeypatch):
 
 def looks(clock: Clock, seconds: float) -> list[float]:
     """When something that waits, and says something new each time, is looked at."""
-    made = settle.Settle(None, None, {"box": Slow}, None, Patience(), None)
+    made = readiness_wait.ReadinessWait(None, None, {"box": Slow}, None, RetryPolicy(), None)
     made.add(BOX, final=True)
     began, found = clock.now, []
     while clock.now < began + seconds:
@@ -63,7 +63,7 @@ def test_what_takes_an_hour_is_looked_at_every_5_seconds(clock):
 
 
 def test_one_that_comes_later_is_looked_at_at_once(clock):
-    made = settle.Settle(None, None, {"box": Slow}, None, Patience(), None)
+    made = readiness_wait.ReadinessWait(None, None, {"box": Slow}, None, RetryPolicy(), None)
     made.add(BOX, final=True)
     for _ in range(20):
         made.judge("box", {BOX: waiting("the glue dries")})
@@ -77,7 +77,7 @@ def test_one_that_comes_later_is_looked_at_at_once(clock):
 
 
 def test_one_that_comes_while_the_others_are_looked_at_does_not_wait_for_their_next_look(clock):
-    made = settle.Settle(None, None, {"box": Slow}, None, Patience(), None)
+    made = readiness_wait.ReadinessWait(None, None, {"box": Slow}, None, RetryPolicy(), None)
     made.add(BOX, final=True)
     assert made.due(set()) == [("box", (BOX,))]
     made.add(Key("box", "b"), final=True)
@@ -87,7 +87,7 @@ def test_one_that_comes_while_the_others_are_looked_at_does_not_wait_for_their_n
 
 
 def test_a_deadline_is_not_overslept(clock):
-    made = settle.Settle(None, None, {"box": Slow}, None, Patience(), 61)
+    made = readiness_wait.ReadinessWait(None, None, {"box": Slow}, None, RetryPolicy(), 61)
     made.add(BOX, final=True)
     began = clock.now
     while not made.judge("box", {BOX: waiting("it dries")})[0]:

@@ -48,7 +48,7 @@ class Everyone(Mapping[str, Pair]):
         return self._pairs.items()
 
 
-class Peers(Mapping[str, Pair]):
+class Siblings(Mapping[str, Pair]):
     """Everyone of a kind but one, by name: spec and state. All its `but`s share what was worked out once."""
 
     def __init__(
@@ -57,9 +57,9 @@ class Peers(Mapping[str, Pair]):
         self._everyone, self._name = everyone, name
         self._known: dict[Hashable, Any] = {} if known is None else known
 
-    def but(self, name: str) -> Peers:
+    def but(self, name: str) -> Siblings:
         """The others of this one."""
-        return Peers(self._everyone, name, self._known)
+        return Siblings(self._everyone, name, self._known)
 
     def once(self, what: Hashable, work: Callable[[], V]) -> V:
         """What `work` makes, which is the same for whoever of the kind asks for `what`."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from bfinfra.backends.vcenter.line import Line
+from bfinfra.backends.vcenter.soap_transport import SoapTransport
 
 ADDRESS = "https://vc.test:8443"
 
@@ -35,8 +35,8 @@ def answer(*cookies: str, body: bytes = b"<a/>") -> httpx2.Response:
     return httpx2.Response(200, headers=[("set-cookie", cookie) for cookie in cookies], content=body)
 
 
-def line_to(server: Server) -> Line:
-    return Line(server, ADDRESS, "bfinfra (site; me)", httpx2.Timeout(7, connect=3))
+def line_to(server: Server) -> SoapTransport:
+    return SoapTransport(server, ADDRESS, "bfinfra (site; me)", httpx2.Timeout(7, connect=3))
 
 
 def test_what_is_asked_says_who_asks_and_how_long_it_waits():

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from bfinfra.engine.observe import Kinds, World, needs_of
-from bfinfra.engine.plan import Wish, decide
-from bfinfra.engine.retry import LOOK, Patience
-from bfinfra.engine.understood import understood
+from bfinfra.engine.observe import Kinds, ObservedState, needs_of
+from bfinfra.engine.plan import DesiredState, decide
+from bfinfra.engine.provider_errors import provider_errors
+from bfinfra.engine.retry import LOOK, RetryPolicy
 from bfinfra.model.errors import BfinfraError, Diverged, Problem, Unreachable
 from bfinfra.model.events import Event, Progressed, StepBegun, StepEnded
 from bfinfra.model.kind import UNFINISHED, Change, Disruption, Step
@@ -28,10 +28,12 @@ class Halted(Exception):
     """The run was stopped between two steps."""
 
 
-class Turn:
+class Reconciler:
     """Takes items' turns, in any number of threads; shares the seen world with everybody under one lock."""
 
-    def __init__(self, wish: Wish, world: World, kinds: Kinds, patience: Patience, tell: Tell) -> None:
+    def __init__(
+        self, wish: DesiredState, world: ObservedState, kinds: Kinds, patience: RetryPolicy, tell: Tell
+    ) -> None:
         self._wish, self._world, self._kinds, self._patience, self._tell = wish, world, kinds, patience, tell
         self.lock = Lock()
         self._ran: dict[Key, list[Step]] = {}
@@ -117,7 +119,7 @@ class Turn:
         problem: Problem | None = Problem("interrupted")
         again = False
         try:
-            with understood(str(key)):
+            with provider_errors(str(key)):
                 self._kinds[key.kind].run(
                     step, lambda done: self._tell(Progressed(at=time.time(), key=key, progress=done))
                 )

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import httpx2
 
 from bfinfra.backends.ahead import Ahead
-from bfinfra.backends.transport import Seam
-from bfinfra.backends.vcenter.line import Line
+from bfinfra.backends.transport import Transport
+from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.model import process
 from bfinfra.model.site import VCenterSettings
 
@@ -21,18 +21,18 @@ def agent(site: str) -> str:
     return f"bfinfra ({quote(site) or '-'}; {quote(process.me(), safe='/')})"
 
 
-class Door:
-    """Connects when first asked, or at once with `knock`."""
+class Connector:
+    """Connects when first asked, or at once with `connect`."""
 
-    def __init__(self, settings: VCenterSettings, seam: Seam, site: str = "") -> None:
+    def __init__(self, settings: VCenterSettings, seam: Transport, site: str = "") -> None:
         self._settings = settings
         self._seam = seam
         self._site = site
-        self._line: Line | None = None
+        self._line: SoapTransport | None = None
         self._lock = threading.Lock()
         self._versions = Ahead(lambda: self.line().get("/sdk/vimServiceVersions.xml"), "door")
 
-    def knock(self) -> None:
+    def connect(self) -> None:
         """Connect now, and ask for the versions; who needs them first hears what came of it."""
         self._versions.begin()
 
@@ -40,12 +40,12 @@ class Door:
         """The server's list of versions. Raises RemoteError."""
         return self._versions.take()
 
-    def line(self) -> Line:
+    def line(self) -> SoapTransport:
         """The wire of SOAP."""
         with self._lock:
             if self._line is None:
                 address = f"https://{self._settings.server}"
-                self._line = Line(
+                self._line = SoapTransport(
                     self._seam.transport(address, self._settings.trust),
                     address,
                     agent(self._site),
