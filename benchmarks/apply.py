@@ -116,7 +116,7 @@ def main(servers: int, parallelism: int) -> None:
             bfinfra.load(Path(folder) / "site"),
             approve=approve,
             options=Options(parallelism=parallelism),
-            around=bfinfra.RunContext(middleware=(lambda inner: Counting(inner, names),)),
+            context=bfinfra.RunContext(middleware=(lambda inner: Counting(inner, names),)),
         )
         wall, used = time.perf_counter() - began[0], time.process_time()
     assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem][

@@ -131,10 +131,10 @@ class OwnNamespace:
 
 def child(site: str, part: str) -> None:
     """One apply or destroy; prints what went over the wire."""
-    around = bfinfra.RunContext(middleware=(OwnNamespace,))
+    context = bfinfra.RunContext(middleware=(OwnNamespace,))
     allow = bfinfra.Allow(every_delete=True)
     outcome = bfinfra.apply(
-        bfinfra.load(site), approve=lambda _: allow, destroy=part == "destroy", around=around
+        bfinfra.load(site), approve=lambda _: allow, destroy=part == "destroy", context=context
     )
     if outcome.ending != "done":
         raise SystemExit(

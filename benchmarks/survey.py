@@ -50,7 +50,7 @@ def row(name: str, site: Path, world: Running) -> str:
 def apply(site: Path, world: Running) -> None:
     allow = bfinfra.Allow(every_disruption=True)
     outcome = bfinfra.apply(
-        bfinfra.load(site, sandbox=world), approve=lambda _: allow, around=bfinfra.RunContext(sandbox=world)
+        bfinfra.load(site, sandbox=world), approve=lambda _: allow, context=bfinfra.RunContext(sandbox=world)
     )
     assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem]
 

@@ -43,7 +43,7 @@ def main(site: str) -> None:
         return world
 
     app._seen = surveyed  # noqa: SLF001 - as above
-    found = app.drift(app.load(site), around=app.RunContext(middleware=(noting(times),)))
+    found = app.drift(app.load(site), context=app.RunContext(middleware=(noting(times),)))
     assert not found.blind, found.problems
     print(times[TO] - times[FROM])
 

@@ -106,7 +106,7 @@ def plan(
     destroy: bool = False,
     adopt: frozenset[Key] = frozenset(),
     rotation: Rotation | None = None,
-    around: RunContext = THE_WORLD,
+    context: RunContext = THE_WORLD,
 ) -> Plan:
     """What an apply would do. Read-only: the seam refuses every writing request. With a `rotation`, what that
     would do.
@@ -115,15 +115,15 @@ def plan(
     from bfinfra.kinds.cluster_locator import CLUSTERS
 
     wish = DesiredState.of(site, destroy=destroy, adopt=adopt)
-    with _bound(site, around, wish.wanted, read_only=True) as bound:
+    with _bound(site, context, wish.wanted, read_only=True) as bound:
         only = _rotating(site, rotation, bound) if rotation else frozenset()
-        world = _seen(bound, wish.wanted, around.patience)
+        world = _seen(bound, wish.wanted, context.patience)
         bound.leave()
         found = make(site, wish, world, bound.kinds)
         return target.only(found, only, CLUSTERS) if only else found
 
 
-def drift(site: Site, *, around: RunContext = THE_WORLD) -> Report:
+def drift(site: Site, *, context: RunContext = THE_WORLD) -> Report:
     """What no longer agrees, and who moved it: the world, the file, or both. Read-only; `remember` keeps it
     for the next check.
     """
@@ -131,8 +131,8 @@ def drift(site: Site, *, around: RunContext = THE_WORLD) -> Report:
     from bfinfra.engine.drift import report, traced
 
     wish, memory = DesiredState.of(site), checks.recall(site.name)
-    with _bound(site, around, wish.wanted, read_only=True) as bound:
-        world = _seen(bound, wish.wanted, around.patience)
+    with _bound(site, context, wish.wanted, read_only=True) as bound:
+        world = _seen(bound, wish.wanted, context.patience)
         bound.leave()
         found = make(site, wish, world, bound.kinds)
         absent = any(item.action is Action.CREATE for item in found.items)
@@ -141,8 +141,8 @@ def drift(site: Site, *, around: RunContext = THE_WORLD) -> Report:
     made = replace(made, found=settled, warnings=(*made.warnings, *expired))
     if made.alarming:  # seldom: the servers were left while that was found out
         try:
-            with _bound(site, around, read_only=True) as again:
-                made = traced(made, world, again.kinds, around.patience)
+            with _bound(site, context, read_only=True) as again:
+                made = traced(made, world, again.kinds, context.patience)
         except BfinfraError as error:
             made = replace(
                 made,
@@ -154,7 +154,7 @@ def drift(site: Site, *, around: RunContext = THE_WORLD) -> Report:
     return checks.since(made, memory)
 
 
-def notify(site: Site, found: Report, *, around: RunContext = THE_WORLD) -> bool:
+def notify(site: Site, found: Report, *, context: RunContext = THE_WORLD) -> bool:
     """Tell the site's webhook what began and what ended; tried again after what passes. Whether there was
     anything to tell. RemoteError.
     """
@@ -166,10 +166,10 @@ def notify(site: Site, found: Report, *, around: RunContext = THE_WORLD) -> bool
     from bfinfra.render.drift import message
 
     seam = Transport(
-        middleware=around.middleware, check=around.stop.check
+        middleware=context.middleware, check=context.stop.check
     )  # never led into the sandbox: whom it tells is outside of any world
     try:
-        around.patience.read(lambda: post(seam, hook, message(found)))
+        context.patience.read(lambda: post(seam, hook, message(found)))
     finally:
         seam.close()
     return True
@@ -194,7 +194,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     rotation: Rotation | None = None,
     options: Options | None = None,
     on_event: Sink = lambda _: None,
-    around: RunContext = THE_WORLD,
+    context: RunContext = THE_WORLD,
 ) -> Outcome:
     """Plan, ask `approve` (None = go on with what needs no allowance; its answer None = leave it), guard,
     run.
@@ -207,9 +207,9 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
 
     wish = DesiredState.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
-    with journal.lock(site.name), _bound(site, around, wish.wanted, read_only=False) as bound:
+    with journal.lock(site.name), _bound(site, context, wish.wanted, read_only=False) as bound:
         only = _rotating(site, rotation, bound) if rotation else adopt
-        world = _seen(bound, wish.wanted, around.patience)
+        world = _seen(bound, wish.wanted, context.patience)
         found = make(site, wish, world, bound.kinds)
         if only:
             found = (
@@ -225,7 +225,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         guard.check(found, allow)
         log = journal.Journal(site.name)
         try:
-            how = replace(options or Options(patience=around.patience), journal=log)
+            how = replace(options or Options(patience=context.patience), journal=log)
             run = Apply(found, wish, world, bound.kinds, how, on_event)
             endings = run.run()
         finally:
@@ -263,22 +263,22 @@ def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
     return needed(site, {name: kind_named(name) for name in kind_names()}, uses)
 
 
-def doctor(site: Site, *, around: RunContext = THE_WORLD) -> tuple[Finding, ...]:
+def doctor(site: Site, *, context: RunContext = THE_WORLD) -> tuple[Finding, ...]:
     """What would stop an apply: names, connections, certificates, accounts, rights, versions, clocks, room,
     files. Only reads, side by side.
     """
     from bfinfra.doctor import examine
 
-    with _ground(site, around) as ground:
+    with _ground(site, context) as ground:
         return examine(ground)
 
 
 @contextlib.contextmanager
-def _ground(site: Site, around: RunContext) -> Iterator[CheckContext]:
+def _ground(site: Site, context: RunContext) -> Iterator[CheckContext]:
     from bfinfra.doctor.ground import CheckContext
     from bfinfra.engine import journal
 
-    seam = around.seam(patience=HASTE)
+    seam = context.seam(patience=HASTE)
     provide = provided(site, seam)
     try:
         yield CheckContext(
@@ -296,12 +296,12 @@ def _ground(site: Site, around: RunContext) -> Iterator[CheckContext]:
         seam.close()
 
 
-def health(site: Site, *, around: RunContext = THE_WORLD) -> list[Examined]:
+def health(site: Site, *, context: RunContext = THE_WORLD) -> list[Examined]:
     """What `flexdirect health` says on each machine of the site's flexdirect_hosts, asked side by side."""
     from bfinfra.backends.ansible import LinuxHosts
     from bfinfra.kinds.machine.flexdirect_host.health import examine
 
-    hosts = LinuxHosts(seam := around.seam())
+    hosts = LinuxHosts(seam := context.seam())
     try:
         return examine(site.resources, hosts)
     finally:
@@ -328,7 +328,7 @@ def tokens(site: Site) -> dict[str, Token | Problem]:
     return {name: seen.states.get(name) or unread[name] for name in wanted}
 
 
-def addresses(site: Site, *, look: bool = True, around: RunContext = THE_WORLD) -> Mapping[Key, str]:
+def addresses(site: Site, *, look: bool = True, context: RunContext = THE_WORLD) -> Mapping[Key, str]:
     """Where machines and clusters of the site answer: a name or address, with :port where it isn't the usual
     one. Read-only.
 
@@ -337,8 +337,8 @@ def addresses(site: Site, *, look: bool = True, around: RunContext = THE_WORLD) 
     """
     found = {key: address for key, spec in site.resources.items() if (address := spec.answers_at())}
     if look:
-        with _bound(site, around, site.resources, read_only=True) as bound:
-            states = _seen(bound, site.resources, around.patience).states
+        with _bound(site, context, site.resources, read_only=True) as bound:
+            states = _seen(bound, site.resources, context.patience).states
         found |= {
             key: address
             for key, state in states.items()
@@ -354,7 +354,7 @@ def history(site: str) -> Iterator[dict[str, Any]]:
     return journal.read(site)
 
 
-def kubeconfig(site: Site, address: str, *, around: RunContext = THE_WORLD) -> str:
+def kubeconfig(site: Site, address: str, *, context: RunContext = THE_WORLD) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
     from bfinfra.kinds.cluster_locator import CLUSTERS
 
@@ -368,8 +368,8 @@ def kubeconfig(site: Site, address: str, *, around: RunContext = THE_WORLD) -> s
                 or "it has none",
             )
         )
-    with _bound(site, around, site.resources, read_only=True) as bound:
-        states = _seen(bound, site.resources, around.patience).states
+    with _bound(site, context, site.resources, read_only=True) as bound:
+        states = _seen(bound, site.resources, context.patience).states
         endpoint = getattr(states.get(key), "endpoint", None)
         if endpoint is None:
             if missing := needed_references(site, {}, ()):
@@ -382,7 +382,7 @@ def kubeconfig(site: Site, address: str, *, around: RunContext = THE_WORLD) -> s
         return str(bound.provide("Clusters").kubeconfig(endpoint))
 
 
-def certificates(site: Site, *, around: RunContext = THE_WORLD) -> list[Shown]:
+def certificates(site: Site, *, context: RunContext = THE_WORLD) -> list[Shown]:
     """The certificate of each server that the site names, held against what the site says of it. Nothing is
     sent to any.
     """
@@ -393,10 +393,10 @@ def certificates(site: Site, *, around: RunContext = THE_WORLD) -> list[Shown]:
         if reference := getattr(spec, "kubeconfig", None):
             access = kubeconfigs.read(reference, spec.context)
             named.append((access.url.removeprefix("https://").partition("/")[0], str(key), access.trust))
-    return [certificate(server, trust, what=what, around=around) for server, what, trust in named]
+    return [certificate(server, trust, what=what, context=context) for server, what, trust in named]
 
 
-def certificates_inside(site: Site, *, around: RunContext = THE_WORLD) -> list[Shown]:
+def certificates_inside(site: Site, *, context: RunContext = THE_WORLD) -> list[Shown]:
     """The same of the supervisors that the site's namespaces are on, and of the Tanzu clusters there that
     run.
 
@@ -407,32 +407,32 @@ def certificates_inside(site: Site, *, around: RunContext = THE_WORLD) -> list[S
 
     if not any(key.kind == "supervisor_namespace" for key in site.resources):
         return []
-    with _ground(site, around) as ground:
+    with _ground(site, context) as ground:
         if ground.login is not None:
             raise ground.login
         return [door.look(ground) for found in (doors.supervisors, doors.guests) for door in found(ground)]
 
 
-def host_keys(site: Site, *, around: RunContext = THE_WORLD) -> list[HostKeys]:
+def host_keys(site: Site, *, context: RunContext = THE_WORLD) -> list[HostKeys]:
     """The SSH host keys of each machine that the site names, held against what it pins. Nobody logs in."""
     machines = {key: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
     if not machines:
         return []
     from bfinfra.backends.ansible import hostkeys
 
-    seam = around.seam()
+    seam = context.seam()
     return [hostkeys.look(seam, spec.machine(key.name), str(key)) for key, spec in machines.items()]
 
 
 def certificate(
-    server: str, trust: Trust | None = None, *, what: str = "", around: RunContext = THE_WORLD
+    server: str, trust: Trust | None = None, *, what: str = "", context: RunContext = THE_WORLD
 ) -> Shown:
     """The certificate of one server, host or host:port; held against this machine's store where no `trust` is
     given.
     """
     from bfinfra.backends.certificate import look
 
-    return look(around.seam(), server, trust or Trust(), what=what)
+    return look(context.seam(), server, trust or Trust(), what=what)
 
 
 def _rotating(site: Site, rotation: Rotation, bound: _Bound) -> frozenset[Key]:
@@ -480,7 +480,7 @@ def _asked(site: Site) -> list[str]:
 
 @contextlib.contextmanager
 def _bound(
-    site: Site, around: RunContext, wanted: Mapping[Key, Any] | None = None, *, read_only: bool
+    site: Site, context: RunContext, wanted: Mapping[Key, Any] | None = None, *, read_only: bool
 ) -> Iterator[_Bound]:
     """Every kind with the backends that its constructor names; of `wanted` the survey begins with that.
     Sessions are closed whatever happens.
@@ -492,7 +492,7 @@ def _bound(
     site = replace(site, vcenter=None) if away else site
     if missing := needed_references(site, wants, None if wants else SOURCES):
         raise SiteError(*missing)
-    seam = around.seam(read_only=read_only)
+    seam = context.seam(read_only=read_only)
     provide = provided(site, seam)
     left = Ahead(lambda: provide("ExitStack").close(), "leave")
 

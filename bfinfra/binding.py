@@ -137,11 +137,11 @@ def provided(site: Site, seam: Transport) -> Callable[[str], Any]:
 
         return LinuxHosts(seam)
 
-    makers = {"VCenter": vcenter, "Clusters": clusters, "Images": images, "LinuxHosts": linux_hosts}
+    factories = {"VCenter": vcenter, "Clusters": clusters, "Images": images, "LinuxHosts": linux_hosts}
 
     def provide(what: str) -> Any:
         if what not in made:
-            made[what] = makers[what]()
+            made[what] = factories[what]()
             stack.callback(made[what].close)
         return made[what]
 

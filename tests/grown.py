@@ -137,7 +137,7 @@ def reads(path: Path, sandbox: Running) -> tuple[bfinfra.Plan, dict[str, Counter
     asked: dict[str, Counter[str]] = {}
     site = bfinfra.load(path, sandbox=sandbox)
     return bfinfra.plan(
-        site, around=bfinfra.RunContext(sandbox=sandbox, middleware=(counting(asked),))
+        site, context=bfinfra.RunContext(sandbox=sandbox, middleware=(counting(asked),))
     ), asked
 
 

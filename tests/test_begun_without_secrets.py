@@ -264,7 +264,7 @@ def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_
     before = begun.sandbox.tally()["written"]
     with pytest.raises(bfinfra.SiteError, match="leads nowhere"):
         app.kubeconfig(
-            app.load(begun.path, sandbox=begun.sandbox), "cluster-01", around=setting(begun.sandbox)
+            app.load(begun.path, sandbox=begun.sandbox), "cluster-01", context=setting(begun.sandbox)
         )
     with pytest.raises(bfinfra.BfinfraError, match="leads nowhere"):
         begun.apply(destroy=True)

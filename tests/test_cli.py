@@ -414,10 +414,10 @@ def test_a_file_that_is_not_there_is_named(site, planned, capsys):
 def test_a_signal_while_reading_is_heard_by_no_library(number, code, said, site, monkeypatch, capsys):
     heard = []
 
-    def reading(*_, around, **__):
+    def reading(*_, context, **__):
         os.kill(os.getpid(), number)
-        heard.append(around.stop.flag.wait(60))
-        around.stop.check()
+        heard.append(context.stop.flag.wait(60))
+        context.stop.check()
         heard.append("another request")
 
     monkeypatch.setattr(app, "plan", reading)
@@ -429,10 +429,10 @@ def test_a_signal_while_reading_is_heard_by_no_library(number, code, said, site,
 def test_who_is_interrupted_waits_for_no_server_that_says_nothing(site, monkeypatch, capsys):
     answered = threading.Event()
 
-    def reading(*_, around, **__):
+    def reading(*_, context, **__):
         os.kill(os.getpid(), signal.SIGINT)
         answered.wait(60)
-        around.stop.check()
+        context.stop.check()
 
     monkeypatch.setattr(app, "plan", reading)
     monkeypatch.setattr(signals, "GRACE", 0.01)

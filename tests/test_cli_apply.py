@@ -63,9 +63,9 @@ class World:
         self.plan, self.ending, self.how, self.allow = plan, ending, {}, None
         self.meanwhile = lambda options: None
 
-    def __call__(self, site, *, approve, options, on_event, around, **how):
-        self.stop = around.stop
-        self.how = {"site": site, "options": options, "around": around, **how}
+    def __call__(self, site, *, approve, options, on_event, context, **how):
+        self.stop = context.stop
+        self.how = {"site": site, "options": options, "around": context, **how}
         self.allow = approve(self.plan)
         if self.allow is None:
             return app.Outcome(self.plan, {}, 0.0, declined=True)

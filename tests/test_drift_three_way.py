@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds.strangers import STRANGERS
+from kinds.unmanaged import STRANGERS
 
 from bfinfra import app
 from bfinfra.sandbox import Running
@@ -26,7 +26,7 @@ class Desk:
     """A site that is rewritten, applied and checked; the world that somebody else changes."""
 
     def __init__(self, path: Path, sandbox: Running) -> None:
-        self.path, self.sandbox, self.around = path, sandbox, app.RunContext(sandbox=sandbox)
+        self.path, self.sandbox, self.context = path, sandbox, app.RunContext(sandbox=sandbox)
 
     def write(self, memory: str = "2GiB", more: str = "") -> None:
         self.path.write_text(SITE.format(memory=memory, more=more))
@@ -35,7 +35,7 @@ class Desk:
         return app.load(self.path, sandbox=self.sandbox)
 
     def check(self) -> list[tuple[str, str]]:
-        found = app.drift(self.load(), around=self.around)
+        found = app.drift(self.load(), context=self.context)
         app.remember(found)
         return [(str(each.cause), each.field) for each in found.found]
 
@@ -55,7 +55,7 @@ def desk(tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> D
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     found = Desk(tmp_path / "site.yaml", sandbox)
     found.write()
-    assert app.apply(found.load(), around=found.around).ending == "done"
+    assert app.apply(found.load(), context=found.context).ending == "done"
     return found
 
 
@@ -95,6 +95,6 @@ def test_what_somebody_made_in_its_place_is_unmarked(desk):
 def test_what_is_ignored_alarms_nobody(desk):
     desk.someone_sets(memory_limit=4096)
     desk.write(more=IGNORE)
-    found = app.drift(desk.load(), around=desk.around)
+    found = app.drift(desk.load(), context=desk.context)
     assert [each.field for each in found.found] == ["limits.memory"]
     assert found.alarming == ()

@@ -38,7 +38,7 @@ def test_its_plan_sets_every_machine_up_before_it_is_listed_and_health_says_what
     assert not found.problems and not found.unreadable
     waits = {str(item.key): {str(key) for key in item.waits_for} for item in found.items}
     assert waits["flexdirect_pool/v100"] >= {"flexdirect_host/v100", "linux_host/node-1"}
-    examined = app.health(app.load(SITE, sandbox=sandbox), around=app.RunContext(sandbox=sandbox))
+    examined = app.health(app.load(SITE, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
     assert {each.machine: each.good for each in examined} == dict.fromkeys(
         ("v100-1", "v100-2", "k80-1", "node-1", "node-2"), False
     )
@@ -64,7 +64,7 @@ def test_jobs_that_are_begun_before_flexdirect_stands_come_to_nothing(
         app.load(jobs_alone(tmp_path), sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=Options(patience=QUICK, deadline=1),
-        around=app.RunContext(sandbox=sandbox),
+        context=app.RunContext(sandbox=sandbox),
     )
     assert {
         each: text.partition(":")[0] for each, text in endings(found).items() if each.startswith("workload")
@@ -117,7 +117,7 @@ def test_the_whole_site_lives(sandbox: Running) -> None:
     written = sandbox.tally()["written"]
     assert set(endings(apply(SITE, sandbox)).values()) == {"kept"}
     assert sandbox.tally()["written"] == written
-    examined = app.health(app.load(SITE, sandbox=sandbox), around=app.RunContext(sandbox=sandbox))
+    examined = app.health(app.load(SITE, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
     assert all(each.good for each in examined), render.text(examined)
     assert json.dumps(render.data("flexdirect", examined))
     sandbox.change(

@@ -45,7 +45,7 @@ def applied(site: Site, sandbox: Running) -> dict[str, str]:
             site,
             approve=lambda _: EVERYTHING,
             options=Options(patience=QUICK, deadline=5),
-            around=setting(sandbox),
+            context=setting(sandbox),
         )
     )
 

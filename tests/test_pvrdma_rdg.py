@@ -136,7 +136,7 @@ def test_workers_have_the_adapters_and_the_gpu_of_the_guide(rdg):
 def test_the_doctor_finds_the_hosts_as_the_guide_wants_them(rdg):
     found = [
         each
-        for each in app.doctor(app.load(rdg.site, sandbox=rdg), around=app.RunContext(sandbox=rdg))
+        for each in app.doctor(app.load(rdg.site, sandbox=rdg), context=app.RunContext(sandbox=rdg))
         if each.check.startswith("hosts.")
     ]
     assert {each.check for each in found} == {
@@ -193,7 +193,7 @@ def test_without_a_device_plug_in_its_workers_find_no_node_and_that_is_said(tmp_
             app.load(site, sandbox=running),
             approve=lambda _: EVERYTHING,
             options=options,
-            around=app.RunContext(sandbox=running),
+            context=app.RunContext(sandbox=running),
         )
         assert (
             "tensorflow-benchmarks-worker-0 finds no node: 0/4 nodes are available: 4 Insufficient "

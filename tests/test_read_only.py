@@ -22,17 +22,17 @@ from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
 READER = "reader@small.test"
 Look = Callable[[Site, app.RunContext], Any]
 LOOKS: dict[str, Look] = {
-    "plan": lambda site, around: app.plan(site, around=around),
-    "plan to destroy": lambda site, around: app.plan(site, destroy=True, around=around),
-    "plan to adopt": lambda site, around: app.plan(site, adopt=frozenset(site.resources), around=around),
-    "drift": lambda site, around: app.drift(site, around=around),
-    "doctor": lambda site, around: app.doctor(site, around=around),
-    "trust": lambda site, around: app.certificates(site, around=around),
+    "plan": lambda site, context: app.plan(site, context=context),
+    "plan to destroy": lambda site, context: app.plan(site, destroy=True, context=context),
+    "plan to adopt": lambda site, context: app.plan(site, adopt=frozenset(site.resources), context=context),
+    "drift": lambda site, context: app.drift(site, context=context),
+    "doctor": lambda site, context: app.doctor(site, context=context),
+    "trust": lambda site, context: app.certificates(site, context=context),
     "graph": lambda site, _: graph.waits(site.resources, {}),
     "privileges": lambda site, _: app.privileges(site),
     "history": lambda site, _: list(app.history(site.name)),
-    "kubeconfig": lambda site, around: [
-        app.kubeconfig(site, str(key), around=around) for key in site.resources if _cluster(key.kind)
+    "kubeconfig": lambda site, context: [
+        app.kubeconfig(site, str(key), context=context) for key in site.resources if _cluster(key.kind)
     ],
 }
 
@@ -76,7 +76,7 @@ def changed_by_no_reader(path: Path, sandbox: Running, folder: Path) -> None:
     reading = as_reader(path, folder)
     before = world(sandbox)
     sandbox.clear_tally()
-    found = app.plan(app.load(reading, sandbox=sandbox), around=setting(sandbox))
+    found = app.plan(app.load(reading, sandbox=sandbox), context=setting(sandbox))
     assert sandbox.tally()["written"] == 0
     assert [str(item.key) for item in found.pending] == [], "what stands as it should is taken for changed"
     assert not found.problems or found.unreadable, found.problems
@@ -96,10 +96,10 @@ def looked_at_only(path: Path, sandbox: Running, *names: str) -> None:
     """Everything that only looks, or what is named, on the world as it is; the server counts."""
     before = world(sandbox)
     sandbox.clear_tally()
-    site, around = app.load(path, sandbox=sandbox), app.RunContext(sandbox=sandbox, patience=QUICK)
+    site, context = app.load(path, sandbox=sandbox), app.RunContext(sandbox=sandbox, patience=QUICK)
     assert sandbox.tally()["total"] == 0, "what validates asks nobody"
     for name in names or LOOKS:
-        answer = LOOKS[name](site, around)
+        answer = LOOKS[name](site, context)
         assert not isinstance(answer, Plan) or answer.site == site.name
         assert sandbox.tally()["written"] == 0, (name, sandbox.tally()["writes"])
     assert sandbox.tally()["total"] or {key.kind for key in site.resources} <= LOCAL

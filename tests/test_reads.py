@@ -97,7 +97,7 @@ def test_what_stands_is_read_as_often_for_six_of_each_as_for_two(
         allow = bfinfra.Allow(every_disruption=True)
         site = bfinfra.load(make(tmp_path, count), sandbox=small)
         outcome = bfinfra.apply(
-            site, approve=lambda _, allow=allow: allow, around=bfinfra.RunContext(sandbox=small)
+            site, approve=lambda _, allow=allow: allow, context=bfinfra.RunContext(sandbox=small)
         )
         assert outcome.ending == "done", [
             str(each.problem) for each in outcome.endings.values() if each.problem
@@ -133,10 +133,10 @@ def test_an_apply_of_twice_the_servers_asks_twice_as_often_and_for_everything_as
 def sent(path: Path, sandbox: Running, *, destroy: bool = False) -> Counter[str]:
     """What an apply or a destroy of a site asks."""
     asked: dict[str, Counter[str]] = {}
-    around = bfinfra.RunContext(sandbox=sandbox, middleware=(grown.counting(asked),))
+    context = bfinfra.RunContext(sandbox=sandbox, middleware=(grown.counting(asked),))
     allow = bfinfra.Allow(every_disruption=True, every_delete=True)
     outcome = bfinfra.apply(
-        bfinfra.load(path, sandbox=sandbox), destroy=destroy, approve=lambda _: allow, around=around
+        bfinfra.load(path, sandbox=sandbox), destroy=destroy, approve=lambda _: allow, context=context
     )
     assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem]
     return sum(asked.values(), Counter())

@@ -40,12 +40,12 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """What is carried while it is gathered. `spare`: of the files, those that a check can do without, as it
-    may wait for them.
+    """What is carried while it is gathered. `optional`: of the files, those that a check can do without, as
+    it may wait for them.
     """
 
     files: dict[Path, None] = field(default_factory=dict)
-    spare: dict[Path, tuple[str, list[Path]]] = field(default_factory=dict)
+    optional: dict[Path, tuple[str, list[Path]]] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -99,9 +99,9 @@ def _take(load: _Load, site: Site, at: Spot, file: LocalFile) -> None:
     load.files.update(dict.fromkeys(found))
     kind = type(site.resources[key]) if key else None
     if kind and source(kind, path) and {path, path.partition(".")[0]}.isdisjoint(kind.unnoted):
-        load.spare.setdefault(file.path, (_named(file, at), found))
+        load.optional.setdefault(file.path, (_named(file, at), found))
     else:
-        load.spare.pop(file.path, None)
+        load.optional.pop(file.path, None)
 
 
 def _fit(load: _Load, *, applies: bool) -> None:
@@ -132,7 +132,7 @@ def _fit(load: _Load, *, applies: bool) -> None:
 
 
 def _largest_first(load: _Load, sizes: dict[Path, int]) -> Iterator[tuple[str, list[Path]]]:
-    yield from sorted(load.spare.values(), key=lambda each: -sum(sizes[path] for path in each[1]))
+    yield from sorted(load.optional.values(), key=lambda each: -sum(sizes[path] for path in each[1]))
 
 
 def _named(file: LocalFile, at: Spot) -> str:

@@ -26,7 +26,7 @@ def drift(args: argparse.Namespace) -> int:
     from bfinfra.render import drift as render
 
     site, setting = where.site(args)
-    found = app.drift(site, around=setting)
+    found = app.drift(site, context=setting)
     screen = Screen.of(args)
     if not args.news or found.blind or found.new or found.ended:
         screen.show(
@@ -47,7 +47,7 @@ def drift(args: argparse.Namespace) -> int:
 def _told(site: Site, found: Report, setting: RunContext, screen: Screen) -> bool:
     """Whether nothing is left to tell. What a webhook did not take, the next check tells again."""
     try:
-        app.notify(site, found, around=setting)
+        app.notify(site, found, context=setting)
     except BfinfraError as error:
         screen.say(f"the webhook was not told, the next check tells it: {error}")
         return False

@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 def health(args: argparse.Namespace) -> int:
     """1 where a machine is worse than its site accepts."""
     site, setting = where.site(args)
-    found = app.health(site, around=setting)
+    found = app.health(site, context=setting)
     Screen.of(args).show(lambda style: render.text(found, style), lambda: render.data(site.name, found))
     return 0 if all(each.good for each in found) else 1

@@ -55,7 +55,7 @@ def validate(args: argparse.Namespace) -> int:
 def plan(args: argparse.Namespace) -> int:
     """What apply would do."""
     site, setting = where.site(args)
-    found = app.plan(site, destroy=args.destroy, around=setting)
+    found = app.plan(site, destroy=args.destroy, context=setting)
     if args.out and not _blind(found):
         from bfinfra.engine import saved
 
@@ -92,7 +92,7 @@ def graph(args: argparse.Namespace) -> int:
 def kubeconfig(args: argparse.Namespace) -> int:
     """A way into one of the site's clusters."""
     site, setting = where.site(args)
-    found = app.kubeconfig(site, args.address, around=setting)
+    found = app.kubeconfig(site, args.address, context=setting)
     if args.out:
         from bfinfra.model import private
 

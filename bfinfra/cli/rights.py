@@ -45,7 +45,7 @@ def privileges(args: argparse.Namespace) -> int:
 def doctor(args: argparse.Namespace) -> int:
     """1 where anything is bad."""
     site, setting = where.site(args)
-    found = app.doctor(site, around=setting)
+    found = app.doctor(site, context=setting)
     Screen.of(args).show(lambda style: findings.text(found, style), lambda: findings.data(site.name, found))
     return 1 if any(each.health is Health.BAD for each in found) else 0
 

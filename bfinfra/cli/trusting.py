@@ -30,7 +30,7 @@ def trust(args: argparse.Namespace) -> int:
             [
                 app.certificate(
                     args.sites[0],
-                    around=app.RunContext(
+                    context=app.RunContext(
                         sandbox=where.sandbox(args) if args.world else None, stop=args.stop
                     ),
                 )
@@ -39,7 +39,7 @@ def trust(args: argparse.Namespace) -> int:
         )
     else:
         site, setting = where.site(args)
-        found, machines = app.certificates(site, around=setting), app.host_keys(site, around=setting)
+        found, machines = app.certificates(site, context=setting), app.host_keys(site, context=setting)
         found += _inside(site, setting, Screen.of(args))
 
     def text(style: Style) -> str:
@@ -57,7 +57,7 @@ def _inside(site: Site, setting: app.RunContext, screen: Screen) -> list[Shown]:
     nothing.
     """
     try:
-        return app.certificates_inside(site, around=setting)
+        return app.certificates_inside(site, context=setting)
     except BfinfraError as error:
         screen.say(f"supervisors and their clusters are not shown: {error.problems[0]}")
         return []

@@ -81,7 +81,7 @@ def _run(args: argparse.Namespace, **how: Any) -> int:
             return given
 
         options = Options(parallelism=args.parallelism, deadline=args.deadline, stop=stop.flag)
-        outcome = app.apply(site, approve=approve, options=options, on_event=display, around=setting, **how)
+        outcome = app.apply(site, approve=approve, options=options, on_event=display, context=setting, **how)
     if outcome.declined:
         screen.say("Left as it is: nothing was written.")
         return 1

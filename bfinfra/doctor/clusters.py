@@ -99,9 +99,9 @@ def rights(ground: CheckContext) -> Iterator[Finding]:
                                 + (f" in {api.namespace}" if api.namespace else ""),
                             )
                         )
-        needed, spare = (
-            [text for verb, text in lacking if not verb.spare],
-            [text for verb, text in lacking if verb.spare],
+        needed, optional = (
+            [text for verb, text in lacking if not verb.optional],
+            [text for verb, text in lacking if verb.optional],
         )
         how = "an administrator gives them " + (
             "by the namespace's access"
@@ -110,11 +110,11 @@ def rights(ground: CheckContext) -> Iterator[Finding]:
         )
         if needed:
             yield bad(key, f"the account may not {', '.join(needed)}", next=how)
-        if spare:
+        if optional:
             yield warning(
                 key,
-                f"the account may not {', '.join(spare)}",
-                "; ".join(dict.fromkeys(verb.spare for verb, _ in lacking if verb.spare)),
+                f"the account may not {', '.join(optional)}",
+                "; ".join(dict.fromkeys(verb.optional for verb, _ in lacking if verb.optional)),
                 how,
             )
         if not lacking:

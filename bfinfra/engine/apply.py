@@ -26,7 +26,7 @@ from bfinfra.model.refs import Key
 
 TICK = 0.2  # seconds between looks at the stop flag
 POLLS = 4  # kinds that are looked at side by side while they settle
-GOOD = (Ending.DONE, Ending.KEPT)
+GOOD = (Ending.DONE, Ending.UNCHANGED)
 WENT = {
     Ending.FAILED: "failed",
     Ending.BLOCKED: "is blocked",
@@ -222,7 +222,7 @@ class Apply:
 
     def _end(self, item: Item, verdict: Verdict) -> None:
         assert verdict.ending is not None
-        ending = Ending.KEPT if verdict.ending is Ending.DONE and not item.steps else verdict.ending
+        ending = Ending.UNCHANGED if verdict.ending is Ending.DONE and not item.steps else verdict.ending
         now = time.monotonic()
         seconds = now - self._began.get(item.key, now)
         ended = Ended(

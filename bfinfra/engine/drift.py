@@ -41,10 +41,10 @@ def report(
     plan: Plan, wish: DesiredState, world: ObservedState, kinds: Kinds, before: Collection[str] = ()
 ) -> Report:
     """What does not agree and who moved it. `before`: addresses that are known to have stood once."""
-    strangers = {key for key in wish.wanted if kinds[key.kind].makes and _stranger(key, wish, world)}
+    unmanaged = {key for key in wish.wanted if kinds[key.kind].managed and _stranger(key, wish, world)}
     found = [
         Drifted(key=key, cause=Cause.UNMARKED, why=_whose(world.states[key]))
-        for key in sorted(strangers, key=str)
+        for key in sorted(unmanaged, key=str)
     ]
     sides = _Sides(wish, world, kinds, known(wish, world))
     unseen = _unseen(plan, kinds)
@@ -56,7 +56,7 @@ def report(
     ]
     for item in differing:
         found += sorted(_of(item, sides, before), key=lambda each: list(Cause).index(each.cause))
-    problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in strangers))
+    problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in unmanaged))
     standing = tuple(
         sorted(
             str(key)
@@ -98,7 +98,7 @@ def traced(found: Report, world: ObservedState, kinds: Kinds, patience: RetryPol
     warned = list(found.warnings)
     for kind, names in asked.items():
         try:
-            answer = patience.read(functools.partial(kinds[kind].trail, names))
+            answer = patience.read(functools.partial(kinds[kind].audit, names))
         except BfinfraError as error:
             warned.append(
                 Warned(

@@ -30,7 +30,7 @@ class Known:
     def __contains__(self, key: object) -> bool:
         return key in self.wanted or key in self.states
 
-    def around(self, key: Key, spec: Any) -> PlanContext:
+    def context(self, key: Key, spec: Any) -> PlanContext:
         """What a decision on this spec of a resource, or None, may look at besides its own spec and state."""
         fields = graph.resolve(spec if spec is not None else self.states.get(key), self)
         needs = {

@@ -106,11 +106,11 @@ def decide(
     kind, spec, state = kinds[key.kind], wish.wanted.get(key), world.states.get(key)
     if key in wish.adopt and state is not None and state.mark is None:
         state = replace(state, mark=Mark(wish.site, str(key)).open)
-    if kind.makes and state is not None:
+    if kind.managed and state is not None:
         _check_owner(key, spec, state, wish)
-    around = (everything or known(wish, world)).around(key, spec)
+    context = (everything or known(wish, world)).context(key, spec)
     with provider_errors(str(key)):
-        steps = tuple(kind.steps(key.name, spec, state, around))
+        steps = tuple(kind.steps(key.name, spec, state, context))
     _check_protected(spec, state, steps)
     return steps
 
@@ -123,7 +123,7 @@ def located(site: Site, key: Key, refusal: Refusal) -> list[Problem]:
 
 def _item(key: Key, wish: DesiredState, world: ObservedState, kinds: Kinds, everything: Known) -> Item:
     steps, state = decide(key, wish, world, kinds, everything), world.states.get(key)
-    action = derive(wish.wanted.get(key), state, steps, makes=kinds[key.kind].makes)
+    action = derive(wish.wanted.get(key), state, steps, managed=kinds[key.kind].managed)
     going = action in (Action.DELETE, Action.REPLACE)
     item = Item(key, action, steps, contents=state.contents if going and state is not None else ())
     return replace(item, follows=_follows(item, wish.wanted.get(key), state)) if steps else item
@@ -148,10 +148,10 @@ def _behind(item: Item, before: Mapping[Key, str], items: Mapping[Key, Item]) ->
 
 def _awaiting(key: Key, awaited: Awaited, wish: DesiredState, world: ObservedState, kinds: Kinds) -> Item:
     """What is to be done to a resource whose file isn't there yet; with which steps may not be known."""
-    state, makes = world.states.get(key), kinds[key.kind].makes
+    state, managed = world.states.get(key), kinds[key.kind].managed
     if awaited.steps:
-        return Item(key, derive(wish.wanted.get(key), state, awaited.steps, makes=makes), awaited.steps)
-    return Item(key, Action.READ if not makes else Action.CREATE if state is None else Action.UPDATE)
+        return Item(key, derive(wish.wanted.get(key), state, awaited.steps, managed=managed), awaited.steps)
+    return Item(key, Action.READ if not managed else Action.CREATE if state is None else Action.UPDATE)
 
 
 def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:

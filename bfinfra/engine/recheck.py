@@ -87,7 +87,7 @@ def _who(kind: Any, key: Key, state: object, left: Collection[Step]) -> str:
     """By whom, where a server knows."""
     fields = tuple(change.field for step in left for change in step.changes) if state is not None else ("",)
     try:
-        traces = kind.trail({key.name: (state, fields)}).get(key.name, {})
+        traces = kind.audit({key.name: (state, fields)}).get(key.name, {})
     except BfinfraError:
         return ""
     names = dict.fromkeys(trace.by for trace in traces.values() if trace.by)

@@ -63,7 +63,7 @@ class Reconciler:
         with self.lock:
             needs = needs_of(kind, self._kinds[kind], self._wish.wanted, self._world)
         seen = self._kinds[kind].observe(
-            {name: self._wish.wanted.get(Key(kind, name)) for name in names}, needs, others=False
+            {name: self._wish.wanted.get(Key(kind, name)) for name in names}, needs, include_unlisted=False
         )
         with self.lock:
             self._world.take(kind, seen, names)

@@ -40,7 +40,7 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
             entities.setdefault(place, set()).update(right.names)
         elif isinstance(place, Api) and not isinstance(right, Privileges):
             apis.setdefault(place, {}).update(
-                dict.fromkeys(Verb(r, verb, right.spare) for r in right.resources for verb in right.verbs)
+                dict.fromkeys(Verb(r, verb, right.optional) for r in right.resources for verb in right.verbs)
             )
     found = _bare({api: tuple(verbs) for api, verbs in apis.items()})
     return Rights(
@@ -74,7 +74,7 @@ def _granted(site: Site, kinds: Kinds, uses: tuple[Use, ...]) -> Iterator[Grante
             for place in words.get(API, ())
         ]
         everywhere: dict[str, list[Place]] = {VCENTER: [ROOT] if site.vcenter else [], CLUSTERS: clusters}
-        for right in kind.reads:
+        for right in kind.survey_privileges:
             yield from ((right, place) for place in everywhere[right.on])
     for key, words in where.items():
         for right in _of(kinds[key.kind], uses):
@@ -84,8 +84,8 @@ def _granted(site: Site, kinds: Kinds, uses: tuple[Use, ...]) -> Iterator[Grante
 def _of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
     """What one resource of this kind takes."""
     if set(uses) & {Use.PLAN, Use.APPLY}:
-        yield from kind.looks
-    for step in kind.acts:
+        yield from kind.resource_privileges
+    for step in kind.step_types:
         if set(uses) & set(step.uses):
             yield from step.rights
 
@@ -105,7 +105,11 @@ def _bare(apis: Mapping[Api, tuple[Verb, ...]]) -> dict[Api, tuple[Verb, ...]]:
     """Without what a wider place allows as well."""
     wider = {
         api: {
-            verb for other, verbs in apis.items() if _within(api, other) for verb in verbs if not verb.spare
+            verb
+            for other, verbs in apis.items()
+            if _within(api, other)
+            for verb in verbs
+            if not verb.optional
         }
         for api in apis
     }

@@ -49,7 +49,7 @@ def _nothing(key: Key, site: Site, world: ObservedState, kinds: Kinds) -> Proble
             why="what is adopted is brought in line with what the site says of it",
             next=near or "write it into the site",
         )
-    if not kinds[key.kind].makes:
+    if not kinds[key.kind].managed:
         return Problem(
             f"{key} needs no adoption",
             site.place(key) or "",

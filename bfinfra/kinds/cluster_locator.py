@@ -65,10 +65,10 @@ class Places:
         needs: Mapping[Key, ResolvedRef],
         read: Callable[[Home], T],
         *,
-        others: bool,
+        include_unlisted: bool,
     ) -> Answers[T]:
-        """Ask every home once; without `others` only those that matter to `wanted` (name → its cluster's
-        name, None = it goes from where it was seen).
+        """Ask every home once; without `include_unlisted` only those that matter to `wanted` (name → its
+        cluster's name, None = it goes from where it was seen).
 
         A home that doesn't answer leaves what is wanted there unreadable; RemoteError where none answers or
         only few names were asked for: the caller tries that again.
@@ -78,7 +78,7 @@ class Places:
             name: home_of(cluster, standing, self._kinds) if cluster else None
             for name, cluster in wanted.items()
         }
-        anywhere = others or any(
+        anywhere = include_unlisted or any(
             cluster is None and name not in self._seen for name, cluster in wanted.items()
         )
         where = {
@@ -93,7 +93,7 @@ class Places:
                 found[key] = read(home)
             except RemoteError as error:
                 failed[key] = error
-        if failed and (not found or not others):
+        if failed and (not found or not include_unlisted):
             raise next(iter(failed.values()))
         unreadable = {f"(all in {key})": error for key, error in failed.items()}
         unreadable |= {name: failed[key] for name, key in placed.items() if key in failed}

@@ -120,15 +120,15 @@ class Installed(Protocol):
 
 
 def standing(
-    kind: str, found: Mapping[str, T], wanted: Mapping[str, Any], site: str, *, others: bool
+    kind: str, found: Mapping[str, T], wanted: Mapping[str, Any], site: str, *, include_unlisted: bool
 ) -> dict[str, dict[str, T]]:
     """By resource: on which machines something of it stands, by its mark or because its spec names the
-    machine. `others`: also what else this site made.
+    machine. `include_unlisted`: also what else this site made.
     """
     owned = [
         each.mark.address.partition("/")[2]
         for each in found.values()
-        if others and each.mark and each.mark.site == site
+        if include_unlisted and each.mark and each.mark.site == site
     ]
     stands = {}
     for name in dict.fromkeys([*wanted, *owned]):
@@ -143,7 +143,7 @@ def standing(
 
 
 def while_away(
-    around: PlanContext,
+    context: PlanContext,
     stood: Iterable[str],
     decide: Callable[[PlanContext], Sequence[Step]],
     *needs: type[Step],
@@ -153,15 +153,15 @@ def while_away(
     `stood`: the package's digest on each machine, "" where none is; `decide`: the steps; `needs`: the steps
     that take the package, and are awaited with it. The facts have `packages` and `away`, by resource.
     """
-    name = around.mark.address.partition("/")[2]
-    if name not in around.facts.away:
-        return decide(around)
-    field, problem = around.facts.away[name]
+    name = context.mark.address.partition("/")[2]
+    if name not in context.facts.away:
+        return decide(context)
+    field, problem = context.facts.away[name]
     known = Counter(filter(None, stood)).most_common(1)
     if not known:
         raise held(problem, field)
-    facts = replace(around.facts, packages={**around.facts.packages, name: known[0][0]})
-    found = tuple(decide(replace(around, facts=facts)))
+    facts = replace(context.facts, packages={**context.facts.packages, name: known[0][0]})
+    found = tuple(decide(replace(context, facts=facts)))
     if any(isinstance(step, needs) for step in found):
         raise held(problem, field, found)
     return found

@@ -7,11 +7,11 @@ from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 
 
-def refuse_others(mark: Mark | None, around: PlanContext, what: str, field: str = "") -> None:
+def refuse_others(mark: Mark | None, context: PlanContext, what: str, field: str = "") -> None:
     """Refusal where the mark is another resource's, of this site or of another one. `what`: what is said of
     it.
     """
-    if mark is not None and (mark.site, mark.address) != (around.mark.site, around.mark.address):
+    if mark is not None and (mark.site, mark.address) != (context.mark.site, context.mark.address):
         raise Refusal(
             what,
             field=field,

@@ -17,7 +17,7 @@ class Ending(enum.StrEnum):
     """How an item, or a whole apply, ended."""
 
     DONE = "done"
-    KEPT = "kept"
+    UNCHANGED = "kept"
     FAILED = "failed"
     WAITING = "still-waiting"
     BLOCKED = "blocked"

@@ -30,7 +30,7 @@ from bfinfra.model.siblings import Pair, Siblings
 
 Address = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/[^\s/]{1,253}$")]  # kind/name
 LEADS = "_leads"
-KEPT = frozenset({"_as_applied", EDGES, LEADS})
+BESIDE_FIELDS = frozenset({"_as_applied", EDGES, LEADS})
 """What is worked out of a Spec, which never changes, once, and kept beside its fields: as a mark keeps it,
 its references, what leads outside of the site.
 """
@@ -109,7 +109,7 @@ class Spec(Part, Ordered):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy that differs in some fields; what was worked out of the original is not taken along."""
         copied = super().model_copy(update=update, deep=deep)
-        for kept in KEPT:
+        for kept in BESIDE_FIELDS:
             vars(copied).pop(kept, None)
         return copied
 
@@ -176,7 +176,7 @@ class Step:
     disruption: ClassVar[Disruption] = Disruption.NONE
     why: ClassVar[str] = ""
     """Why it disrupts."""
-    asked: ClassVar[bool] = False
+    preapproved: ClassVar[bool] = False
     """The site itself asks for the disruption (`reboot: if_needed`): no further allowance is needed."""
     settles: ClassVar[bool] = False
     """The next step waits until the resource is ready again."""
@@ -310,11 +310,11 @@ class Kind(ABC, Generic[S, T]):
     """The source document whose work it does."""
     deadline: ClassVar[int] = 600
     """Seconds a resource may take to become ready before the run ends as still waiting."""
-    acts: ClassVar[tuple[type[Step], ...]] = ()
+    step_types: ClassVar[tuple[type[Step], ...]] = ()
     """Every step that it may decide on."""
-    reads: ClassVar[tuple[Right, ...]] = ()
+    survey_privileges: ClassVar[tuple[Right, ...]] = ()
     """What each survey takes, whether the site has such resources or not: it asks every kind."""
-    looks: ClassVar[tuple[Right, ...]] = ()
+    resource_privileges: ClassVar[tuple[Right, ...]] = ()
     """What observing takes besides, for each resource that is wanted."""
     alone: ClassVar[bool] = False
     """Its survey takes nothing of what other kinds saw: it waits for none of those that it refers to."""
@@ -322,7 +322,7 @@ class Kind(ABC, Generic[S, T]):
     """What is in it can be seen through it alone (a cluster): while it waits for a file nothing is known of
     that.
     """
-    makes: ClassVar[bool] = True
+    managed: ClassVar[bool] = True
     """False where the object is there anyway and only its settings are ours (a host), or nothing is written
     (a source).
     """
@@ -337,13 +337,17 @@ class Kind(ABC, Generic[S, T]):
 
     @abstractmethod
     def observe(
-        self, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The only read, bulk per server.
 
         `wanted`: name → spec, None for a name to look at only because it may have to go. `needs`: what was
-        seen of every resource of another kind that the wanted and the standing refer to. `others`: also
-        answer whatever else this site made. Raises RemoteError where nothing at all could be read.
+        seen of every resource of another kind that the wanted and the standing refer to. `include_unlisted`:
+        also answer whatever else this site made. Raises RemoteError where nothing at all could be read.
         """
 
     def begin(self, wanted: Mapping[str, S]) -> None:
@@ -353,7 +357,7 @@ class Kind(ABC, Generic[S, T]):
 
     @staticmethod
     @abstractmethod
-    def steps(name: str, spec: S | None, state: T | None, around: PlanContext) -> Sequence[Step]:
+    def steps(name: str, spec: S | None, state: T | None, context: PlanContext) -> Sequence[Step]:
         """Pure: from what is to what shall be. `None` is absence; `[]` is agreement. Raises Refusal."""
 
     @staticmethod
@@ -380,7 +384,7 @@ class Kind(ABC, Generic[S, T]):
         """
         return READY
 
-    def trail(
+    def audit(
         self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
         """Who moved what, as far as the servers tell; asked about what drifted alone. Reads only.
@@ -398,10 +402,10 @@ class Kind(ABC, Generic[S, T]):
 class Source(Kind[S, T]):
     """A kind that is only read: it has no steps."""
 
-    makes = False
+    managed = False
 
     @staticmethod
-    def steps(name: str, spec: S | None, state: T | None, around: PlanContext) -> Sequence[Step]:
+    def steps(name: str, spec: S | None, state: T | None, context: PlanContext) -> Sequence[Step]:
         """Nothing is ever done to a source."""
         return ()
 

@@ -87,14 +87,16 @@ class Plan:
         return tuple(item for item in self.items if item.held is not None)
 
 
-def derive(spec: object | None, state: object | None, steps: Sequence[Step], *, makes: bool = True) -> Action:
+def derive(
+    spec: object | None, state: object | None, steps: Sequence[Step], *, managed: bool = True
+) -> Action:
     """The word for what the steps do."""
     if any(step.disruption is Disruption.REPLACE for step in steps):
         return Action.REPLACE if spec is not None else Action.DELETE
     if spec is None:
         return Action.DELETE if steps else Action.KEEP
     if not steps:
-        return Action.KEEP if makes else Action.READ
+        return Action.KEEP if managed else Action.READ
     return Action.CREATE if state is None else Action.UPDATE
 
 

@@ -69,14 +69,14 @@ class Privileges:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Verbs on resources (`secrets`, `jobs.batch`, `pods/log`) of a place. `spare`: what is lost without it,
-    where the rest goes on.
+    """Verbs on resources (`secrets`, `jobs.batch`, `pods/log`) of a place. `optional`: what is lost without
+    it, where the rest goes on.
     """
 
     on: str
     verbs: tuple[str, ...]
     resources: tuple[str, ...]
-    spare: str = ""
+    optional: str = ""
 
 
 Right = Privileges | Rule
@@ -87,9 +87,9 @@ def holds(on: str, *names: str) -> Privileges:
     return Privileges(on, names)
 
 
-def may(verbs: str, resources: str, on: str, *, spare: str = "") -> Rule:
+def may(verbs: str, resources: str, on: str, *, optional: str = "") -> Rule:
     """`may("get list", "secrets", "namespaces")`."""
-    return Rule(on, tuple(verbs.split()), tuple(resources.split()), spare)
+    return Rule(on, tuple(verbs.split()), tuple(resources.split()), optional)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -98,7 +98,7 @@ class Verb:
 
     resource: str
     verb: str
-    spare: str = field(default="", compare=False)
+    optional: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ SITE, GENERATION = f"{GROUP}/site", f"{GROUP}/generation"
 RESULT = "/dev/termination-log"
 LONGEST = 4 * 3600  # seconds of a look: an appliance may have to be uploaded
 # seconds beyond the interval that an ended Job is kept: it tells whoever leads next when the last look was
-KEPT = 600
+ENDED_JOBS_LAST = 600
 LARGEST = 150 << 10  # bytes of a site without blanks: an object's annotations hold 256 KiB in all
 
 
@@ -77,7 +77,7 @@ def manifest(wanted: Wanted, name: str, mould: Mould) -> dict[str, Any]:
         "spec": {
             "backoffLimit": 1,
             "activeDeadlineSeconds": LONGEST,
-            "ttlSecondsAfterFinished": wanted.interval + KEPT,
+            "ttlSecondsAfterFinished": wanted.interval + ENDED_JOBS_LAST,
             "template": {
                 "metadata": {"labels": labels, "annotations": {SITE: text(wanted)}},
                 "spec": _pod(wanted, mould),

@@ -13,7 +13,7 @@ from typing import Any
 from bfinfra.model.secret import WAYS
 
 Schema = dict[str, Any]
-KEPT = (
+LISTED = (
     "description",
     "type",
     "enum",
@@ -53,7 +53,7 @@ def structural(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schem
         return _one_of(whole, definitions)
     if _is_secret(whole):
         return {**SECRET, **_said(whole)}
-    made = {key: whole[key] for key in KEPT if key in whole}
+    made = {key: whole[key] for key in LISTED if key in whole}
     types = [each for each in _types(whole) if each != "null"]
     made |= {"nullable": True} if "null" in _types(whole) else {}
     if len(types) != 1:

@@ -40,15 +40,15 @@ class Order:
     stop: Flag = field(default_factory=Flag)
 
 
-def work(path: Path, order: Order, around: RunContext = app.THE_WORLD) -> Result:
+def work(path: Path, order: Order, context: RunContext = app.THE_WORLD) -> Result:
     """Never raises what bfinfra knows: every error is a result, too."""
     began = time.monotonic()
     try:
-        site = app.load(path, sandbox=around.sandbox)
+        site = app.load(path, sandbox=context.sandbox)
     except SiteError as error:
         return Result(Outcome.INVALID, _said(error.problems))
     try:
-        found = _destroyed(site, order, around) if order.destroy else _kept(site, order, around)
+        found = _destroyed(site, order, context) if order.destroy else _kept(site, order, context)
     except BfinfraError as error:
         found = Result(Outcome.FAILED, _said(error.problems))
     whole = time.monotonic() - began
@@ -56,7 +56,7 @@ def work(path: Path, order: Order, around: RunContext = app.THE_WORLD) -> Result
         found,
         resources=len(site.resources),
         seconds=(round(whole - found.seconds[1], 3), found.seconds[1]),
-        certificates=_certificates(site, around),
+        certificates=_certificates(site, context),
         tokens={
             name: int(each.not_after.timestamp())
             for name, each in app.tokens(site).items()
@@ -65,10 +65,10 @@ def work(path: Path, order: Order, around: RunContext = app.THE_WORLD) -> Result
     )
 
 
-def _kept(site: Site, order: Order, around: RunContext) -> Result:
+def _kept(site: Site, order: Order, context: RunContext) -> Result:
     """Look first; what needs a change gets it, or waits."""
-    report = _looked(site, order, around)
-    _tell(site, report, around)
+    report = _looked(site, order, context)
+    _tell(site, report, context)
     drifted, moved = (
         len(report.alarming),
         tuple(Moved(str(each.key), each.field, str(each.cause), each.by) for each in report.alarming),
@@ -85,45 +85,45 @@ def _kept(site: Site, order: Order, around: RunContext) -> Result:
         )
     if all(each.ignored for each in report.found):
         return Result(Outcome.AGREED)
-    done = _applied(site, order, around, expected=any(each.ignored for each in report.found))
+    done = _applied(site, order, context, expected=any(each.ignored for each in report.found))
     if done.outcome is not Outcome.APPLIED:
         return replace(done, drifted=drifted, moved=moved)
     if drifted:
         over = tuple(sorted(each.identity for each in report.alarming))
-        _tell(site, replace(report, found=(), new=frozenset(), ended=over), around)
+        _tell(site, replace(report, found=(), new=frozenset(), ended=over), context)
     return replace(done, corrected=drifted)
 
 
-def _looked(site: Site, order: Order, around: RunContext) -> Report:
+def _looked(site: Site, order: Order, context: RunContext) -> Report:
     """What was never made is no drift; what stood, and is gone, is."""
     if (order.known or order.stood) and checks.recall(site.name) == checks.Memory():
         checks.known(site.name, order.known, map(str, site.resources) if order.stood else ())
-    report = app.drift(site, around=around)
+    report = app.drift(site, context=context)
     found = tuple(
         replace(each, cause=Cause.UNAPPLIED) if each.cause is Cause.MISSING else each for each in report.found
     )
     return replace(report, found=found, new=report.new & {each.identity for each in found})
 
 
-def _tell(site: Site, report: Report, around: RunContext) -> None:
+def _tell(site: Site, report: Report, context: RunContext) -> None:
     """The webhook, once; what it did not take, the next look tells again."""
     try:
-        app.notify(site, report, around=around)
+        app.notify(site, report, context=context)
     except BfinfraError:
         app.remember(report, told=False)
     else:
         app.remember(report)
 
 
-def _destroyed(site: Site, order: Order, around: RunContext) -> Result:
-    done = _applied(site, order, around, destroy=True)
+def _destroyed(site: Site, order: Order, context: RunContext) -> Result:
+    done = _applied(site, order, context, destroy=True)
     return (
         replace(done, outcome=Outcome.AGREED) if done.outcome is Outcome.APPLIED and not done.writes else done
     )
 
 
 def _applied(
-    site: Site, order: Order, around: RunContext, *, destroy: bool = False, expected: bool = False
+    site: Site, order: Order, context: RunContext, *, destroy: bool = False, expected: bool = False
 ) -> Result:
     plans: list[Plan] = []
 
@@ -136,8 +136,8 @@ def _applied(
         site,
         approve=approve,
         destroy=destroy,
-        options=Options(stop=order.stop, patience=around.patience),
-        around=around,
+        options=Options(stop=order.stop, patience=context.patience),
+        context=context,
     )
     seconds = (0.0, round(time.monotonic() - began, 3))
     if outcome.declined:
@@ -158,7 +158,11 @@ def _applied(
 def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
     if ending is Ending.DONE:
         return Outcome.APPLIED, ""
-    bad = [each for each in endings.values() if each.ending not in (Ending.DONE, Ending.KEPT, Ending.BLOCKED)]
+    bad = [
+        each
+        for each in endings.values()
+        if each.ending not in (Ending.DONE, Ending.UNCHANGED, Ending.BLOCKED)
+    ]
     why = (
         _said([each.problem for each in bad if each.problem])
         or f"{', '.join(str(each.key) for each in bad)}: {ending}"
@@ -166,11 +170,12 @@ def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
     return (Outcome.WAITING if ending in (Ending.WAITING, Ending.STOPPED) else Outcome.FAILED), why
 
 
-def _certificates(site: Site, around: RunContext) -> dict[str, int]:
+def _certificates(site: Site, context: RunContext) -> dict[str, int]:
     """When each server's certificate ends; of none where one can't be asked: the look itself has said so."""
     try:
         return {
-            found.server: int(found.not_after.timestamp()) for found in app.certificates(site, around=around)
+            found.server: int(found.not_after.timestamp())
+            for found in app.certificates(site, context=context)
         }
     except BfinfraError:
         return {}

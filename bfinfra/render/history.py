@@ -38,7 +38,9 @@ class Run:
     def ended(self) -> list[Line]:
         """How each resource ended that was not as wanted anyway."""
         return [
-            line for line in self.lines if line.get("event") == "Ended" and line.get("ending") != Ending.KEPT
+            line
+            for line in self.lines
+            if line.get("event") == "Ended" and line.get("ending") != Ending.UNCHANGED
         ]
 
     def unfinished(self) -> list[Line]:

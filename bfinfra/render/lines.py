@@ -47,7 +47,7 @@ class Lines:
             yield f"{safe(event.key)}: waits: {safe(event.why)}"
         elif isinstance(event, Progressed):
             yield from self._progressed(event)
-        elif isinstance(event, Ended) and event.ending is not Ending.KEPT:
+        elif isinstance(event, Ended) and event.ending is not Ending.UNCHANGED:
             yield ended(event)
 
     def _progressed(self, event: Progressed) -> Iterator[str]:

@@ -60,7 +60,7 @@ class Board:
         """Take one event in; from any thread."""
         with self._lock:
             self._progress(event)
-        if isinstance(event, Ended) and event.ending is not Ending.KEPT:
+        if isinstance(event, Ended) and event.ending is not Ending.UNCHANGED:
             symbol, colour = ENDINGS[event.ending]
             self._console.print(Text.assemble((f"{symbol} ", colour), ended(event)))
 

@@ -67,7 +67,7 @@ def data(rights: Rights, account: str) -> dict[str, Any]:
                 "namespace": api.namespace,
                 "names": list(api.names),
                 "role": role(rights, api.cluster),
-                "rules": [{"resource": v.resource, "verb": v.verb, "optional": v.spare} for v in verbs],
+                "rules": [{"resource": v.resource, "verb": v.verb, "optional": v.optional} for v in verbs],
             }
             for api, verbs in rights.apis.items()
         ],
@@ -170,8 +170,8 @@ def _api(api: Api, verbs: tuple[Verb, ...], style: Style) -> Iterator[str]:
     for verb in verbs:
         found.setdefault(verb.resource, []).append(verb)
     for resource, each in found.items():
-        spare = f"  (optional: without it, {each[0].spare})" if all(v.spare for v in each) else ""
-        yield f"  {resource}: {', '.join(v.verb for v in each)}{spare}"
+        optional = f"  (optional: without it, {each[0].optional})" if all(v.optional for v in each) else ""
+        yield f"  {resource}: {', '.join(v.verb for v in each)}{optional}"
 
 
 def _given(rights: Rights, api: Api, account: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ SYMBOLS = {
 }
 ENDINGS = {
     Ending.DONE: ("✓", "green"),
-    Ending.KEPT: ("=", "dim"),
+    Ending.UNCHANGED: ("=", "dim"),
     Ending.FAILED: ("✗", "red"),
     Ending.WAITING: ("…", "yellow"),
     Ending.BLOCKED: ("!", "yellow"),

@@ -58,7 +58,7 @@ def outcome(found: Outcome, events: Sequence[Event] = (), style: Style = PLAIN) 
     ended = sorted(
         found.endings.values(), key=lambda e: e.ending in WORDS
     )  # what needs attention last, next to the prompt
-    shown = [e for e in ended if style.verbose or e.note or e.problem or e.ending is not Ending.KEPT]
+    shown = [e for e in ended if style.verbose or e.note or e.problem or e.ending is not Ending.UNCHANGED]
     blocks = ["\n".join(resource(e, ran.get(e.key, ()), style)) for e in shown]
     return "\n".join(
         [*blocks, *([""] if blocks else []), *filter(None, (sum_of(found, style), advice(found)))]
@@ -68,7 +68,7 @@ def outcome(found: Outcome, events: Sequence[Event] = (), style: Style = PLAIN) 
 def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> Iterator[str]:
     """One resource: how it ended and how long it took, its steps, its note, its problem."""
     symbol, colour = ENDINGS[ended.ending]
-    took = "" if ended.ending in (Ending.KEPT, Ending.BLOCKED) else f"  {duration(ended.seconds)}"
+    took = "" if ended.ending in (Ending.UNCHANGED, Ending.BLOCKED) else f"  {duration(ended.seconds)}"
     word = WORDS.get(ended.ending) or DONE[ended.action]
     yield (
         f"{style.paint(f'{symbol} {word:<13}', colour)} {style.paint(safe(ended.key), 'bold')}"

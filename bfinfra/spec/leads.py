@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
-from bfinfra.model.kind import KEPT, LEADS
+from bfinfra.model.kind import BESIDE_FIELDS, LEADS
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
@@ -31,7 +31,9 @@ def walk(site: Site, see: See) -> None:
 
 def _below(at: str, value: object) -> Iterator[tuple[str, Secret | LocalFile]]:
     if isinstance(value, BaseModel):
-        yield from _inside(at, ((name, inner) for name, inner in vars(value).items() if name not in KEPT))
+        yield from _inside(
+            at, ((name, inner) for name, inner in vars(value).items() if name not in BESIDE_FIELDS)
+        )
     elif isinstance(value, Mapping):
         yield from _inside(at, value.items())
     elif isinstance(value, (tuple, list)):

@@ -91,11 +91,11 @@ def _waiting_in_a_circle(
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:
-        around: list[Key] = error.args[1][:0:-1]
+        context: list[Key] = error.args[1][:0:-1]
         written = next(
-            (n for n, key in enumerate(around) if waits[key][around[(n + 1) % len(around)]] == AFTER), 0
+            (n for n, key in enumerate(context) if waits[key][context[(n + 1) % len(context)]] == AFTER), 0
         )
-        path = [*around[written:], *around[: written + 1]]
+        path = [*context[written:], *context[: written + 1]]
         pairs = list(itertools.pairwise(path))
         key, other = pairs[0]
         field = f"{AFTER}.{specs[key].after.index(str(other))}" if waits[key][other] == AFTER else ""

@@ -73,7 +73,7 @@ def site(hook, own_certificate) -> Site:
 
 
 def test_the_receiver_can_tell_who_sent_it_and_what_began_and_ended(site, hook):
-    assert app.notify(site, REPORT, around=QUICK)
+    assert app.notify(site, REPORT, context=QUICK)
     ((method, path, _, body),) = hook.asked
     said = json.loads(body)
     assert (method, path) == ("POST", "/hooks/drift?team=a")
@@ -90,7 +90,7 @@ def test_the_receiver_can_tell_who_sent_it_and_what_began_and_ended(site, hook):
 
 
 def test_the_signature_is_over_time_and_body(site, hook):
-    app.notify(site, REPORT, around=QUICK)
+    app.notify(site, REPORT, context=QUICK)
     ((_, _, heard, body),) = hook.asked
     headers = {name.lower(): value for name, value in heard.items()}
     wanted = hmac.new(
@@ -100,13 +100,13 @@ def test_the_signature_is_over_time_and_body(site, hook):
 
 
 def test_no_news_is_not_told(site, hook):
-    assert not app.notify(site, replace(REPORT, new=frozenset(), ended=()), around=QUICK)
+    assert not app.notify(site, replace(REPORT, new=frozenset(), ended=()), context=QUICK)
     assert hook.asked == []
 
 
 def test_what_passes_is_tried_again_with_the_same_id(site, hook):
     hook.answers = InTurn(503, 429, 204)
-    app.notify(site, REPORT, around=QUICK)
+    app.notify(site, REPORT, context=QUICK)
     assert len({json.loads(body)["id"] for *_, body in hook.asked}) == 1
     assert len(hook.asked) == 3
 
@@ -123,16 +123,16 @@ def test_what_passes_is_tried_again_with_the_same_id(site, hook):
 def test_what_does_not_pass_is_said_and_holds_no_secret(site, hook, code, times, why):
     hook.answers = InTurn(code)
     with pytest.raises(BfinfraError, match=why) as raised:
-        app.notify(site, REPORT, around=QUICK)
+        app.notify(site, REPORT, context=QUICK)
     assert len(hook.asked) == times
     assert SECRET not in str(raised.value.problems)
 
 
 def test_a_later_check_of_the_same_news_has_the_same_id(site, hook):
     for at in (9.0, 99.0):
-        app.notify(site, replace(REPORT, at=at), around=QUICK)
+        app.notify(site, replace(REPORT, at=at), context=QUICK)
     assert len({json.loads(body)["id"] for *_, body in hook.asked}) == 1
-    app.notify(site, replace(REPORT, found=(replace(MOVED, since=50.0),)), around=QUICK)
+    app.notify(site, replace(REPORT, found=(replace(MOVED, since=50.0),)), context=QUICK)
     assert len({json.loads(body)["id"] for *_, body in hook.asked}) == 2
 
 

@@ -191,11 +191,11 @@ def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
     made = app.apply(
         app.load(here, sandbox=sandbox),
         approve=lambda _: Allow(every_disruption=True),
-        around=app.RunContext(sandbox=sandbox, patience=at_a_desk.QUICK),
+        context=app.RunContext(sandbox=sandbox, patience=at_a_desk.QUICK),
     )
     assert made.ending == "done", made
     found = app.plan(
-        app.load(here, sandbox=sandbox), around=app.RunContext(sandbox=sandbox, middleware=(Recorder,))
+        app.load(here, sandbox=sandbox), context=app.RunContext(sandbox=sandbox, middleware=(Recorder,))
     )
     assert not found.pending, found
     assert not found.unreadable, found

@@ -95,7 +95,7 @@ class Nonsense(httpx2.BaseTransport):
 def answers(path: Path, sandbox: Running) -> int:
     """How many writes of an apply a server answers over HTTP: what Ansible does is not among them."""
     counted: list[str] = []
-    around = replace(
+    context = replace(
         setting(sandbox), middleware=(lambda inner: Nonsense(inner, counted, 0, ANSWERS["nothing"]),)
     )
     assert made(
@@ -103,7 +103,7 @@ def answers(path: Path, sandbox: Running) -> int:
             app.load(path, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
             options=Options(patience=QUICK),
-            around=around,
+            context=context,
         )
     )
     return len(counted)
@@ -115,13 +115,13 @@ def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
     """
     counted: list[str] = []
     memory = Taken()
-    around = replace(setting(sandbox), middleware=(lambda inner: Nonsense(inner, counted, nth, answer),))
+    context = replace(setting(sandbox), middleware=(lambda inner: Nonsense(inner, counted, nth, answer),))
     try:
         outcome = app.apply(
             app.load(path, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
             options=Options(patience=QUICK, deadline=LONG),
-            around=around,
+            context=context,
         )
         problems = [ended.problem for ended in outcome.endings.values() if ended.problem]
     except BfinfraError as error:

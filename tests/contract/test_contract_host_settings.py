@@ -15,7 +15,7 @@ OPTION = "Config.HostAgent.log.level"
 
 
 def host(vcenter: VCenterSide, client: VCenter) -> str:
-    return client.switches.read(around=True).hosts[vcenter.host]
+    return client.switches.read(context=True).hosts[vcenter.host]
 
 
 @call("host_settings.noted", case="attributes that begin so, on all hosts, and none where there is none")
@@ -88,15 +88,15 @@ def test_a_rule_set_is_switched(vcenter: VCenterSide, account: Account) -> None:
 @lacks("vcsim: VMkernel adapters can't be made")
 def test_the_life_of_a_vmkernel_adapter(vcenter: VCenterSide, account: Account) -> None:
     client = vcenter.open()
-    around = client.switches.read(around=True)
-    moid = around.hosts[vcenter.host]
+    context = client.switches.read(context=True)
+    moid = context.hosts[vcenter.host]
     client.switches.create(
-        next(iter(around.folders.values())),
+        next(iter(context.folders.values())),
         SwitchPlan("vmk", "", 9000, ("Uplink 1",), hosts={moid: ("vmnic1",)}, joining=frozenset({moid})),
     )
-    switch = next(each for each in client.switches.read(around=False).switches if each.name == "vmk")
+    switch = next(each for each in client.switches.read(context=False).switches if each.name == "vmk")
     client.switches.create_group(switch.moid, GroupPlan("vmk-net", "", 0, 8))
-    group = next(each for each in client.switches.read(around=False).groups if each.name == "vmk-net")
+    group = next(each for each in client.switches.read(context=False).groups if each.name == "vmk-net")
     before = client.host_settings.vmks([moid])[moid]
     client.host_settings.add_vmk(moid, VmkPlan(switch.uuid, group.key, "192.168.0.24/24", 9000))
     (made,) = set(client.host_settings.vmks([moid])[moid]) - set(before)

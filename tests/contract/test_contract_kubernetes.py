@@ -481,7 +481,7 @@ def test_strangers_are_told(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
     cluster.create(marked(config(space, {}, "ours"), Mark("mine", "workload/x")))
     cluster.create(config(space, {}, "theirs"))
-    assert cluster.strangers("mine", space) == (f"ConfigMap {space}/theirs",)
+    assert cluster.unmanaged("mine", space) == (f"ConfigMap {space}/theirs",)
 
 
 def data_of(cluster, space):

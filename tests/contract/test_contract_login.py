@@ -130,8 +130,8 @@ def test_the_life_of_a_tanzu_cluster(vcenter: VCenterSide) -> None:
         )
     )
     assert cluster.list("cluster.x-k8s.io/v1beta1", "Cluster", "life") == []
-    assert cluster.strangers("mine", "life") == ()
-    assert cluster.strangers("theirs", "life") == ("TanzuKubernetesCluster life/guest",)
+    assert cluster.unmanaged("mine", "life") == ()
+    assert cluster.unmanaged("theirs", "life") == ("TanzuKubernetesCluster life/guest",)
     cluster.patch(
         TANZU, "TanzuKubernetesCluster", "guest", {"spec": {"topology": {"workers": {"count": 2}}}}, "life"
     )

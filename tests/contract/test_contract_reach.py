@@ -74,20 +74,20 @@ def life(path: Path, world: Running) -> set[str]:
     """
     asked: set[str] = set()
 
-    site, around = (
+    site, context = (
         app.load(path, sandbox=world),
         app.RunContext(sandbox=world, middleware=(reach.noting(asked),), patience=QUICK),
     )
     how: dict[str, Any] = {
         "approve": lambda _: EVERYTHING,
         "options": Options(patience=QUICK, deadline=LONG),
-        "around": around,
+        "around": context,
     }
     done = app.apply(site, **how)
     assert made(done), endings(done)
     for key in site.resources:
         if key.kind.endswith("_cluster") or key.kind == "supervisor_namespace":
-            app.kubeconfig(site, str(key), around=around)
+            app.kubeconfig(site, str(key), context=context)
     gone = app.apply(site, destroy=True, **how)
     assert made(gone), endings(gone)
     return asked

@@ -16,12 +16,12 @@ GROUP = GroupPlan("high-speed", "bfinfra:1 site=s address=port_group/high-speed"
 def made(vcenter: VCenterSide) -> VCenter:
     """A switch and a port group that go with the test."""
     client = vcenter.open()
-    folder = next(iter(client.switches.read(around=True).folders.values()))
+    folder = next(iter(client.switches.read(context=True).folders.values()))
     client.switches.create(folder, PLAN)
     vcenter.closing.append(
         lambda: [
             client.switches.remove(each.moid)
-            for each in client.switches.read(around=False).switches
+            for each in client.switches.read(context=False).switches
             if each.name == "roce"
         ]
     )
@@ -29,7 +29,7 @@ def made(vcenter: VCenterSide) -> VCenter:
     vcenter.closing.append(
         lambda: [
             client.switches.remove(each.moid, group=True)
-            for each in client.switches.read(around=False).groups
+            for each in client.switches.read(context=False).groups
             if each.name == "high-speed"
         ]
     )
@@ -37,11 +37,11 @@ def made(vcenter: VCenterSide) -> VCenter:
 
 
 def switch(client: VCenter) -> Switch:
-    return next(each for each in client.switches.read(around=False).switches if each.name == "roce")
+    return next(each for each in client.switches.read(context=False).switches if each.name == "roce")
 
 
 def group(client: VCenter) -> PortGroup:
-    return next(each for each in client.switches.read(around=False).groups if each.name == "high-speed")
+    return next(each for each in client.switches.read(context=False).groups if each.name == "high-speed")
 
 
 @call(
@@ -66,13 +66,13 @@ def test_what_is_made_is_read_back(vcenter: VCenterSide) -> None:
         GROUP.description,
         False,
     )
-    assert vcenter.host in client.switches.read(around=True).hosts
+    assert vcenter.host in client.switches.read(context=True).hosts
 
 
 @call("switches.create", case="the name is taken")
 def test_a_name_is_taken_once(vcenter: VCenterSide, account: Account) -> None:
     client = made(vcenter)
-    folder = next(iter(client.switches.read(around=True).folders.values()))
+    folder = next(iter(client.switches.read(context=True).folders.values()))
     with account.refused(Exists, Rejected):
         client.switches.create(folder, PLAN)
     with account.refused(Exists):
@@ -90,7 +90,7 @@ def test_a_port_group_changes(vcenter: VCenterSide) -> None:
 @call("switches.reconfigure", case="a host joins, and leaves")
 def test_hosts_join_and_leave(vcenter: VCenterSide) -> None:
     client = made(vcenter)
-    host = client.switches.read(around=True).hosts[vcenter.host]
+    host = client.switches.read(context=True).hosts[vcenter.host]
     client.switches.reconfigure(switch(client).moid, with_hosts({host: ()}, joining=frozenset({host})))
     assert list(switch(client).hosts) == [host]
     client.switches.reconfigure(switch(client).moid, with_hosts({}, leaving=frozenset({host})))
@@ -101,7 +101,7 @@ def test_hosts_join_and_leave(vcenter: VCenterSide) -> None:
 @lacks("vcsim: of a switch only hosts can be changed, and their NICs are not kept")
 def test_a_switch_changes(vcenter: VCenterSide) -> None:
     client = made(vcenter)
-    host = client.switches.read(around=True).hosts[vcenter.host]
+    host = client.switches.read(context=True).hosts[vcenter.host]
     plan = SwitchPlan(
         "roce", "theirs", 1500, ("Uplink 1",), hosts={host: ("vmnic1",)}, joining=frozenset({host})
     )
@@ -114,7 +114,7 @@ def test_a_switch_changes(vcenter: VCenterSide) -> None:
 @lacks("vcsim: of a switch only hosts can be changed, and their NICs are not kept")
 def test_a_nic_that_is_not_there_is_refused(vcenter: VCenterSide, account: Account) -> None:
     client = made(vcenter)
-    host = client.switches.read(around=True).hosts[vcenter.host]
+    host = client.switches.read(context=True).hosts[vcenter.host]
     with account.refused(Rejected):
         client.switches.reconfigure(
             switch(client).moid, with_hosts({host: ("vmnic77",)}, joining=frozenset({host}))
@@ -126,7 +126,7 @@ def test_what_is_removed_is_gone(vcenter: VCenterSide) -> None:
     client = made(vcenter)
     client.switches.remove(group(client).moid, group=True)
     client.switches.remove(switch(client).moid)
-    found: Networks = client.switches.read(around=False)
+    found: Networks = client.switches.read(context=False)
     assert not {"roce", "high-speed"} & {each.name for each in (*found.switches, *found.groups)}
 
 

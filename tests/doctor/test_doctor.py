@@ -33,7 +33,7 @@ BAD, GOOD, SKIPPED, WARNING = Health.BAD, Health.GOOD, Health.SKIPPED, Health.WA
 
 
 def seen(path, sandbox):
-    return app.doctor(app.load(path, sandbox=sandbox), around=app.RunContext(sandbox=sandbox))
+    return app.doctor(app.load(path, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
 
 
 def said(found, health):

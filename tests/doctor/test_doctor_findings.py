@@ -210,10 +210,10 @@ def test_a_right_that_one_can_do_without(on, monkeypatch):
     )
     with on("namespace") as ground:
         api = next(api for api in ground.rights.apis if api.cluster.kind == "kubernetes_cluster")
-        spare = replace(
+        optional = replace(
             ground, rights=replace(ground.rights, apis={api: (Verb("spares", "list", "then it looks less"),)})
         )
-        health, words = one(clusters.rights(spare))
+        health, words = one(clusters.rights(optional))
     assert health is WARNING
     assert "may not list spares" in words
     assert "then it looks less" in words

@@ -36,7 +36,7 @@ SITE = {
 def findings(tmp_path: Path, sandbox: Running) -> dict[str, list[Finding]]:
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(SITE))
     found = app.doctor(
-        app.load(tmp_path / "site.yaml", sandbox=sandbox), around=app.RunContext(sandbox=sandbox)
+        app.load(tmp_path / "site.yaml", sandbox=sandbox), context=app.RunContext(sandbox=sandbox)
     )
     return {
         check: [each for each in found if each.check == check]

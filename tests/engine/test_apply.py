@@ -305,10 +305,10 @@ def test_what_others_show_of_a_second_machine_s_work_is_no_reason_to_fail_withou
     world, elsewhere, decide = guarded(), ToyWorld(), toys.Box.steps
     applied(elsewhere, site(box__a=BoxSpec()))
 
-    def steps(name, spec, state, around):
+    def steps(name, spec, state, context):
         if state is None and world.things:
             raise Refusal("no card is left")  # its host shows already who holds it
-        return decide(name, spec, state, around)
+        return decide(name, spec, state, context)
 
     monkeypatch.setattr(toys.Box, "steps", staticmethod(steps))
     endings, events = applied(

@@ -50,11 +50,11 @@ class Tank(kind.Kind[Spec, State]):
 
     document = Document.FLEXDIRECT
 
-    def observe(self, wanted, needs, *, others=True):
+    def observe(self, wanted, needs, *, include_unlisted=True):
         return Observation({})
 
     @staticmethod
-    def steps(name, spec, state, around):
+    def steps(name, spec, state, context):
         if spec is None:
             return (Paint(),) if state else ()
         if spec.litres > 100:

@@ -98,12 +98,12 @@ def test_everybody_finds_the_peers_on_its_host_in_one_pass_over_all():
     everyone = Counted({f"s{n:03}": (Server(f"h{n // 8}"), None) for n in range(800)})
     siblings = Siblings(everyone)
     for n in range(800):
-        around = PlanContext(
+        context = PlanContext(
             Mark("s", f"server/s{n:03}"),
             {"host": ResolvedRef(Key("host", f"h{n // 8}"), None, None)},
             siblings.but(f"s{n:03}"),
         )
-        assert set(around.sharing("host")) == {f"s{m:03}" for m in range(n // 8 * 8, n // 8 * 8 + 8)} - {
+        assert set(context.sharing("host")) == {f"s{m:03}" for m in range(n // 8 * 8, n // 8 * 8 + 8)} - {
             f"s{n:03}"
         }
     assert everyone.passes == 1
@@ -128,12 +128,12 @@ def test_peers_are_all_but_oneself():
 
 
 def test_plain_mappings_serve_as_peers():
-    around = PlanContext(
+    context = PlanContext(
         Mark("s", "server/x"),
         {"host": ResolvedRef(Key("host", "h1"), None, None)},
         {"y": (Server("h1"), None), "z": (Server("h2"), None)},
     )
-    assert set(around.sharing("host")) == {"y"}
+    assert set(context.sharing("host")) == {"y"}
 
 
 def test_fields_without_references_are_not_looked_through():
@@ -157,7 +157,11 @@ def test_what_a_look_at_one_resource_brings_along_is_not_another_ones():
     for name in ("a", "b"):
         seen.take("box", Observation({}, facts=f"of {name}"), [name])
     found = Known("toys", {Key("box", name): BoxSpec() for name in "abc"}, seen.states, seen.facts)
-    assert [found.around(Key("box", name), None).facts for name in "abc"] == ["of a", "of b", "of the survey"]
+    assert [found.context(Key("box", name), None).facts for name in "abc"] == [
+        "of a",
+        "of b",
+        "of the survey",
+    ]
 
 
 class Single(dict):
@@ -170,8 +174,8 @@ class Single(dict):
 def test_who_looks_at_one_resource_and_one_peer_of_it_goes_through_nothing():
     """An apply decides anew on each of a thousand resources, each time on what was just seen."""
     wanted = Single({Key("lid", name): LidSpec(box="a") for name in "ab"} | {Key("box", "a"): BoxSpec()})
-    around = Known("toys", wanted, Single(), {}).around(Key("lid", "a"), wanted[Key("lid", "a")])
-    assert around.needs["box"].spec is wanted[Key("box", "a")]
-    assert around.siblings["b"] == (wanted[Key("lid", "b")], None)
+    context = Known("toys", wanted, Single(), {}).context(Key("lid", "a"), wanted[Key("lid", "a")])
+    assert context.needs["box"].spec is wanted[Key("box", "a")]
+    assert context.siblings["b"] == (wanted[Key("lid", "b")], None)
     with pytest.raises(KeyError):
-        around.siblings["c"]
+        context.siblings["c"]

@@ -19,7 +19,7 @@ def asked(monkeypatch, error):
     """How often each kind was asked where all of them answer with this error."""
     found = {"box": 0, "lid": 0}
 
-    def observe(kind, wanted, needs, *, others=True):
+    def observe(kind, wanted, needs, *, include_unlisted=True):
         found[kind.word] += 1
         raise error
 
@@ -41,7 +41,7 @@ def test_a_busy_one_is_asked_again_by_each(monkeypatch):
 def test_a_kind_that_takes_nothing_of_what_others_saw_is_asked_beside_those_that_it_refers_to(monkeypatch):
     both = threading.Barrier(2, timeout=60)
 
-    def observe(kind, wanted, needs, *, others=True):
+    def observe(kind, wanted, needs, *, include_unlisted=True):
         both.wait()
         return Observation({})
 
@@ -55,11 +55,11 @@ def test_a_kind_that_takes_nothing_of_what_others_saw_is_asked_beside_those_that
 def test_who_is_interrupted_waits_for_no_server(monkeypatch):
     began, answered = threading.Event(), threading.Event()
 
-    def interrupted(kind, wanted, needs, *, others=True):
+    def interrupted(kind, wanted, needs, *, include_unlisted=True):
         began.wait(60)
         raise KeyboardInterrupt
 
-    def slow(kind, wanted, needs, *, others=True):
+    def slow(kind, wanted, needs, *, include_unlisted=True):
         began.set()
         answered.wait(60)
         return Observation({})

@@ -114,12 +114,14 @@ class Toy(kind.Kind[kind.S, kind.T]):
     def __init__(self, world: ToyWorld) -> None:
         self.world = world
 
-    def observe(self, wanted, needs: Mapping[Key, ResolvedRef], *, others: bool = True) -> Observation:
+    def observe(
+        self, wanted, needs: Mapping[Key, ResolvedRef], *, include_unlisted: bool = True
+    ) -> Observation:
         with self.world.lock:
-            self.world.reads.append((self.word, others))
+            self.world.reads.append((self.word, include_unlisted))
             found = {name: state for (word, name), state in self.world.things.items() if word == self.word}
         return Observation(
-            {n: s for n, s in found.items() if n in wanted or (others and s.mark)},
+            {n: s for n, s in found.items() if n in wanted or (include_unlisted and s.mark)},
             unreadable=self.world.unreadable if self.word == "box" else {},
         )
 
@@ -151,7 +153,7 @@ class Box(Toy[BoxSpec, ToyState]):
     word = "box"
 
     @staticmethod
-    def steps(name, spec, state, around: PlanContext):
+    def steps(name, spec, state, context: PlanContext):
         if spec is None:
             return () if state is None else (Burn(name=name),)
         if spec.size > 9:
@@ -159,7 +161,7 @@ class Box(Toy[BoxSpec, ToyState]):
         build = Make(
             name=name,
             fields=spec.applied(),
-            mark=around.mark.seal(spec.applied()),
+            mark=context.mark.seal(spec.applied()),
             changes=kind.differences(None, spec.applied()),
         )
         if state is None:
@@ -170,7 +172,7 @@ class Box(Toy[BoxSpec, ToyState]):
             ), build
         found = kind.changes(spec, state.mark, kind.differences(state.fields, spec.applied()))
         return (
-            (Change(name=name, fields=spec.applied(), mark=around.mark.seal(spec.applied()), changes=found),)
+            (Change(name=name, fields=spec.applied(), mark=context.mark.seal(spec.applied()), changes=found),)
             if found
             else ()
         )
@@ -185,7 +187,7 @@ class Lid(Toy[LidSpec, LidState]):
         return LidState(mark=step.mark, fields=step.fields, box=step.fields["box"])
 
     @staticmethod
-    def steps(name, spec, state, around: PlanContext):
+    def steps(name, spec, state, context: PlanContext):
         if spec is None:
             return () if state is None else (Burn(name=name),)
         if state is None:
@@ -193,14 +195,14 @@ class Lid(Toy[LidSpec, LidState]):
                 Make(
                     name=name,
                     fields=spec.applied(),
-                    mark=around.mark.seal(spec.applied()),
-                    on=around.needs["box"].get("serial"),
+                    mark=context.mark.seal(spec.applied()),
+                    on=context.needs["box"].get("serial"),
                     changes=kind.differences(None, spec.applied()),
                 ),
             )
         found = kind.changes(spec, state.mark, kind.differences(state.fields, spec.applied()))
         return (
-            (Change(name=name, fields=spec.applied(), mark=around.mark.seal(spec.applied()), changes=found),)
+            (Change(name=name, fields=spec.applied(), mark=context.mark.seal(spec.applied()), changes=found),)
             if found
             else ()
         )

@@ -38,10 +38,10 @@ class Site:
         make_token(self.folder / "token.tar", name=name)
 
     def plan(self, **how: Any) -> Plan:
-        return app.plan(self._load(), around=app.RunContext(patience=QUICK), **how)
+        return app.plan(self._load(), context=app.RunContext(patience=QUICK), **how)
 
     def drift(self) -> Report:
-        return app.drift(self._load(), around=app.RunContext(patience=QUICK))
+        return app.drift(self._load(), context=app.RunContext(patience=QUICK))
 
     def item(self, address: str, **how: Any) -> Item:
         (item,) = [item for item in self.plan(**how).items if str(item.key) == address]
@@ -63,7 +63,7 @@ class Site:
 
         options = Options(patience=QUICK, deadline=deadline)
         return app.apply(
-            self._load(), approve=every, options=options, around=app.RunContext(patience=QUICK), **how
+            self._load(), approve=every, options=options, context=app.RunContext(patience=QUICK), **how
         )
 
     def applied(self, **how: Any) -> app.Outcome:

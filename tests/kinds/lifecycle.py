@@ -57,7 +57,7 @@ def by_ansible(kind: str) -> bool:
     return (
         "LinuxHosts"
         in {str(p.annotation) for p in inspect.signature(registry.kind(kind)).parameters.values()}
-        and registry.kind(kind).makes
+        and registry.kind(kind).managed
     )
 
 
@@ -73,20 +73,20 @@ def setting(sandbox: Running) -> app.RunContext:
 
 
 def plan(path: Path, sandbox: Running, **how: Any) -> Plan:
-    return app.plan(app.load(path, sandbox=sandbox), around=setting(sandbox), **how)
+    return app.plan(app.load(path, sandbox=sandbox), context=setting(sandbox), **how)
 
 
 def drift(path: Path, sandbox: Running) -> Report:
-    return app.drift(app.load(path, sandbox=sandbox), around=setting(sandbox))
+    return app.drift(app.load(path, sandbox=sandbox), context=setting(sandbox))
 
 
-def apply(path: Path, sandbox: Running, *, around: app.RunContext | None = None, **how: Any) -> app.Outcome:
+def apply(path: Path, sandbox: Running, *, context: app.RunContext | None = None, **how: Any) -> app.Outcome:
     options = Options(patience=QUICK, deadline=LONG)
     return app.apply(
         app.load(path, sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=options,
-        around=around or setting(sandbox),
+        context=context or setting(sandbox),
         **how,
     )
 

@@ -160,7 +160,7 @@ def state(of: Machine | None = None, *, importing: bool = False, name: str = "bf
     return read(Machine(**{f: getattr(of, f) for f in of.__dataclass_fields__} | {"extra": extra}), "esx1")
 
 
-def around(
+def context(
     name: str = "bf-01",
     *,
     siblings: dict[str, Any] | None = None,
@@ -178,7 +178,7 @@ def around(
 def steps(
     wanted: Spec | None, standing: State | None, how: PlanContext | None = None, *, name: str = "bf-01"
 ) -> list[Step]:
-    return list(BitfusionServer.steps(name, wanted, standing, how or around()))
+    return list(BitfusionServer.steps(name, wanted, standing, how or context()))
 
 
 def titles(found: list[Step]) -> list[str]:

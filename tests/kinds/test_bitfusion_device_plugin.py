@@ -344,7 +344,7 @@ GROUND = NamespaceFacts(
 )
 
 
-def around(**needs):
+def context(**needs):
     """What a decision sees: the cluster, and other resources' specs by field."""
     keys = {"token_secret": "token_secret/t", "registry_credential": "registry_credential/r"}
     found = {
@@ -408,7 +408,7 @@ def test_what_can_not_work_is_refused_before_anything_is_written(spec, needs, gr
     with pytest.raises(Refusal, match=words):
         check(
             Spec.model_validate(SPEC | spec),
-            around(**needs),
+            context(**needs),
             replace(GROUND, labels={**GROUND.labels, **ground}),
         )
 
@@ -462,7 +462,7 @@ def test_namespaces_that_are_never_shown_to_the_webhook_are_told():
 def test_a_cluster_has_one_plug_in():
     spec = Spec.model_validate(SPEC)
     with pytest.raises(Refusal, match="q is in k already"):
-        check(spec, replace(around(), siblings={"q": (spec, None)}), GROUND)
+        check(spec, replace(context(), siblings={"q": (spec, None)}), GROUND)
 
 
 @pytest.mark.parametrize(
@@ -553,6 +553,6 @@ def test_a_certificate_is_judged_by_the_clock_it_is_given():
     assert authority.signer(leaf, authority.make("b", 1)[0]) == ""
     late = replace(GROUND, now=datetime.now(UTC) + timedelta(days=340))
     names = [
-        type(step).__name__ for step in decide.decide("p", spec, None, replace(around(), facts={"p": late}))
+        type(step).__name__ for step in decide.decide("p", spec, None, replace(context(), facts={"p": late}))
     ]
     assert names[:3] == ["Note", "Authorize", "Certify"]

@@ -11,7 +11,7 @@ from kinds.servers import (
     MARK,
     MARK_KEY,
     PW,
-    around,
+    context,
     machine,
     package,
     spec,
@@ -39,7 +39,7 @@ from bfinfra.model.site import Site
 def refused(**how) -> Refusal:
     facts = how.pop("facts", {})
     with pytest.raises(Refusal) as raised:
-        steps(spec(**how), None, around(**facts))
+        steps(spec(**how), None, context(**facts))
     return raised.value
 
 
@@ -131,14 +131,14 @@ def test_a_server_that_was_switched_off_is_drift():
 
 
 def test_a_changed_secret_is_written_again_without_its_value_in_the_plan():
-    found = steps(spec(), state(), around(secrets={("bf-01", "password"): SecretSeen(stale=True)}))
+    found = steps(spec(), state(), context(secrets={("bf-01", "password"): SecretSeen(stale=True)}))
     assert titles(found) == ["Stop", "Configure", "PowerOn"]
     assert [c.field for c in found[0].changes] == ["properties.password"]
     assert PW not in repr(found)
 
 
 def test_a_new_appliance_replaces_the_server_and_keeps_its_cards():
-    found = steps(spec(), state(), around(ova=package(version="4.0")))
+    found = steps(spec(), state(), context(ova=package(version="4.0")))
     assert titles(found) == ["Replace", "Deploy", "PowerOn", "Seal"]
     assert found[0].disruption is Disruption.REPLACE
     assert len(found[1].target.attach) == 2
@@ -178,24 +178,24 @@ def test_deleting_is_one_destructive_step():
 
 def test_each_card_goes_to_one_server():
     first, second = spec(gpus=1), spec(gpus=1)
-    one = steps(first, None, around(siblings={"bf-02": (second, None)}))[0].target.attach
-    two = steps(second, None, around("bf-02", siblings={"bf-01": (first, None)}), name="bf-02")[
+    one = steps(first, None, context(siblings={"bf-02": (second, None)}))[0].target.attach
+    two = steps(second, None, context("bf-02", siblings={"bf-01": (first, None)}), name="bf-02")[
         0
     ].target.attach
     assert {a.address for a in (*one, *two)} == set(CARDS)
 
 
 def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_than_its_peers_know():
-    wanted, others = spec(gpus=1), spec(gpus=1)
-    siblings = Siblings({"bf-01": (wanted, None), "bf-02": (others, None)})
-    here = around()
+    wanted, include_unlisted = spec(gpus=1), spec(gpus=1)
+    siblings = Siblings({"bf-01": (wanted, None), "bf-02": (include_unlisted, None)})
+    here = context()
     known = {
         name: replace(here, mark=Mark("site", f"bitfusion_server/{name}"), siblings=siblings.but(name))
         for name in ("bf-01", "bf-02")
     }
     cards = [
         steps(each, None, known[name], name=name)[0].target.attach
-        for name, each in (("bf-01", wanted), ("bf-02", others))
+        for name, each in (("bf-01", wanted), ("bf-02", include_unlisted))
     ]
     assert {a.address for found in cards for a in found} == set(CARDS)
     with pytest.raises(Refusal, match="bf-01 takes 1"):
@@ -206,7 +206,7 @@ def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_tha
 def test_a_standing_server_keeps_its_card_whatever_its_name():
     pci = (Attached(1, "static", CARDS[0]),)
     standing = state(machine(pci=pci, name="zz"), name="zz")
-    found = steps(spec(gpus=1), None, around(siblings={"zz": (spec(gpus=1), standing)}))
+    found = steps(spec(gpus=1), None, context(siblings={"zz": (spec(gpus=1), standing)}))
     assert [a.address for a in found[0].target.attach] == [CARDS[1]]
 
 
@@ -324,7 +324,7 @@ def test_memory_that_vsphere_gives_no_machine_is_refused_where_it_is_written():
 
 def test_a_host_that_is_not_there_is_refused():
     with pytest.raises(Refusal) as raised:
-        steps(spec(), None, replace(around(), needs={}))
+        steps(spec(), None, replace(context(), needs={}))
     assert raised.value.field == "host"
 
 
@@ -340,14 +340,14 @@ def test_the_instance_uuid_is_the_same_every_time():
 
 
 def test_every_disruption_says_why():
-    for found in (steps(spec(cpus=12), state()), steps(spec(), state(), around(ova=package(version="4.0")))):
+    for found in (steps(spec(cpus=12), state()), steps(spec(), state(), context(ova=package(version="4.0")))):
         assert all(step.why for step in found if step.disruption is not Disruption.NONE)
 
 
 def test_a_vm_in_another_folder_is_moved_and_both_are_told_by_their_names():
     standing = state()
     moved = replace(standing, machine=replace(standing.machine, folder="group-v99"))
-    how = around()
+    how = context()
     theirs = Folder(moid="group-v99", name="theirs", datacenter="dc", path="vm/theirs")
     inventory = replace(how.facts.inventory, folders=(*how.facts.inventory.folders, theirs))
     [move] = steps(spec(), moved, replace(how, facts=replace(how.facts, inventory=inventory)))

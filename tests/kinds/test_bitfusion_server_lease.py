@@ -51,7 +51,7 @@ def test_a_lease_that_ran_out_is_told_leaves_nothing_and_the_next_apply_finishes
         app.load(EXAMPLE, sandbox=hasty),
         approve=lambda _: EVERYTHING,
         options=Options(patience=once),
-        around=setting(hasty),
+        context=setting(hasty),
     )
     said = endings(outcome)["bitfusion_server/bf-01"]
     assert "vCenter ended the import of bf-01; The lease timed out" in said

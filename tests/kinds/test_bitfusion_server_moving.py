@@ -40,7 +40,7 @@ def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how
         app.load(path, sandbox=sandbox),
         approve=approve,
         options=Options(patience=QUICK, deadline=LONG),
-        around=setting(sandbox),
+        context=setting(sandbox),
         **how,
     )
 

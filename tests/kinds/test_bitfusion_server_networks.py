@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, KILLED, apply, difference, endings, kill_at, made, plan, world
-from kinds.servers import around, spec, steps
+from kinds.servers import context, spec, steps
 
 import bfinfra.app as app
 from bfinfra.model.kind import ResolvedRef, Unknown
@@ -75,7 +75,7 @@ def test_rights_are_wanted_on_all_networks_as_nobody_has_any_on_one_that_is_not_
 
 
 def test_in_a_plan_the_network_comes_later():
-    wanted, how = spec(networks={"Network 1": MANAGEMENT}), around()
+    wanted, how = spec(networks={"Network 1": MANAGEMENT}), context()
     need = ResolvedRef(Key("port_group", "management"), SimpleNamespace(), None)
     how = type(how)(
         Mark("site", "bitfusion_server/bf-01"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
-from kinds.servers import INVENTORY, around, machine, package, spec, state, steps, titles
+from kinds.servers import INVENTORY, context, machine, package, spec, state, steps, titles
 
 from bfinfra.backends.ova import Property
 from bfinfra.backends.vcenter.identity import Identity
@@ -33,7 +33,7 @@ def asking():
 
 
 def looking(vcenter: Identity | None = VCENTER) -> PlanContext:
-    return replace(around(), facts=Facts(INVENTORY, {"server.ova": asking()}, vcenter=vcenter))
+    return replace(context(), facts=Facts(INVENTORY, {"server.ova": asking()}, vcenter=vcenter))
 
 
 def told(**typed: str):

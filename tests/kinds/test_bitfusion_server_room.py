@@ -121,10 +121,10 @@ def test_a_running_server_is_not_shut_down_for_memory_that_its_host_does_not_hav
     before, larger = world(sandbox), tmp_path / "site.yaml"
     larger.write_text(path.read_text().replace("    gpus: 1\n", "    gpus: 1\n    memory: 256GiB\n"))
     site = app.load(larger, sandbox=sandbox)
-    [problem] = app.plan(site, around=setting(sandbox)).problems
+    [problem] = app.plan(site, context=setting(sandbox)).problems
     assert str(problem).startswith(
         f"{larger}:16:13: bitfusion_server/bf-01: its 256GiB don't fit into esx1.small.test, which has 128GiB"
     )
     with pytest.raises(BfinfraError, match="don't fit"):
-        app.apply(site, around=app.RunContext(sandbox=sandbox, patience=QUICK))
+        app.apply(site, context=app.RunContext(sandbox=sandbox, patience=QUICK))
     assert world(sandbox) == before

@@ -20,7 +20,7 @@ from kinds.lifecycle import (
     plan,
     world,
 )
-from kinds.strangers import entry
+from kinds.unmanaged import entry
 
 from bfinfra.kinds import names
 from bfinfra.sandbox import Running

@@ -59,11 +59,11 @@ def test_every_kind_says_which_document_it_is_from(kind):
 def test_a_kind_waits_in_a_survey_for_those_it_refers_to_if_it_looks_at_what_they_saw(kind):
     found = registry.kind(kind)
     source = ast.parse(textwrap.dedent(inspect.getsource(found.observe)))
-    looks = any(isinstance(node, ast.Name) and node.id == "needs" for node in ast.walk(source))
+    resource_privileges = any(isinstance(node, ast.Name) and node.id == "needs" for node in ast.walk(source))
     if kinds_named(found.Spec) | kinds_named(found.State):
-        assert found.alone is not looks
+        assert found.alone is not resource_privileges
     else:
-        assert not looks
+        assert not resource_privileges
 
 
 @every_kind
@@ -78,7 +78,7 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
 ):
     """`script/torture crash` strikes before and after each write; here after one amid each way."""
     asked: set[str] = set()
-    before, path, around = (
+    before, path, context = (
         world(sandbox),
         EXAMPLES[kind],
         replace(setting(sandbox), middleware=(reach.noting(asked),)),
@@ -88,7 +88,7 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
     first = apply(
         path,
         sandbox,
-        around=around,
+        context=context,
         on_event=lambda event: begun.add((event.key, event.title)) if isinstance(event, StepBegun) else None,
     )
     assert made(first), endings(first)
@@ -96,19 +96,19 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
         "apply takes a step that its plan did not show"
     )
     whole, made_by = world(sandbox), sandbox.tally()["written"]
-    kubeconfigs(path, sandbox, around)
+    kubeconfigs(path, sandbox, context)
     again = apply(path, sandbox)
     assert set(endings(again).values()) == {"kept"}
     checked = drift(path, sandbox)
     assert (checked.found, checked.unreadable) == ((), {})
     steps += steps_of(plan(path, sandbox, destroy=True))
     assert sandbox.tally()["written"] == made_by
-    gone = apply(path, sandbox, around=around, destroy=True)
+    gone = apply(path, sandbox, context=context, destroy=True)
     assert made(gone), endings(gone)
     assert world(sandbox) == before
     assert asked - ASKED == set()
     for key, step in steps:
-        assert type(step) in registry.kind(key.kind).acts, key
+        assert type(step) in registry.kind(key.kind).step_types, key
         assert step.title() and "{" not in step.title(), key
     gone_by = sandbox.tally()["written"] - made_by
     sandbox.reset()
@@ -122,11 +122,11 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
     assert world(sandbox) == before
 
 
-def kubeconfigs(path, sandbox, around):
+def kubeconfigs(path, sandbox, context):
     site = app.load(path, sandbox=sandbox)
     for key in site.resources:
         if key.kind.endswith("_cluster") or key.kind == "supervisor_namespace":
-            app.kubeconfig(site, str(key), around=around)
+            app.kubeconfig(site, str(key), context=context)
 
 
 def killed(path, sandbox, writes, state, **how):
@@ -142,8 +142,8 @@ def steps_of(found):
 @every_kind
 def test_every_kind_says_what_its_steps_have_a_right_to(kind):
     cls = registry.kind(kind)
-    assert bool(cls.acts) != issubclass(cls, Source), "acts lists the steps"
-    for step in cls.acts:
+    assert bool(cls.step_types) != issubclass(cls, Source), "acts lists the steps"
+    for step in cls.step_types:
         assert isinstance(step.rights, tuple), (
             f"{step.__name__}.rights says what it takes to run it, () for nothing"
         )
@@ -155,9 +155,12 @@ def test_the_words_in_rights_are_places_that_the_kind_knows(kind, sandbox):
     known = places(site, {name: registry.kind(name) for name in names()})
     for key, words in known.items():
         cls = registry.kind(key.kind)
-        assert {right.on for right in cls.reads} <= {VCENTER, CLUSTERS}
+        assert {right.on for right in cls.survey_privileges} <= {VCENTER, CLUSTERS}
         unknown = (
-            {right.on for right in (*cls.looks, *(r for step in cls.acts for r in step.rights))}
+            {
+                right.on
+                for right in (*cls.resource_privileges, *(r for step in cls.step_types for r in step.rights))
+            }
             - set(words)
             - set(RESOURCES)
         )

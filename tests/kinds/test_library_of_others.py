@@ -121,7 +121,7 @@ def once(site: Path, sandbox: Running) -> str:
         app.load(site, sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=Options(patience=RetryPolicy(attempts=1, lasts=0)),
-        around=setting(sandbox),
+        context=setting(sandbox),
     )
     return endings(outcome)[SERVER]
 

@@ -86,10 +86,10 @@ def steps(
         if on
         else None
     )
-    around = PlanContext(
+    context = PlanContext(
         MARK, needs=needs, facts=Facts(MACHINES, there, **{"packages": {"webhook": IDS["archive"]}, **facts})
     )
-    return list(decide.steps("webhook", given, state, around))
+    return list(decide.steps("webhook", given, state, context))
 
 
 def built(**state: Any) -> dict[str, ResolvedRef]:

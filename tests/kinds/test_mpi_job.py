@@ -72,7 +72,7 @@ def job(**changes):
     return Spec(**{**given, **changes})
 
 
-def around(spec, **operator):
+def context(spec, **operator):
     needs = {"cluster": ResolvedRef(Key("kubernetes_cluster", "k"), None, None)}
     if operator:
         needs["operator"] = ResolvedRef(
@@ -98,7 +98,7 @@ def standing(spec, phase="Running", **changes):
 
 
 def steps(spec, state, **operator):
-    return decide("tensorflow-benchmarks", spec, state, around(spec, **operator))
+    return decide("tensorflow-benchmarks", spec, state, context(spec, **operator))
 
 
 def test_the_documents_job_is_what_its_fields_make():
@@ -251,7 +251,7 @@ def test_workers_that_find_no_node_are_told_in_the_schedulers_words_and_replaced
         app.load(tmp_path / "site.yaml", sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=options,
-        around=app.RunContext(sandbox=sandbox),
+        context=app.RunContext(sandbox=sandbox),
     )
     told = endings(outcome)["mpi_job/tensorflow-benchmarks"]
     assert told.startswith("still-waiting")
@@ -262,12 +262,12 @@ def test_workers_that_find_no_node_are_told_in_the_schedulers_words_and_replaced
     site["mpi_job"]["tensorflow-benchmarks"]["gpus"] = 0
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
     changed = app.load(tmp_path / "site.yaml", sandbox=sandbox)
-    guard.check(app.plan(changed, around=app.RunContext(sandbox=sandbox)), guard.Allow())
+    guard.check(app.plan(changed, context=app.RunContext(sandbox=sandbox)), guard.Allow())
     again = app.apply(
         changed,
         approve=lambda _: guard.Allow(),
         options=Options(patience=QUICK, deadline=60),
-        around=app.RunContext(sandbox=sandbox),
+        context=app.RunContext(sandbox=sandbox),
     )
     assert made(again), endings(again)
 

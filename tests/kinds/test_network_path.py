@@ -79,7 +79,7 @@ def test_policies_are_read_as_kubernetes_reads_them(policies, blocked):
     assert found.checked == 2
 
 
-def around(facts: Any = None, **needs: ResolvedRef) -> PlanContext:
+def context(facts: Any = None, **needs: ResolvedRef) -> PlanContext:
     return PlanContext(
         MARK,
         {
@@ -93,7 +93,7 @@ def around(facts: Any = None, **needs: ResolvedRef) -> PlanContext:
 
 
 def steps(spec: Spec | None, state: State | None, **more: Any) -> Any:
-    return NetworkPath.steps("n", spec, state, around(**more))
+    return NetworkPath.steps("n", spec, state, context(**more))
 
 
 def standing(spec: Spec, status: Any = None, *words: str, fresh: bool = False) -> State:

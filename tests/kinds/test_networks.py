@@ -23,7 +23,7 @@ MARK = Mark("s", "distributed_switch/roce")
 FACTS = Networks(hosts={"a": "host-1", "b": "host-2", "c": "host-3"}, folders={"dc": "group-n1"})
 
 
-def around(facts=FACTS, **needs):
+def context(facts=FACTS, **needs):
     return PlanContext(MARK, needs, facts=facts)
 
 
@@ -44,7 +44,7 @@ def state(spec, hosts, **changes):
 def test_hosts_join_change_and_leave_in_one_step():
     spec = distributed_switch.Spec(hosts={"a": ("vmnic1",), "b": ("vmnic2",)})
     (step,) = DistributedSwitch.steps(
-        "roce", spec, state(spec, {"b": ("vmnic7",), "c": ("vmnic1",)}), around()
+        "roce", spec, state(spec, {"b": ("vmnic7",), "c": ("vmnic1",)}), context()
     )
     assert (step.plan.hosts, step.plan.joining, step.plan.leaving) == (
         {"host-1": ("vmnic1",), "host-2": ("vmnic2",)},
@@ -57,7 +57,7 @@ def test_hosts_join_change_and_leave_in_one_step():
 
 def test_what_agrees_needs_nothing():
     spec = distributed_switch.Spec(mtu=9000, hosts={"a": ("vmnic1",)})
-    assert DistributedSwitch.steps("roce", spec, state(spec, {"a": ("vmnic1",)}), around()) == ()
+    assert DistributedSwitch.steps("roce", spec, state(spec, {"a": ("vmnic1",)}), context()) == ()
 
 
 def test_a_second_adapter_beside_the_one_for_rdma_is_refused():
@@ -68,17 +68,17 @@ def test_a_second_adapter_beside_the_one_for_rdma_is_refused():
 
 def test_a_host_that_is_not_there_and_another_version_are_refused_at_their_field():
     with pytest.raises(Refusal, match="no host d") as refused:
-        DistributedSwitch.steps("roce", distributed_switch.Spec(hosts={"d": ()}), None, around())
+        DistributedSwitch.steps("roce", distributed_switch.Spec(hosts={"d": ()}), None, context())
     assert refused.value.field == "hosts.d"
     spec = distributed_switch.Spec(version="6.6.0")
     with pytest.raises(Refusal, match=r"is of version 8\.0\.3"):
-        DistributedSwitch.steps("roce", spec, state(spec, {}), around())
+        DistributedSwitch.steps("roce", spec, state(spec, {}), context())
 
 
 def test_of_two_datacenters_one_must_be_meant():
     with pytest.raises(Refusal, match="2 datacenters"):
         DistributedSwitch.steps(
-            "roce", distributed_switch.Spec(), None, around(Networks(folders={"x": "1", "y": "2"}))
+            "roce", distributed_switch.Spec(), None, context(Networks(folders={"x": "1", "y": "2"}))
         )
 
 
@@ -103,24 +103,24 @@ def group(**changes):
 def test_a_port_group_is_compared_field_by_field_and_may_have_grown(now, fields):
     spec = port_group.Spec(switch="roce", vlan=31)
     found = port_group.State(mark=MARK.seal(spec.applied()), switch="roce", group=group(**now), uuid="u")
-    steps = PortGroupKind.steps("high-speed", spec, found, around())
+    steps = PortGroupKind.steps("high-speed", spec, found, context())
     assert {change.field for step in steps for change in step.changes} == fields
 
 
 def test_a_port_group_waits_for_the_switch_that_the_site_makes():
     spec, key = port_group.Spec(switch="roce"), Key("distributed_switch", "roce")
     (step,) = PortGroupKind.steps(
-        "high-speed", spec, None, around(switch=ResolvedRef(key, distributed_switch.Spec(), None))
+        "high-speed", spec, None, context(switch=ResolvedRef(key, distributed_switch.Spec(), None))
     )
     assert step.moid == Unknown(key, "switch")
     with pytest.raises(Refusal, match="no distributed switch"):
-        PortGroupKind.steps("high-speed", spec, None, around())
+        PortGroupKind.steps("high-speed", spec, None, context())
 
 
 def test_a_port_group_can_not_move():
     found = port_group.State(mark=MARK, switch="other", group=group(), uuid="u")
     with pytest.raises(Refusal, match="on the switch other"):
-        PortGroupKind.steps("high-speed", port_group.Spec(switch="roce"), found, around())
+        PortGroupKind.steps("high-speed", port_group.Spec(switch="roce"), found, context())
 
 
 def test_one_field_that_changes_is_the_one_that_is_named(sandbox, tmp_path):

@@ -39,7 +39,7 @@ def spec(**changes: Any) -> Spec:
     return Spec(**{"cluster": "k", **changes})
 
 
-def around(facts: Any = None, **needs: Any) -> PlanContext:
+def context(facts: Any = None, **needs: Any) -> PlanContext:
     return PlanContext(
         MARK,
         {
@@ -61,7 +61,7 @@ def standing(given: Spec, live: Any = None) -> State:
 
 
 def steps(wanted: Spec, state: State | None, **how: Any) -> Any:
-    return NvidiaDevicePlugin.steps("gpus", wanted, state, around(**how))
+    return NvidiaDevicePlugin.steps("gpus", wanted, state, context(**how))
 
 
 def test_the_defaults_are_upstreams_manifest():
@@ -331,7 +331,7 @@ def test_it_waits_for_the_runtime_of_its_machines_and_says_on_which_and_why(tmp_
             app.load(tmp_path / "site.yaml", sandbox=running),
             approve=lambda _: EVERYTHING,
             options=options,
-            around=app.RunContext(sandbox=running),
+            context=app.RunContext(sandbox=running),
         )
         assert (
             "node-1: its pod is CrashLoopBackOff: error starting plugins: "

@@ -33,7 +33,7 @@ class Rotating(Site):
             token,
             approve=self.approve,
             options=Options(patience=QUICK, deadline=LONG),
-            around=app.RunContext(patience=QUICK),
+            context=app.RunContext(patience=QUICK),
             **how,
         )
 
@@ -154,7 +154,7 @@ def test_a_plain_apply_leaves_copies_stale_and_the_next_rotation_still_knows_the
     assert f"copies of the token before it stand in {space} of k" in warned.what
     assert warned.next == "bfinfra token rotate SITE tok"
     (told,) = [
-        each.problem for each in app.drift(site._load(), around=app.RunContext(patience=QUICK)).warnings
+        each.problem for each in app.drift(site._load(), context=app.RunContext(patience=QUICK)).warnings
     ]
     assert told == warned
     well(site.rotate())

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
-from kinds.strangers import asking, policies
+from kinds.unmanaged import asking, policies
 from pydantic import ValidationError
 from pyVmomi import pbm
 from sandbox.asking import Rest
@@ -58,8 +58,8 @@ def standing(spec: Spec = SPEC, **changes: object) -> State:
     )
 
 
-def decided(spec: Spec | None, state: State | None, around: PlanContext = AROUND) -> list[type]:
-    return [type(step) for step in decide("p", spec, state, around)]
+def decided(spec: Spec | None, state: State | None, context: PlanContext = AROUND) -> list[type]:
+    return [type(step) for step in decide("p", spec, state, context)]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def decided(spec: Spec | None, state: State | None, around: PlanContext = AROUND
         (None, None, []),
         (Spec(tags={"tier": ("fast", "slow")}), standing(), [Update]),
         (SPEC, standing(tags={"tier": ("slow",)}), [Update]),
-        (SPEC, standing(others=True), [Update]),
+        (SPEC, standing(include_unlisted=True), [Update]),
     ],
 )
 def test_what_is_decided(spec, state, steps):
@@ -149,8 +149,8 @@ def with_tag(home: Category, spec: Spec | None = OWN, users: tuple[str, ...] = (
         ),
     ],
 )
-def test_a_tag_is_made_put_on_datastores_and_mended(around, state, steps):
-    found = decide("p", OWN, state, around)
+def test_a_tag_is_made_put_on_datastores_and_mended(context, state, steps):
+    found = decide("p", OWN, state, context)
     assert [type(step) for step in found] == steps
     assert all(step.changes for step in found)
 
@@ -201,9 +201,9 @@ def test_the_tag_goes_with_its_policy_unless_somebody_else_uses_it():
         (PlanContext(MARK, facts=Facts({}, {"shared": "ds-1"})), "there is no datastore local"),
     ],
 )
-def test_strangers_tags_and_categories_that_will_not_do_are_refused(around, why):
+def test_strangers_tags_and_categories_that_will_not_do_are_refused(context, why):
     with pytest.raises(Refusal, match=why):
-        decided(OWN, None, around)
+        decided(OWN, None, context)
 
 
 @pytest.mark.parametrize(

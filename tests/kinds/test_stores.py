@@ -110,10 +110,10 @@ def test_nothing_is_made_before_a_disk_that_can_not_fit_is_refused(sandbox, tmp_
     path = tmp_path / "site.yaml"
     path.write_text(EXAMPLES["virtual_machine"].read_text().replace("size: 40GiB", "size: 2TiB"))
     before, site = world(sandbox), app.load(path, sandbox=sandbox)
-    [problem] = app.plan(site, around=setting(sandbox)).problems
+    [problem] = app.plan(site, context=setting(sandbox)).problems
     assert str(problem).startswith(
         f"{path}:16:29: virtual_machine/sckubw01: a disk of 2TiB does not fit on local, which has 1TiB"
     )
     with pytest.raises(BfinfraError, match="does not fit"):
-        app.apply(site, around=setting(sandbox))
+        app.apply(site, context=setting(sandbox))
     assert world(sandbox) == before

@@ -55,12 +55,12 @@ def accessed(path: Path, access: str) -> Path:
 def test_access_for_nobody_is_refused_before_the_first_write(sandbox, tmp_path, access, at, says):
     path = accessed(tmp_path, access)
     before, site = world(sandbox), app.load(path, sandbox=sandbox)
-    [problem] = app.plan(site, around=setting(sandbox)).problems
+    [problem] = app.plan(site, context=setting(sandbox)).problems
     column = len("    access: [{") + access.index(": ") + 2
     assert str(problem).startswith(f"{path}:12:{column}: supervisor_namespace/team-a: {at}")
     assert says in str(problem)
     with pytest.raises(BfinfraError, match=at):
-        app.apply(site, around=setting(sandbox))
+        app.apply(site, context=setting(sandbox))
     assert world(sandbox) == before
 
 

@@ -100,15 +100,15 @@ def test_what_leads_to_a_load_balancer_is_its_authority_and_its_password():
 
 @pytest.mark.parametrize("field", HOW.entrances())
 def test_one_that_is_enabled_waits_for_what_leads_to_its_load_balancer_and_one_that_runs_does_not(field):
-    around = replace(
+    context = replace(
         AROUND, facts=replace(AROUND.facts, away={"farm": (field, Absent("ca.pem is not there yet"))})
     )
     with pytest.raises(Awaited, match=r"ca\.pem is not there yet") as awaited:
-        decide("farm", HOW, None, around)
+        decide("farm", HOW, None, context)
     assert (awaited.value.field, kinds(awaited.value.steps)) == (field, [Enable])
     assert field in Spec.awaits
-    assert kinds(decide("farm", HOW, standing(HOW), around)) == []
-    assert kinds(decide("farm", Spec(enable=HOW.enable, ntp=("b",)), standing(HOW), around)) == [Update]
+    assert kinds(decide("farm", HOW, standing(HOW), context)) == []
+    assert kinds(decide("farm", Spec(enable=HOW.enable, ntp=("b",)), standing(HOW), context)) == [Update]
 
 
 RANGE = {

@@ -47,7 +47,7 @@ def written(**changes: Any) -> Spec:
     return Spec.model_validate({**fields, **changes})
 
 
-def around(namespace: Any = None, facts: Any = None) -> PlanContext:
+def context(namespace: Any = None, facts: Any = None) -> PlanContext:
     class Standing:
         endpoint = HOME
 
@@ -62,7 +62,7 @@ def standing(spec: Spec, phase: str = "running", **body: Any) -> State:
 
 
 def steps(spec: Spec | None, state: State | None, **how: Any):
-    return TanzuCluster.steps("cluster-01", spec, state, around(**how))
+    return TanzuCluster.steps("cluster-01", spec, state, context(**how))
 
 
 def test_what_is_sent_is_the_documents_yaml():
@@ -139,7 +139,7 @@ TRUSTING = {"trust": {"harbor": {"registry": "harbor"}}}
 
 
 def beside(registry: RegistryState | None) -> PlanContext:
-    found = around()
+    found = context()
     return replace(
         found, needs={**found.needs, "trust.harbor.registry": ResolvedRef(HARBOR, object(), registry)}
     )
@@ -179,7 +179,7 @@ def test_an_authority_that_goes_is_told_once():
         standing(written(), settings={"network": {"trust": {"additionalTrustedCAs": authorities}}}),
         mark=MARK.seal(written(**TRUSTING).applied()),
     )
-    (step,) = TanzuCluster.steps("cluster-01", written(), state, around())
+    (step,) = TanzuCluster.steps("cluster-01", written(), state, context())
     assert (type(step), [change.field for change in step.changes]) == (Roll, ["trust.harbor"])
 
 

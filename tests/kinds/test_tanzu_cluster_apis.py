@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import KILLED, SPECS, apply, endings, kill_at, made, plan, world
-from kinds.strangers import TANZU
+from kinds.unmanaged import TANZU
 from rights.given import supervisor
 
 from bfinfra.engine import guard

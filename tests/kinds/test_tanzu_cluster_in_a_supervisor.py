@@ -64,12 +64,12 @@ class Place:
 
     def steps(self, spec):
         seen = self.see(spec)
-        around = PlanContext(
+        context = PlanContext(
             Mark("poc", "tanzu_cluster/c"),
             {"namespace": ResolvedRef(self.key, None, self.state)},
             facts=seen.facts,
         )
-        return self.kind.steps("c", spec, seen.states.get("c"), around)
+        return self.kind.steps("c", spec, seen.states.get("c"), context)
 
     def settle(self, spec):
         for step in self.steps(spec):

@@ -54,9 +54,9 @@ def asked(wanted, *, first, api=API):
 def test_what_the_definition_of_2021_lacks_is_refused_at_its_field(wanted, field):
     unknown = asked(wanted, first=True)
     assert unknown == {field}
-    around = SimpleNamespace(facts=offers.Facts(undeclared={"c": unknown}))
+    context = SimpleNamespace(facts=offers.Facts(undeclared={"c": unknown}))
     with pytest.raises(Refusal, match="doesn't know") as refused:
-        decide.create("c", wanted, around)
+        decide.create("c", wanted, context)
     assert refused.value.field == field
 
 

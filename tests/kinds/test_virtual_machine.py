@@ -82,7 +82,7 @@ def spec(**changes):
     return Spec(**{**given, **changes})
 
 
-def around(**guests):
+def context(**guests):
     return PlanContext(OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests=guests))
 
 
@@ -109,7 +109,7 @@ def kinds(steps):
 
 
 def test_a_clone_brings_its_mark_its_own_identity_and_its_own_adapters():
-    step, *_ = decide("w1", spec(), None, around(w1={"guestinfo.userdata": "x"}))
+    step, *_ = decide("w1", spec(), None, context(w1={"guestinfo.userdata": "x"}))
     assert isinstance(step, Make)
     hardware = step.how.hardware
     own = identity("s", "w1")
@@ -282,7 +282,7 @@ def test_pvrdma_and_vgpus_want_all_memory_reserved(changes, reserved):
 
 def test_pvrdma_wants_a_distributed_port_group_and_is_there_once():
     with pytest.raises(Refusal, match="no distributed port group"):
-        decide("w1", spec(adapters=[{"network": "VM Network", "type": "pvrdma"}]), None, around())
+        decide("w1", spec(adapters=[{"network": "VM Network", "type": "pvrdma"}]), None, context())
     with pytest.raises(ValidationError, match="at most one PVRDMA"):
         spec(adapters=[{"network": "a", "type": "pvrdma"}, {"network": "b", "type": "pvrdma"}])
 
@@ -301,7 +301,7 @@ def test_nodes_smaller_than_the_guides_are_warned_of(role, changes, fields):
 
 
 def test_what_agrees_needs_nothing():
-    assert decide("w1", spec(), standing(spec()), around()) == ()
+    assert decide("w1", spec(), standing(spec()), context()) == ()
 
 
 @pytest.mark.parametrize(
@@ -314,13 +314,13 @@ def test_what_agrees_needs_nothing():
     ],
 )
 def test_only_what_must_is_changed_while_it_is_off(changes, steps, field):
-    found = decide("w1", spec(**changes), standing(spec()), around())
+    found = decide("w1", spec(**changes), standing(spec()), context())
     assert kinds(found) == steps
     assert field in {change.field for change in found[0].changes}
 
 
 def test_a_machine_that_somebody_switched_off_is_started():
-    assert kinds(decide("w1", spec(), standing(spec(), on=False), around())) == [Start]
+    assert kinds(decide("w1", spec(), standing(spec(), on=False), context())) == [Start]
 
 
 NETWORK = INVENTORY.network("VM Network").moid
@@ -448,7 +448,7 @@ def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
 )
 def test_a_disk_that_cannot_grow_to_that_size_is_refused(disks, why):
     with pytest.raises(Refusal, match=why):
-        decide("w1", spec(disk=60 * GIB), standing(spec(disk=60 * GIB), disks=disks), around())
+        decide("w1", spec(disk=60 * GIB), standing(spec(disk=60 * GIB), disks=disks), context())
 
 
 FIRST = Disk(2000, "", 50 * GIB, "scsi0:0", "[local] w1/w1.vmdk")
@@ -472,7 +472,7 @@ FASTER = INVENTORY.datastores[0]
     ],
 )
 def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, fields):
-    found = decide("w1", spec(disks=disks), standing(spec(disks=disks), disks=(FIRST, DATA)), around())
+    found = decide("w1", spec(disks=disks), standing(spec(disks=disks), disks=(FIRST, DATA)), context())
     assert kinds(found) == ([Reconfigure] if hardware else [])
     for step in found:
         assert {
@@ -509,7 +509,7 @@ def test_a_disk_that_left_the_file_is_deleted_before_the_mark_forgets_it_and_nob
     had = standing(
         spec(disks={"scsi0:1": {"size": 10 * GIB}}), disks=(FIRST, DATA, Disk(2002, "", GIB, "scsi0:2"))
     )
-    deleted, noted = decide("w1", spec(), had, around())
+    deleted, noted = decide("w1", spec(), had, context())
     assert (type(deleted), deleted.keys, deleted.title(), deleted.destructive) == (
         DeleteDisks,
         (2001,),
@@ -541,7 +541,7 @@ def test_a_disk_that_left_the_file_is_deleted_before_the_mark_forgets_it_and_nob
 )
 def test_disks_neither_shrink_nor_move_and_the_first_one_stays(before, now, why):
     with pytest.raises(Refusal, match=why):
-        decide("w1", spec(disks=now), standing(spec(disks=before), disks=(FIRST, DATA)), around())
+        decide("w1", spec(disks=now), standing(spec(disks=before), disks=(FIRST, DATA)), context())
 
 
 def test_the_first_disk_has_one_size():
@@ -550,7 +550,7 @@ def test_the_first_disk_has_one_size():
             "w1",
             spec(disk=60 * GIB, disks={"scsi0:0": {"size": 70 * GIB}}),
             standing(spec(), disks=(FIRST,)),
-            around(),
+            context(),
         )
 
 
@@ -569,7 +569,7 @@ def test_places_and_sizes_that_no_disk_has_are_refused(disks):
 
 
 def test_it_goes_in_one_step():
-    assert kinds(decide("w1", None, standing(spec()), around())) == [Delete]
+    assert kinds(decide("w1", None, standing(spec()), context())) == [Delete]
 
 
 def test_what_cloud_init_reads_is_the_same_for_the_same_text():

@@ -26,14 +26,14 @@ SECOND = "  team-b: {cluster: compute}\n"
 
 class Desk:
     def __init__(self, path: Path, sandbox: Running) -> None:
-        self.path, self.sandbox, self.around = path, sandbox, app.RunContext(sandbox=sandbox)
+        self.path, self.sandbox, self.context = path, sandbox, app.RunContext(sandbox=sandbox)
         self.told: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
     def write(self, memory: str = "2GiB", more: str = "", protect: str = "false") -> None:
         self.path.write_text(SITE.format(memory=memory, more=more, protect=protect))
 
     def look(self, **order: Any) -> Result:
-        return work(self.path, Order(**order), self.around)
+        return work(self.path, Order(**order), self.context)
 
     def someone(self, method: str, **body: Any) -> None:
         self.sandbox.change(
@@ -61,7 +61,7 @@ def desk(tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> D
     monkeypatch.setattr(
         app,
         "notify",
-        lambda _, report, *, around: (
+        lambda _, report, *, context: (
             found.told.append((tuple(sorted(report.new)), tuple(report.ended)))
             if report.new or report.ended
             else None

@@ -50,7 +50,7 @@ class SiteFile:
 
     def plan(self) -> Plan:
         """What an apply would do, and what drift reports."""
-        return app.plan(self.load(), around=SETTING)
+        return app.plan(self.load(), context=SETTING)
 
     def changes(self) -> dict[str, set[str]]:
         """Address → the fields that differ; empty: all agrees."""
@@ -60,7 +60,7 @@ class SiteFile:
 
     def drift(self) -> Report:
         """What the world moved, and who."""
-        return app.drift(self.load(), around=SETTING)
+        return app.drift(self.load(), context=SETTING)
 
     def apply(
         self, *, deadline: float = 30, on_event: Callable[[Event], None] = lambda _: None, **how: Any
@@ -68,7 +68,7 @@ class SiteFile:
         """Everything is allowed."""
         options = Options(patience=PATIENCE, deadline=deadline)
         return app.apply(
-            self.load(), approve=everything, options=options, on_event=on_event, around=SETTING, **how
+            self.load(), approve=everything, options=options, on_event=on_event, context=SETTING, **how
         )
 
 

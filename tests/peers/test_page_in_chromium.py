@@ -68,10 +68,10 @@ def browser() -> Iterator[Chrome]:
 @pytest.fixture
 def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
     """A site of which the world moved one field and the file another."""
-    path, around = tmp_path / "site.yaml", app.RunContext(sandbox=sandbox)
+    path, context = tmp_path / "site.yaml", app.RunContext(sandbox=sandbox)
     path.write_text(SITE.format(cpu="4GHz"))
     assert (
-        app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, around=around).ending
+        app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, context=context).ending
         == "done"
     )
     sandbox.change(
@@ -85,7 +85,7 @@ def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
     path.write_text(SITE.format(cpu="8GHz"))
     site = app.load(path, sandbox=sandbox)
     (tmp_path / "drift.html").write_text(
-        page(app.drift(site, around=around), site.resources, waits(site.resources, {}), Style(units=unit))
+        page(app.drift(site, context=context), site.resources, waits(site.resources, {}), Style(units=unit))
     )
     browser.set_window_size(1400, 1000)
     browser.get((tmp_path / "drift.html").as_uri())

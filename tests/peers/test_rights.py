@@ -67,7 +67,7 @@ def live(site: SiteFile) -> None:
     all_are(site.apply(), "done", "kept")
     if hidden := [
         what
-        for item in app.plan(site.load(), destroy=True, around=SETTING).items
+        for item in app.plan(site.load(), destroy=True, context=SETTING).items
         for what in item.contents
         if "can't be asked" in what
     ]:
@@ -89,7 +89,7 @@ def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(
     looking = app.privileges(site.load(), [Use.PLAN])
     assert {verb.verb for verbs in looking.apis.values() for verb in verbs} <= {"get", "list"}
     give(looking)
-    planned, checked = site.plan(), app.drift(site.load(), around=SETTING)
+    planned, checked = site.plan(), app.drift(site.load(), context=SETTING)
     assert (planned.pending, planned.problems, dict(planned.unreadable)) == ((), (), {})
     assert (checked.found, checked.blind) == ((), False)
     site.given["namespace"]["training"]["labels"] = {"team": "b"}

@@ -52,7 +52,7 @@ class Spaces(kind.Source[supervisor_namespace.Spec, State]):
         self._states = {name: State(endpoint=Endpoint(kubeconfig=secret, namespace=name))}
 
     def observe(
-        self, wanted: Mapping[str, Any], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self, wanted: Mapping[str, Any], needs: Mapping[Key, ResolvedRef], *, include_unlisted: bool = True
     ) -> Observation:
         return Observation(self._states)
 

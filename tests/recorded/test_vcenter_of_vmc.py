@@ -220,7 +220,7 @@ def test_every_pci_device_of_the_host_is_read(vcenter: VCenter, saved: Path, hel
 
 def test_switches_and_port_groups_are_read(vcenter: VCenter, saved: Path, held: Held) -> None:
     """The switch names its uplinks and each host's NICs; the group of uplinks is known from the others."""
-    there = vcenter.switches.read(around=True)
+    there = vcenter.switches.read(context=True)
     (switch,) = there.switches
     root = etree.parse(next(saved.glob("*-VmwareDistributedVirtualSwitch-*.xml"))).getroot()
     nics = [each.text for each in root.iterfind(".//{*}backing/{*}pnicSpec/{*}pnicDevice")]

@@ -158,7 +158,7 @@ def events() -> list[object]:
             seconds=20,
             note="kubectl vsphere login --server=172.24.206.1",
         ),
-        Ended(at=at + 20, key=CLUSTER, action=Action.KEEP, ending=Ending.KEPT, seconds=0.1),
+        Ended(at=at + 20, key=CLUSTER, action=Action.KEEP, ending=Ending.UNCHANGED, seconds=0.1),
         StepBegun(at=at + 21, key=OLD, title="Upload disk-0.vmdk", number=1),
         Progressed(at=at + 22, key=OLD, progress=Done("disk-0.vmdk", 100 * 2**20, 1000 * 2**20)),
         Progressed(at=at + 32, key=OLD, progress=Done("disk-0.vmdk", 600 * 2**20, 1000 * 2**20)),
@@ -189,7 +189,7 @@ def outcome(plan: Plan) -> Outcome:
             seconds=20,
             note="https://172.24.206.1\nlogged: run on 2 GPUs",
         ),
-        Ended(at=0, key=CLUSTER, action=Action.KEEP, ending=Ending.KEPT, seconds=0.1),
+        Ended(at=0, key=CLUSTER, action=Action.KEEP, ending=Ending.UNCHANGED, seconds=0.1),
         Ended(
             at=0,
             key=SECRET,

@@ -56,7 +56,7 @@ Nothing is broken: it takes longer than the deadline. Run the same command again
 
 
 def test_nothing_to_do_is_one_line(outcome):
-    kept = Ended(at=0, key=CLUSTER, action=Action.KEEP, ending=Ending.KEPT, seconds=0.1)
+    kept = Ended(at=0, key=CLUSTER, action=Action.KEEP, ending=Ending.UNCHANGED, seconds=0.1)
     found = replace(outcome, endings={CLUSTER: kept}, whole=Ending.DONE, seconds=1.2, writes=0, requests=1)
     assert summary.outcome(found) == "singapore-poc: done in 1.2s: 1 as wanted. 0 writes in 1 request."
     assert summary.outcome(found, style=Style(verbose=True)).startswith(
@@ -69,7 +69,7 @@ def test_a_kept_resource_with_an_address_is_still_told(outcome):
         at=0,
         key=CLUSTER,
         action=Action.KEEP,
-        ending=Ending.KEPT,
+        ending=Ending.UNCHANGED,
         seconds=0.1,
         note="https://172.24.206.5:6443",
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from rights.given import Site, each_one, give, named, without, world
-from rights.lives import Refused, lived, needed
+from rights.lifecycles import Refused, lived, needed
 
 from bfinfra.kinds import kind, names
 from bfinfra.model.rights import Use
@@ -27,7 +27,7 @@ def site(small, tmp_path, monkeypatch):
     return lambda kind: Site.of(kind, tmp_path / "site")
 
 
-ENOUGH = [(name, Use.APPLY) for name in names() if any(step.rights for step in kind(name).acts)]
+ENOUGH = [(name, Use.APPLY) for name in names() if any(step.rights for step in kind(name).step_types)]
 CHANGE = (
     "bitfusion_server",
     "supervisor_namespace",

@@ -204,7 +204,7 @@ def main(site: str, state: str, gateway: str, marker: str) -> int:
         app.load(site, sandbox=far),
         approve=approve,
         options=Options(parallelism=2),
-        around=app.RunContext(sandbox=far),
+        context=app.RunContext(sandbox=far),
     )
     sys.stdout.write("\n".join(f"{key}: {ending}" for key, ending in endings(outcome).items()))
     return 0 if made(outcome) else 1

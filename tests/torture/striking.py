@@ -53,7 +53,7 @@ def _child(site: Path, state: Path, deadline: float, nth: int, when: str) -> Non
         app.load(site),
         approve=everything,
         options=Options(patience=PATIENCE, deadline=deadline),
-        around=setting,
+        context=setting,
     )
     os._exit(
         0

@@ -42,11 +42,11 @@ def test_a_recorded_apply_holds_no_secret(planted, tmp_path):
     running, taken = sandbox.start(planted.world, tmp_path / "sandbox", pace=0), set()
     tape = Tape(tmp_path / "tape.yaml", Scrub({}, tuple(planted.secrets.values())), recording=True)
     try:
-        around = app.RunContext(
+        context = app.RunContext(
             sandbox=running, patience=QUICK, middleware=(functools.partial(Tap, taken), tape.filling)
         )
         outcome = app.apply(
-            app.load(planted.site, sandbox=running), approve=lambda _: EVERYTHING, around=around
+            app.load(planted.site, sandbox=running), approve=lambda _: EVERYTHING, context=context
         )
     finally:
         sandbox.stop(tmp_path / "sandbox")

@@ -15,7 +15,7 @@ from bfinfra.sandbox import Running
 
 
 def shown(path: Path, sandbox: Running) -> list[Any]:
-    return app.host_keys(app.load(path, sandbox=sandbox), around=app.RunContext(sandbox=sandbox))
+    return app.host_keys(app.load(path, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
 
 
 @pytest.fixture
@@ -52,5 +52,5 @@ def test_another_key_is_not_and_the_line_that_would_trust_it_is_shown_and_works(
     assert shown(pinned, sandbox)[0].objection == ""
     assert json.dumps(host_keys.data([found]))
     assert (
-        app.plan(app.load(pinned, sandbox=sandbox), around=app.RunContext(sandbox=sandbox)).unreadable == {}
+        app.plan(app.load(pinned, sandbox=sandbox), context=app.RunContext(sandbox=sandbox)).unreadable == {}
     )

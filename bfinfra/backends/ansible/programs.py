@@ -10,7 +10,17 @@ from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.redact import redact
 from bfinfra.model.secret import environment as without_secrets
 
-KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "VIRTUAL_ENV")
+PASSED_ON = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "SSL_CERT_FILE",
+    "VIRTUAL_ENV",
+)
 LONGEST = 600  # characters of a program's own words
 
 
@@ -29,7 +39,7 @@ def find(name: str) -> str:
 
 def environment(**more: str) -> dict[str, str]:
     """What such a program needs; neither this process's secrets nor its Ansible or SSH settings."""
-    kept = {name: value for name, value in without_secrets().items() if name in KEPT}
+    kept = {name: value for name, value in without_secrets().items() if name in PASSED_ON}
     return {**kept, "LC_ALL": "C.UTF-8", **more}
 
 

@@ -27,7 +27,7 @@ PROBES = {
 }
 PROBING = 10  # seconds
 BUILDING = 3600  # seconds of a build or push
-KEPT = 12  # last lines of a failed build that an error shows
+LINES = 12  # last lines of a failed build that an error shows
 LONGEST = 300  # characters of a line
 
 
@@ -111,7 +111,7 @@ def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
         raise Rejected(f"{what} did not start", why=f"{argv[0]}: {error.strerror}") from None
     with process, _killed_after(process, limit) as overdue:
         assert process.stdout is not None
-        tail = collections.deque(filter(None, map(_printable, process.stdout)), maxlen=KEPT)
+        tail = collections.deque(filter(None, map(_printable, process.stdout)), maxlen=LINES)
         code = process.wait()
     if overdue.is_set():
         raise Rejected(

@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bfinfra.backends.kubernetes import errors, resources
-from bfinfra.backends.kubernetes.contents import strangers
+from bfinfra.backends.kubernetes.contents import unmanaged
 from bfinfra.backends.kubernetes.owned import claimed, handed_over, known
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Conflict, Denied, Expired, Missing, Rejected, Unreachable, Untrusted
@@ -293,11 +293,11 @@ class Cluster:
         except ValueError:
             return None
 
-    def strangers(self, site: str, namespace: str = "") -> tuple[str, ...]:
+    def unmanaged(self, site: str, namespace: str = "") -> tuple[str, ...]:
         """Objects that the site did not make: `Pod default/web`; in the namespace, else the endpoint's own,
         else all but the system's.
         """
-        return strangers(self, namespace or self._namespace, site)
+        return unmanaged(self, namespace or self._namespace, site)
 
     def close(self) -> None:
         """Close the connections; the next call opens new ones."""

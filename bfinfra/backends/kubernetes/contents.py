@@ -48,7 +48,7 @@ MOST = 50  # names told
 TOKENS = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
 
 
-def strangers(cluster: Cluster, namespace: str, site: str) -> tuple[str, ...]:
+def unmanaged(cluster: Cluster, namespace: str, site: str) -> tuple[str, ...]:
     """`Pod default/web`, … for what nobody owns and the site did not make; RemoteError where it can't be
     listed.
     """

@@ -33,9 +33,9 @@ class Switches:
         self._session = session
         self._tasks = tasks
 
-    def read(self, *, around: bool) -> Networks:
-        """All switches and port groups; `around`: also hosts, and the site's datacenter or all, by name."""
-        kinds = {**THERE, **(AROUND if around else {})}
+    def read(self, *, context: bool) -> Networks:
+        """All switches and port groups; `context`: also hosts, and the site's datacenter or all, by name."""
+        kinds = {**THERE, **(AROUND if context else {})}
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, kinds, properties.whole)
         )

@@ -138,7 +138,7 @@ class Delete(kind.Step):
     rights = (
         may("delete", "namespaces", "self"),
         may("list", LISTED, "cluster"),
-        may("list", LISTED_ON_SUPERVISORS, "cluster", spare=SPARE),
+        may("list", LISTED_ON_SUPERVISORS, "cluster", optional=SPARE),
     )
     uses = (Use.DESTROY,)
     cluster: str
@@ -159,9 +159,9 @@ class Namespace(kind.Kind[Spec, State]):
     """A namespace in a cluster."""
 
     document = Document.ON_KUBERNETES
-    acts = (Create, Update, Delete, Move)
-    reads = (may("list", "namespaces", EVERYWHERE),)
-    looks = (may("get", "namespaces", "self"),)
+    step_types = (Create, Update, Delete, Move)
+    survey_privileges = (may("list", "namespaces", EVERYWHERE),)
+    resource_privileges = (may("get", "namespaces", "self"),)
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -169,15 +169,23 @@ class Namespace(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list a cluster."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted), others=others)
-        return Observation(self._states(wanted, answers, others=others), unreadable=answers.unreadable)
+        answers = self._places.ask(
+            placed, needs, lambda home: self._read(home, wanted), include_unlisted=include_unlisted
+        )
+        return Observation(
+            self._states(wanted, answers, include_unlisted=include_unlisted), unreadable=answers.unreadable
+        )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Create, label, move by deleting first, delete."""
         if spec is None:
             return () if state is None or state.going else (_go(Delete, state),)
@@ -186,9 +194,9 @@ class Namespace(kind.Kind[Spec, State]):
                 {"cluster": state.cluster, "namespace": state.namespace},
                 {"cluster": spec.cluster, "namespace": spec.namespace or name},
             )
-            return (_go(Move, state, differences(now, then)), _create(name, spec, around))
+            return (_go(Move, state, differences(now, then)), _create(name, spec, context))
         if state is None or state.going:
-            return (_create(name, spec, around),)
+            return (_create(name, spec, context),)
         found = kind.changes(spec, state.mark, _drift(spec, state))
         return (
             (
@@ -196,7 +204,7 @@ class Namespace(kind.Kind[Spec, State]):
                     cluster=spec.cluster,
                     namespace=state.namespace,
                     home=state.home,
-                    manifest=_manifest(name, spec, around),
+                    manifest=_manifest(name, spec, context),
                     changes=found,
                 ),
             )
@@ -216,7 +224,7 @@ class Namespace(kind.Kind[Spec, State]):
         """Not going."""
         return waiting("the old one is being removed") if state.going else READY
 
-    def trail(
+    def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the managers of the labels."""
@@ -251,11 +259,17 @@ class Namespace(kind.Kind[Spec, State]):
             for name, spec in wanted.items()
             if spec and home_of(spec.cluster, [home.key], WHOLE)
         )
-        others = home.cluster.find("v1", "Namespace", (("", real) for real in here if real not in found))
-        return found | {obj["metadata"]["name"]: obj for obj in others}
+        include_unlisted = home.cluster.find(
+            "v1", "Namespace", (("", real) for real in here if real not in found)
+        )
+        return found | {obj["metadata"]["name"]: obj for obj in include_unlisted}
 
     def _states(
-        self, wanted: Mapping[str, Spec | None], answers: Answers[dict[str, dict[str, Any]]], *, others: bool
+        self,
+        wanted: Mapping[str, Spec | None],
+        answers: Answers[dict[str, dict[str, Any]]],
+        *,
+        include_unlisted: bool,
     ) -> dict[str, State]:
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
@@ -264,14 +278,14 @@ class Namespace(kind.Kind[Spec, State]):
                 name = _name(real, state, wanted)
                 spec = wanted.get(name)
                 fits = spec is not None and (spec.cluster, spec.namespace or name) == (state.cluster, real)
-                if name and (others or name in wanted) and (name not in states or not fits):
+                if name and (include_unlisted or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
-                    states[name] = state if fits or not others else self._with_contents(state)
+                    states[name] = state if fits or not include_unlisted else self._with_contents(state)
         return states
 
     def _with_contents(self, state: State) -> State:
         try:
-            found = self._clusters.at(state.home).strangers(self._site, state.namespace)
+            found = self._clusters.at(state.home).unmanaged(self._site, state.namespace)
         except RemoteError as error:
             found = (
                 (
@@ -296,9 +310,9 @@ def _name(real: str, state: State, wanted: Mapping[str, Spec | None]) -> str:
     )
 
 
-def _create(name: str, spec: Spec, around: PlanContext) -> Create:
-    home = around.needs["cluster"].get("endpoint")
-    manifest = _manifest(name, spec, around)
+def _create(name: str, spec: Spec, context: PlanContext) -> Create:
+    home = context.needs["cluster"].get("endpoint")
+    manifest = _manifest(name, spec, context)
     return Create(
         cluster=spec.cluster,
         namespace=spec.namespace or name,
@@ -312,7 +326,7 @@ def _go(step: type[Delete], state: State, changes: tuple[Change, ...] = ()) -> D
     return step(cluster=state.cluster, namespace=state.namespace, home=state.home, changes=changes)
 
 
-def _manifest(name: str, spec: Spec, around: PlanContext) -> dict[str, Any]:
+def _manifest(name: str, spec: Spec, context: PlanContext) -> dict[str, Any]:
     for label in spec.labels:
         if label.startswith((PREFIX, "bfinfra.io/", "kubernetes.io/")):
             raise Refusal(
@@ -325,7 +339,7 @@ def _manifest(name: str, spec: Spec, around: PlanContext) -> dict[str, Any]:
     real = spec.namespace or name
     metadata = {"name": real, "labels": {**spec.labels, **levels, NAMED: real}}
     return marked(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, around.mark.seal(spec.applied())
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, context.mark.seal(spec.applied())
     )
 
 

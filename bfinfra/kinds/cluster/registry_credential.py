@@ -74,10 +74,14 @@ class RegistryCredential(replicated_secret.ReplicatedSecret[Spec, State]):
         return all(name in held and _as_applied(held[name]) for name in names)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """Besides, the facts: by name, the password's file that isn't there yet."""
-        seen = super().observe(wanted, needs, others=others)
+        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
         gone = {
             name: each
             for name, spec in wanted.items()
@@ -86,13 +90,13 @@ class RegistryCredential(replicated_secret.ReplicatedSecret[Spec, State]):
         return Observation(seen.states, gone, seen.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """A step a namespace. The source is the reference to the password."""
         source = {"server": spec.server, "username": spec.username, "password": spec.password} if spec else {}
-        closed = (around.facts or {}).get(name) if spec else None
+        closed = (context.facts or {}).get(name) if spec else None
         later = until(spec.password.file) if spec and spec.password.file and closed else None
         found = replicated_secret.steps(
-            name, spec, state, around, what=f"credential {name}", source=source, later=later
+            name, spec, state, context, what=f"credential {name}", source=source, later=later
         )
         if closed and any(isinstance(step, Write) for step in found):
             field, problem = closed

@@ -147,14 +147,18 @@ class ContainerImage(kind.Kind[Spec, State]):
     """A container image built from a folder with a Dockerfile."""
 
     document = Document.ON_KUBERNETES
-    acts = (Build, Push, Seal, Forget)
-    makes = False  # what was built and pushed stays in the registry
+    step_types = (Build, Push, Seal, Forget)
+    managed = False  # what was built and pushed stays in the registry
 
     def __init__(self, images: Images) -> None:
         self._images = images
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """What is noted on this machine, and the folders of what is wanted."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
@@ -172,7 +176,7 @@ class ContainerImage(kind.Kind[Spec, State]):
             if isinstance(files := sources[name], str)
         }
         records, states = self._images.records(), {}
-        for name in dict.fromkeys([*wanted, *(records if others else ())]):
+        for name in dict.fromkeys([*wanted, *(records if include_unlisted else ())]):
             found = self._images.look(records[name], frozenset()) if name in records else None
             if found is not None and found.mark is not None:
                 states[name] = State(
@@ -186,11 +190,11 @@ class ContainerImage(kind.Kind[Spec, State]):
         return Observation(states, Facts(tool.name if tool else "", sources))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Build and push what isn't built of the folder as it is, seal; forget."""
         if spec is None:
             return () if state is None else (Forget(name=name),)
-        return _steps(name, spec, state, around)
+        return _steps(name, spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Always; says what is left to a person where nothing builds here."""
@@ -222,8 +226,8 @@ class ContainerImage(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
 
-def _steps(name: str, spec: Spec, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
-    facts = around.facts or Facts()
+def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    facts = context.facts or Facts()
     files = facts.sources.get(name, "")
     if isinstance(files, Absent):
         if state is not None and state.mark is not None and state.mark.applied == spec.applied():
@@ -244,7 +248,7 @@ def _steps(name: str, spec: Spec, state: State | None, around: PlanContext) -> S
         found.append(
             Build(
                 name=name,
-                mark=around.mark,
+                mark=context.mark,
                 image=spec.image,
                 source=spec.source.text,
                 tool=facts.tool,
@@ -254,7 +258,7 @@ def _steps(name: str, spec: Spec, state: State | None, around: PlanContext) -> S
             )
         )
     if building and spec.push and before.pushed != made:
-        found.append(Push(name=name, mark=around.mark, image=spec.image, content=content))
+        found.append(Push(name=name, mark=context.mark, image=spec.image, content=content))
     if found or before.mark is None or before.mark.applied != spec.applied():
-        found.append(Seal(name=name, mark=around.mark.seal(spec.applied()), changes=changes))
+        found.append(Seal(name=name, mark=context.mark.seal(spec.applied()), changes=changes))
     return found

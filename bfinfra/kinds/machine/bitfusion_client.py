@@ -193,13 +193,17 @@ class BitfusionClient(kind.Kind[Spec, State]):
     """A Bitfusion client in Linux machines."""
 
     document = Document.CONSOLIDATED
-    acts = (SetUp, Remove)
+    step_types = (SetUp, Remove)
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts, self._site = hosts, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One command a machine."""
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
@@ -207,7 +211,9 @@ class BitfusionClient(kind.Kind[Spec, State]):
         found = {host: _read(answers) for host, answers in asked.answers.items()}
         states = {
             name: across(State, on, needs)
-            for name, on in standing("bitfusion_client", found, wanted, self._site, others=others).items()
+            for name, on in standing(
+                "bitfusion_client", found, wanted, self._site, include_unlisted=include_unlisted
+            ).items()
         }
         facts = Facts(
             there,
@@ -218,14 +224,14 @@ class BitfusionClient(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.asked for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Set up where something differs, on all such machines side by side; take off where it shall
         not be.
         """
         if spec is None:
             return () if state is None else (_remove(state, tuple(state.on)),)
         stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
-        return while_away(around, stood, lambda around: tuple(_decide(name, spec, state, around)), SetUp)
+        return while_away(context, stood, lambda context: tuple(_decide(name, spec, state, context)), SetUp)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """`bitfusion list_gpus` ends well for every user."""
@@ -380,12 +386,12 @@ def _token(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
     }
 
 
-def _decide(name: str, spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = around.facts
+def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+    facts: Facts = context.facts
     on = state.on if state else {}
-    _check(name, spec, on, facts, around)
+    _check(name, spec, on, facts, context)
     token = facts.tokens.get(name) or (_noted_token(on.values()) if spec.token else {})
-    package, mark = facts.packages[name], around.mark.seal(spec.applied())
+    package, mark = facts.packages[name], context.mark.seal(spec.applied())
     files = {path: token[file] for file, path in SHARED.items() if file in token} | {
         f"{user.folder}/client.yaml": token["client.yaml"] for user in spec.users if token
     }
@@ -423,7 +429,7 @@ def _decide(name: str, spec: Spec, state: State | None, around: PlanContext) -> 
             users=[(user.name, user.folder) for user in spec.users],
             group=spec.group,
             mark=mark,
-            token=around.needs["token"].get("path") if spec.token else "",
+            token=context.needs["token"].get("path") if spec.token else "",
             changes=changes,
             giver=facts.machines.get(spec.client_files.host) if spec.client_files else None,
             given=spec.client_files.paths if spec.client_files else {},
@@ -452,7 +458,7 @@ def _shown(found: Installed, spec: Spec, files: Mapping[str, str]) -> dict[str, 
     }
 
 
-def _check(name: str, spec: Spec, on: Mapping[str, Installed], facts: Facts, around: PlanContext) -> None:
+def _check(name: str, spec: Spec, on: Mapping[str, Installed], facts: Facts, context: PlanContext) -> None:
     if not facts.packages.get(name):
         raise Refusal(
             f"the package {spec.package.text} can't be read",
@@ -464,11 +470,11 @@ def _check(name: str, spec: Spec, on: Mapping[str, Installed], facts: Facts, aro
     if any(each.mark for each in on.values()):
         for host, each in on.items():
             if each.mark is None or (each.mark.site, each.mark.address) != (
-                around.mark.site,
-                around.mark.address,
+                context.mark.site,
+                context.mark.address,
             ):
                 raise Refusal(
-                    f"the client on {host} is not of {around.mark.address}",
+                    f"the client on {host} is not of {context.mark.address}",
                     field="hosts",
                     why="bfinfra did not put it there for this site",
                     next="remove it there, or name another machine",

@@ -105,13 +105,17 @@ class FlexdirectPool(kind.Kind[Spec, State]):
     """GPU servers of one type, listed on the CPU hosts that use them."""
 
     document = Document.FLEXDIRECT
-    acts = (Write, Remove)
+    step_types = (Write, Remove)
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts, self._site = hosts, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One command a machine: every list there, parsed back."""
         there = machines(needs)
@@ -119,7 +123,7 @@ class FlexdirectPool(kind.Kind[Spec, State]):
         found = {host: _read(answers["lists"].text) for host, answers in asked.answers.items()}
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         states = {}
-        for name in dict.fromkeys([*wanted, *(self._owned(found) if others else ())]):
+        for name in dict.fromkeys([*wanted, *(self._owned(found) if include_unlisted else ())]):
             on = {
                 host: mine
                 for host, files in found.items()
@@ -147,7 +151,7 @@ class FlexdirectPool(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Write where a list differs, take off where it shall not be."""
         if spec is None:
             return (
@@ -162,7 +166,7 @@ class FlexdirectPool(kind.Kind[Spec, State]):
                     ),
                 )
             )
-        return tuple(_decide(name, spec, state, around))
+        return tuple(_decide(name, spec, state, context))
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """It is as it was read back."""
@@ -239,13 +243,13 @@ def _addresses(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> tuple[str, ...] 
     return tuple(found)
 
 
-def _decide(name: str, spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = around.facts
+def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+    facts: Facts = context.facts
     servers = facts.servers[name]
     if isinstance(servers, str):
         raise Refusal(servers, field="servers", next="give it one, or name others")
-    _check(state, around)
-    mark = around.mark.seal(spec.applied())
+    _check(state, context)
+    mark = context.mark.seal(spec.applied())
     on = state.on if state else {}
     then: dict[str, Any] = {host: {file: list(servers) for file in spec.files(name)} for host in spec.hosts}
     now = {
@@ -293,7 +297,7 @@ def _decide(name: str, spec: Spec, state: State | None, around: PlanContext) -> 
         )
 
 
-def _check(state: State | None, around: PlanContext) -> None:
+def _check(state: State | None, context: PlanContext) -> None:
     found = [
         (host, file, each.mark)
         for host, files in (state.on if state else {}).items()
@@ -301,9 +305,9 @@ def _check(state: State | None, around: PlanContext) -> None:
     ]
     if any(mark for _, _, mark in found):
         for host, file, mark in found:
-            if mark is None or (mark.site, mark.address) != (around.mark.site, around.mark.address):
+            if mark is None or (mark.site, mark.address) != (context.mark.site, context.mark.address):
                 raise Refusal(
-                    f"{FOLDER}/{file} on {host} is not of {around.mark.address}",
+                    f"{FOLDER}/{file} on {host} is not of {context.mark.address}",
                     field="hosts",
                     next="move that file away, or name another host",
                 )

@@ -124,12 +124,16 @@ class LinuxHost(kind.Source[Spec, State]):
         self._named = {key.name: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One command a machine; one that doesn't answer is unreadable, and with it all that is on it."""
         specs = {
             name: spec
-            for name, spec in ({**self._named, **wanted} if others else wanted).items()
+            for name, spec in ({**self._named, **wanted} if include_unlisted else wanted).items()
             if spec is not None and _runs(spec, needs)
         }
         closed = {name: gone for name, spec in wanted.items() if spec is not None and (gone := _away(spec))}
@@ -137,7 +141,7 @@ class LinuxHost(kind.Source[Spec, State]):
         states, unreadable = {}, {}
         for machine, found in self._hosts.read(asked).items():
             vm = specs[machine.name].vm or ""
-            if isinstance(found, Unreachable) and vm and not others:
+            if isinstance(found, Unreachable) and vm and not include_unlisted:
                 states[machine.name] = State(
                     machine=machine, vm=vm, silent=str(found.problems[0])
                 )  # it runs, and its SSH server starts
@@ -150,9 +154,9 @@ class LinuxHost(kind.Source[Spec, State]):
         return Observation(states, closed, unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """None; waits for what opens the machine and isn't there yet."""
-        if spec is not None and (closed := (around.facts or {}).get(name)):
+        if spec is not None and (closed := (context.facts or {}).get(name)):
             field, problem = closed
             raise held(problem, field)
         return ()

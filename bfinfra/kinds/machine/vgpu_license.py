@@ -141,13 +141,17 @@ class VgpuLicense(kind.Kind[Spec, State]):
     """Linux machines take their vGPU license from a license server."""
 
     document = Document.PVRDMA
-    acts = (SetUp, Remove)
+    step_types = (SetUp, Remove)
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts, self._site = hosts, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One command a machine."""
         there = machines(needs)
@@ -155,7 +159,9 @@ class VgpuLicense(kind.Kind[Spec, State]):
         found = {host: _read(answers) for host, answers in asked.answers.items()}
         states = {
             name: across(State, on, needs)
-            for name, on in standing("vgpu_license", found, wanted, self._site, others=others).items()
+            for name, on in standing(
+                "vgpu_license", found, wanted, self._site, include_unlisted=include_unlisted
+            ).items()
         }
         return Observation(
             states,
@@ -164,11 +170,11 @@ class VgpuLicense(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Write where something differs; give back where it shall not be."""
         if spec is None:
             return () if state is None else (_remove(state, tuple(state.on)),)
-        return tuple(_decide(spec, state, around))
+        return tuple(_decide(spec, state, context))
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """`nvidia-smi -q` says Licensed on each machine."""
@@ -268,11 +274,11 @@ def _read(answers: Answers) -> Installed:
     )
 
 
-def _decide(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = around.facts
+def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+    facts: Facts = context.facts
     on = state.on if state else {}
-    _check(spec, on, facts, around)
-    wanted, mark = spec.values(), around.mark.seal(spec.applied())
+    _check(spec, on, facts, context)
+    wanted, mark = spec.values(), context.mark.seal(spec.applied())
     now, texts, notes = {}, {}, {}
     for host in spec.hosts:
         found = facts.found.get(host, Installed(None))
@@ -320,15 +326,15 @@ def _decide(spec: Spec, state: State | None, around: PlanContext) -> Iterator[ki
         yield _remove(state, leaving)
 
 
-def _check(spec: Spec, on: Mapping[str, Installed], facts: Facts, around: PlanContext) -> None:
+def _check(spec: Spec, on: Mapping[str, Installed], facts: Facts, context: PlanContext) -> None:
     if any(each.mark for each in on.values()):
         for host, each in on.items():
             if each.mark is None or (each.mark.site, each.mark.address) != (
-                around.mark.site,
-                around.mark.address,
+                context.mark.site,
+                context.mark.address,
             ):
                 raise Refusal(
-                    f"{CONF} on {host} names a license server, and not by {around.mark.address}",
+                    f"{CONF} on {host} names a license server, and not by {context.mark.address}",
                     field="hosts",
                     next="take that out there, or name another machine",
                 )

@@ -104,7 +104,11 @@ class BitfusionToken(kind.Source[Spec, State]):
         self._problems: dict[str, str | Absent] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """Reads the files; what is wrong with one stands in the facts, by name, as text; what isn't there yet
         as Absent.
@@ -131,9 +135,9 @@ class BitfusionToken(kind.Source[Spec, State]):
         return Observation(states, dict(self._problems))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """None; refuses a token that can't be used, waits for one that isn't there yet."""
-        problem = (around.facts or {}).get(name)
+        problem = (context.facts or {}).get(name)
         if spec is not None and isinstance(problem, Absent):
             raise held(problem, spec.source.field)
         if spec is not None and problem:
@@ -141,7 +145,7 @@ class BitfusionToken(kind.Source[Spec, State]):
             raise Refusal("the token can't be used", field="source", why=what, next=remedy)
         if spec is not None and state is not None:
             _check_servers(
-                state, {field: need for field, need in around.needs.items() if field.startswith("servers.")}
+                state, {field: need for field, need in context.needs.items() if field.startswith("servers.")}
             )
         return ()
 

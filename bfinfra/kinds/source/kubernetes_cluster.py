@@ -61,13 +61,21 @@ class KubernetesCluster(kind.Source[Spec, State]):
         }
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """Asks each for its version; one that doesn't answer is unreadable, and with it all that is in it."""
         states: dict[str, State] = {}
         unreadable: dict[str, str | RemoteError] = {}
         awaited: dict[str, Absent] = {}
-        specs = {**self._named, **{name: spec for name, spec in wanted.items() if spec}} if others else wanted
+        specs = (
+            {**self._named, **{name: spec for name, spec in wanted.items() if spec}}
+            if include_unlisted
+            else wanted
+        )
         for name, spec in specs.items():
             if spec is None:
                 continue
@@ -86,9 +94,9 @@ class KubernetesCluster(kind.Source[Spec, State]):
         return Observation(states, awaited, unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """None; waits for a kubeconfig that isn't there yet."""
-        if spec is not None and (problem := (around.facts or {}).get(name)):
+        if spec is not None and (problem := (context.facts or {}).get(name)):
             raise held(problem, "kubeconfig")
         return ()
 

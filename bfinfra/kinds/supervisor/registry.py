@@ -129,12 +129,12 @@ class RegistryKind(kind.Kind[Spec, State]):
     """The embedded Harbor of a supervisor."""
 
     document = Document.SINGAPORE_POC
-    makes = False
+    managed = False
     alone = True
     deadline = 3600
-    acts = (Create, Take, Delete, Leave)
-    reads = (holds(VCENTER, *READ),)
-    looks = (holds("policies", "StorageProfile.View"),)
+    step_types = (Create, Take, Delete, Leave)
+    survey_privileges = (holds(VCENTER, *READ),)
+    resource_privileges = (holds("policies", "StorageProfile.View"),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._vcenter = vcenter
@@ -142,7 +142,11 @@ class RegistryKind(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The notes on all clusters; the registries only where one is wanted or noted."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
@@ -153,7 +157,7 @@ class RegistryKind(kind.Kind[Spec, State]):
             for cluster, mark in marks.items()
             if mark.site == self._site
         }
-        asked = {name: cluster for name, cluster in homes.items() if others or name in wanted} | {
+        asked = {name: cluster for name, cluster in homes.items() if include_unlisted or name in wanted} | {
             name: spec.cluster for name, spec in specs.items() if name not in homes
         }
         found = self._registries.list() if asked else {}
@@ -162,18 +166,22 @@ class RegistryKind(kind.Kind[Spec, State]):
             moid = notes[cluster][0] if cluster in notes else ""
             if name in homes or moid in found:
                 states[name] = self._state(
-                    cluster, moid, found.get(moid), marks.get(cluster), going=others and name not in specs
+                    cluster,
+                    moid,
+                    found.get(moid),
+                    marks.get(cluster),
+                    going=include_unlisted and name not in specs,
                 )
         return Observation(states, self._facts(specs, {name: moid for name, (moid, _) in notes.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Make it, or look after the one that is there; leave it, or delete it where the site says so."""
         if spec is None:
             return () if state is None or state.mark is None else _release(state)
-        facts: Facts = around.facts
-        _check(spec, state, around)
-        note = around.mark.seal(spec.applied()).encode()
+        facts: Facts = context.facts
+        _check(spec, state, context)
+        note = context.mark.seal(spec.applied()).encode()
         if state is None or state.found is None:
             step = Create(
                 cluster=spec.cluster,
@@ -290,10 +298,10 @@ def _release(state: State) -> Sequence[kind.Step]:
     return (*goes, Leave(what="registry", **at))
 
 
-def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
+def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     """Refusal for what can't be. What this site makes first counts as there."""
-    facts: Facts = around.facts
-    made = {need.key for need in around.needs.values() if need.spec is not None}
+    facts: Facts = context.facts
+    made = {need.key for need in context.needs.values() if need.spec is not None}
     if spec.cluster not in facts.clusters:
         raise Refusal(
             f"there is no cluster {spec.cluster}", field="cluster", next=nearest(spec.cluster, facts.clusters)
@@ -321,7 +329,7 @@ def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
         )
     refuse_others(
         state.mark if state is not None else None,
-        around,
+        context,
         f"the registry of {spec.cluster} is looked after by another",
         "cluster",
     )

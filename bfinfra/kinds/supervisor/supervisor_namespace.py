@@ -178,10 +178,10 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
 
     document = Document.SINGAPORE_POC
     deadline = 900
-    acts = (Create, Update, Delete, Move)
+    step_types = (Create, Update, Delete, Move)
     alone = True
-    reads = (holds(VCENTER, *READ),)
-    looks = (CATALOG,)
+    survey_privileges = (holds(VCENTER, *READ),)
+    resource_privileges = (CATALOG,)
 
     def __init__(self, vcenter: VCenter, clusters: Clusters) -> None:
         self._namespaces = Namespaces(vcenter)
@@ -190,7 +190,11 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         self._catalog: Catalog | None = None
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list, then the details of what is wanted or carries a mark; a site without namespaces asks no
         more than the list.
@@ -199,38 +203,38 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         """
         names = (
             [name for name, text in self._namespaces.list().items() if name in wanted or _own(name, text)]
-            if others
+            if include_unlisted
             else list(wanted)
         )
         if not names and not any(wanted.values()):
             return Observation({})
-        catalog = self._known(wanted, others=others)
+        catalog = self._known(wanted, include_unlisted=include_unlisted)
         states = {name: _state(found) for name, found in self._namespaces.details(names, catalog).items()}
         for name, state in states.items():
             spec = wanted.get(name)
-            if others and (spec is None or spec.cluster != state.cluster):
+            if include_unlisted and (spec is None or spec.cluster != state.cluster):
                 states[name] = replace(state, contents=self._contents(state))
-        return Observation(states, Facts(catalog, self._subjects(wanted, states) if others else {}))
+        return Observation(states, Facts(catalog, self._subjects(wanted, states) if include_unlisted else {}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Create, patch, replace when the cluster changes, delete."""
         going = state is not None and state.status == "REMOVING"
         if spec is None:
             return () if state is None or going else (Delete(name=name),)
-        _check(name, spec, around)
+        _check(name, spec, context)
         create = Create(
             name=name,
             cluster=spec.cluster,
-            settings=_settings(spec, around.mark),
+            settings=_settings(spec, context.mark),
             changes=kind.differences(None, spec.applied()),
         )
         if state is None or going:
             return (create,)
         if spec.cluster != state.cluster:
             return Move(name=name, changes=(Change("cluster", state.cluster, spec.cluster),)), create
-        found = kind.changes(spec, state.mark, _drift(spec, state, around.mark))
-        return (Update(name=name, settings=_settings(spec, around.mark), changes=found),) if found else ()
+        found = kind.changes(spec, state.mark, _drift(spec, state, context.mark))
+        return (Update(name=name, settings=_settings(spec, context.mark), changes=found),) if found else ()
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
@@ -269,12 +273,12 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             case Delete(name=name):
                 self._namespaces.delete(name)
 
-    def _known(self, wanted: Mapping[str, Spec | None], *, others: bool) -> Catalog:
+    def _known(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> Catalog:
         """What namespaces may name: that does not change while one waits for them, but by what this run makes
         for them first.
         """
         if (
-            others
+            include_unlisted
             or self._catalog is None
             or any(spec is not None and not _named(spec, self._catalog) for spec in wanted.values())
         ):
@@ -309,7 +313,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         if state.endpoint is None:
             return ()
         try:
-            return self._clusters.at(state.endpoint).strangers(state.mark.site if state.mark else "")
+            return self._clusters.at(state.endpoint).unmanaged(state.mark.site if state.mark else "")
         except RemoteError as error:
             return (
                 (
@@ -437,14 +441,16 @@ def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
     ]
 
 
-def _check(name: str, spec: Spec, around: PlanContext) -> None:
+def _check(name: str, spec: Spec, context: PlanContext) -> None:
     """Refusal for whatever vCenter would refuse, or silently never grant. What this site makes first counts
     as there.
     """
-    catalog: Catalog = around.facts.catalog
+    catalog: Catalog = context.facts.catalog
     made = {
         kind: {
-            need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None
+            need.key.name
+            for need in context.needs.values()
+            if need.key.kind == kind and need.spec is not None
         }
         for kind in MADE
     }

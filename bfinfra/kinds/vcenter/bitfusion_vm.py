@@ -115,7 +115,7 @@ class Stop(_OnMachine):
 class StopFirst(Stop):
     """shut down {vm}"""
 
-    asked = True
+    preapproved = True
     why = "this site makes and starts it, and nobody uses it yet"
 
 
@@ -132,7 +132,7 @@ class SetFirst(Set):
     """set what Bitfusion needs of {vm}, which this site starts before"""
 
     disruption = Disruption.POWER_CYCLE
-    asked = True
+    preapproved = True
     why = "it is made first, and nobody uses it yet"
 
 
@@ -156,11 +156,11 @@ class BitfusionVM(kind.Kind[Spec, State]):
     """What the Bitfusion plug-in sets of a VM."""
 
     document = Document.CONSOLIDATED
-    makes = False
+    managed = False
     alone = True
     deadline = 1800
-    acts = (Stop, StopFirst, Set, SetFirst, Start, PutBack)
-    reads = (holds(VCENTER, *READ),)
+    step_types = (Stop, StopFirst, Set, SetFirst, Start, PutBack)
+    survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._vcenter = vcenter
@@ -171,7 +171,11 @@ class BitfusionVM(kind.Kind[Spec, State]):
         self._vcenter.machines.begin(ADDRESS, *OF_ALL)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The notes of all VMs, then everything of those with one of ours and of those that are wanted."""
         briefs = self._vcenter.machines.begun(ADDRESS, *OF_ALL)
@@ -179,7 +183,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         homes = {
             brief.moid: name
             for brief in briefs
-            if (name := self._noted(brief)) and (others or name in wanted)
+            if (name := self._noted(brief)) and (include_unlisted or name in wanted)
         }
         asked = {
             **dict.fromkeys(homes, ""),
@@ -205,12 +209,12 @@ class BitfusionVM(kind.Kind[Spec, State]):
         return Observation(states, Facts(Counter(brief.name for brief in briefs)))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Off, set, on again, where something differs; put back where nothing is wanted any more."""
         if spec is None:
             return () if state is None or state.mark is None else (_put_back(state),)
-        _check(spec, state, around)
-        return tuple(_settle(spec, state, around))
+        _check(spec, state, context)
+        return tuple(_settle(spec, state, context))
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
@@ -225,7 +229,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
             else waiting("its guest starts" if state.machine.on else "it is off")
         )
 
-    def trail(
+    def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the events of the VMs."""
@@ -267,15 +271,15 @@ def _before(machine: Machine) -> Mapping[str, str]:
     return {str(key): str(value) for key, value in ((kept.applied if kept else None) or {}).items()}
 
 
-def _settle(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
+def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
     if state is None:
-        moid = Unknown(around.needs["vm"].key, "machine")
+        moid = Unknown(context.needs["vm"].key, "machine")
         changes = kind.differences(None, spec.applied())
         yield StopFirst(vm=spec.vm, moid=moid, changes=changes)
         yield SetFirst(vm=spec.vm, moid=moid, extra=spec.settings, changes=changes)
         yield Start(vm=spec.vm, moid=moid)
         return
-    machine, sealed = state.machine, around.mark.seal(spec.applied())
+    machine, sealed = state.machine, context.mark.seal(spec.applied())
     drift = [
         Change(f"settings.{key}", machine.extra.get(key) or None, value)
         for key, value in spec.settings.items()
@@ -286,7 +290,7 @@ def _settle(spec: Spec, state: State | None, around: PlanContext) -> Iterator[ki
         for key, value in _gone(spec, state).items()
         if machine.extra.get(key, "") != value
     ]
-    need = around.needs.get("vm")
+    need = context.needs.get("vm")
     ours = need is not None and need.spec is not None
     told = (
         need is not None and ours and need.state is not None and not need.state.machine.on
@@ -303,7 +307,7 @@ def _settle(spec: Spec, state: State | None, around: PlanContext) -> Iterator[ki
         before = {key: state.before.get(key, machine.extra.get(key, "")) for key in spec.settings}
         notes = {
             SETTINGS: sealed.on(machine.instance_uuid).encode(),
-            BEFORE: around.mark.seal(before).encode(),
+            BEFORE: context.mark.seal(before).encode(),
         }
         step = SetFirst if drift and not machine.on and ours else Set
         yield step(extra={**_gone(spec, state), **spec.settings, **notes}, **at)
@@ -320,9 +324,9 @@ def _put_back(state: State) -> PutBack:
     return PutBack(vm=state.vm, moid=state.machine.moid, extra={**state.before, SETTINGS: "", BEFORE: ""})
 
 
-def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
-    facts: Facts = around.facts or Facts()
-    need = around.needs.get("vm")
+def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
+    facts: Facts = context.facts or Facts()
+    need = context.needs.get("vm")
     if state is None and (need is None or need.spec is None):
         raise Refusal(
             f"there is no VM {spec.vm}",
@@ -342,7 +346,7 @@ def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
             f"{need.key} is to be off", field="vm", why="a client runs", next="write power: on there"
         )
     refuse_others(
-        state.mark if state else None, around, f"the settings of {spec.vm} are looked after by another", "vm"
+        state.mark if state else None, context, f"the settings of {spec.vm} are looked after by another", "vm"
     )
     if state is not None and state.mark is not None and state.vm != spec.vm:
         raise Refusal(

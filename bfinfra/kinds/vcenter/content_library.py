@@ -133,34 +133,40 @@ class ContentLibrary(kind.Kind[Spec, State]):
 
     document = Document.CONSOLIDATED
     deadline = 1800
-    acts = (Create, Update, Delete)
-    reads = (holds(VCENTER, *READ),)
+    step_types = (Create, Update, Delete)
+    survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter) -> None:
         self._libraries = ContentLibraries(vcenter.rest)
         self._stores: Mapping[str, str] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list, then each library."""
-        if others:
+        if include_unlisted:
             self._stores = self._libraries.datastores() if any(wanted.values()) else {}
         states = {}
         for found in self._libraries.list():
             mark = _mark(found)
-            if found.name in wanted or (others and mark):
+            if found.name in wanted or (include_unlisted and mark):
                 state = State(
                     mark=mark,
                     library=replace(found, datastore=self._stores.get(found.datastore, found.datastore)),
                 )
                 states[found.name] = (
-                    self._with_contents(state) if others and wanted.get(found.name) is None else state
+                    self._with_contents(state)
+                    if include_unlisted and wanted.get(found.name) is None
+                    else state
                 )
         return Observation(states, Facts(tuple(sorted(self._stores.values()))))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Create, patch, delete."""
         if spec is None:
             return (
@@ -170,9 +176,9 @@ class ContentLibrary(kind.Kind[Spec, State]):
                     Delete(name=name, id=state.library.id, subscribed=state.library.subscription is not None),
                 )
             )
-        wanted = _library(name, spec, around.mark)
+        wanted = _library(name, spec, context.mark)
         if state is None:
-            _check(spec, around.facts)
+            _check(spec, context.facts)
             return (Create(name=name, library=wanted, changes=kind.differences(None, spec.applied())),)
         _check_change(spec, state)
         found = kind.changes(spec, state.mark, _drift(spec, state, wanted))

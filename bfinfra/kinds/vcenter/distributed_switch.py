@@ -118,24 +118,28 @@ class DistributedSwitch(kind.Kind[Spec, State]):
     """A distributed switch."""
 
     document = Document.PVRDMA
-    acts = (Create, Reconfigure, Delete)
-    reads = (holds(VCENTER, *READ),)
+    step_types = (Create, Reconfigure, Delete)
+    survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._vcenter = vcenter
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """All switches with their port groups; hosts and folders too where one is wanted."""
-        found = self._vcenter.switches.read(around=any(wanted.values()))
+        found = self._vcenter.switches.read(context=any(wanted.values()))
         names = {moid: name for name, moid in found.hosts.items()}
         states = {}
         for switch in found.switches:
             mark = Mark.decode(switch.description)
             own = mark is not None and mark.site == self._site and mark.address == f"{ADDRESS}{switch.name}"
-            if (own and (others or switch.name in wanted)) or wanted.get(switch.name):
+            if (own and (include_unlisted or switch.name in wanted)) or wanted.get(switch.name):
                 states[switch.name] = State(
                     mark=mark,
                     switch=switch,
@@ -145,12 +149,12 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         return Observation(states, replace(found, switches=(), groups=()))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """One call each."""
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.switch.moid),)
-        facts: Networks = around.facts
-        plan = _plan(name, spec, state, facts, around.mark.seal(spec.applied()))
+        facts: Networks = context.facts
+        plan = _plan(name, spec, state, facts, context.mark.seal(spec.applied()))
         if state is None:
             return (
                 Create(

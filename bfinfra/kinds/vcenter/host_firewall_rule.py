@@ -36,7 +36,7 @@ class Spec(host_setting.Spec):
         """The rule set."""
         return self.ruleset
 
-    def wanted(self, host: str, around: PlanContext) -> str:
+    def wanted(self, host: str, context: PlanContext) -> str:
         """On or off."""
         return WORDS[self.enabled]
 
@@ -70,14 +70,14 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
     """A rule set of hosts' firewalls."""
 
     document = Document.PVRDMA
-    acts = (Set, Seal, PutBack)
+    step_types = (Set, Seal, PutBack)
     address = "host_firewall_rule"
     prefix = "bfinfra.firewall."
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """A step a host."""
-        return host_setting.steps(spec, state, around, Steps(Set, Seal, PutBack))
+        return host_setting.steps(spec, state, context, Steps(Set, Seal, PutBack))
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """On or off."""

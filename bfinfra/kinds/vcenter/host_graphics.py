@@ -35,7 +35,7 @@ class Spec(host_setting.Spec):
         """There is one."""
         return "type"
 
-    def wanted(self, host: str, around: PlanContext) -> str:
+    def wanted(self, host: str, context: PlanContext) -> str:
         """The type."""
         return self.type
 
@@ -71,14 +71,14 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
     """The graphics type of hosts."""
 
     document = Document.PVRDMA
-    acts = (Set, Seal, PutBack)
+    step_types = (Set, Seal, PutBack)
     address = "host_graphics"
     prefix = "bfinfra.graphics."
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """A step a host."""
-        return host_setting.steps(spec, state, around, Steps(Set, Seal, PutBack))
+        return host_setting.steps(spec, state, context, Steps(Set, Seal, PutBack))
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """The type; a host without GPUs to share may tell none."""

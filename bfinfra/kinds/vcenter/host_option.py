@@ -44,11 +44,11 @@ class Spec(host_setting.Spec):
         """The option."""
         return self.key
 
-    def wanted(self, host: str, around: PlanContext) -> str | Unknown:
+    def wanted(self, host: str, context: PlanContext) -> str | Unknown:
         """The value, or the adapter's device on this host."""
         if self.value is not None:
             return self.value
-        need = around.needs["adapter"]
+        need = context.needs["adapter"]
         devices: Mapping[str, str] = need.state.devices if need.state else {}
         return devices.get(host) or Unknown(need.key, f"device on {host}")
 
@@ -93,14 +93,14 @@ class HostOption(host_setting.HostSettings[Spec, State]):
     """An advanced option of hosts."""
 
     document = Document.PVRDMA
-    acts = (Set, Seal, PutBack)
+    step_types = (Set, Seal, PutBack)
     address = "host_option"
     prefix = "bfinfra.option."
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """A step a host."""
-        return host_setting.steps(spec, state, around, Steps(Set, Seal, PutBack))
+        return host_setting.steps(spec, state, context, Steps(Set, Seal, PutBack))
 
     def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
         """The adapter goes after the option that names it."""

@@ -96,26 +96,30 @@ class PortGroupKind(kind.Kind[Spec, State]):
     """A port group of a distributed switch."""
 
     document = Document.PVRDMA
-    acts = (Create, Reconfigure, Delete)
+    step_types = (Create, Reconfigure, Delete)
     alone = True
-    reads = (holds(VCENTER, *READ),)
+    survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._vcenter = vcenter
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """All switches with their port groups."""
-        found = self._vcenter.switches.read(around=False)
+        found = self._vcenter.switches.read(context=False)
         switches = {switch.moid: switch for switch in found.switches}
         states: dict[str, State] = {}
         for group in found.groups:
             mark = Mark.decode(group.description)
             own = mark is not None and mark.site == self._site and mark.address == f"{ADDRESS}{group.name}"
             if (
-                (own and (others or group.name in wanted)) or wanted.get(group.name)
+                (own and (include_unlisted or group.name in wanted)) or wanted.get(group.name)
             ) and group.switch in switches:
                 on = switches[group.switch]
                 contents = () if wanted.get(group.name) else self._strange(group)
@@ -125,18 +129,18 @@ class PortGroupKind(kind.Kind[Spec, State]):
         return Observation(states, found)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """One call each."""
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.group.moid),)
-        mark = around.mark.seal(spec.applied())
+        mark = context.mark.seal(spec.applied())
         if state is None:
             plan = GroupPlan(name, below("", mark), spec.vlan, spec.ports)
             return (
                 Create(
                     name=name,
                     switch=spec.switch,
-                    moid=_switch(spec, around),
+                    moid=_switch(spec, context),
                     plan=plan,
                     changes=differences(None, spec.applied()),
                 ),
@@ -179,10 +183,10 @@ class PortGroupKind(kind.Kind[Spec, State]):
         )
 
 
-def _switch(spec: Spec, around: PlanContext) -> str | Unknown:
+def _switch(spec: Spec, context: PlanContext) -> str | Unknown:
     """The id of its switch, or Later where this site makes it first."""
-    need = around.needs.get("switch")
-    facts: Networks = around.facts
+    need = context.needs.get("switch")
+    facts: Networks = context.facts
     if need is not None and (need.spec is not None or need.state is not None):
         known = need.get("switch")
         return known if isinstance(known, Unknown) else str(known.moid)

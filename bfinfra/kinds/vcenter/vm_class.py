@@ -124,29 +124,37 @@ class VmClass(kind.Kind[Spec, State]):
     """A VM class."""
 
     document = Document.CONSOLIDATED
-    acts = (Create, Update, Delete)
-    reads = (holds(VCENTER, *READ),)
+    step_types = (Create, Update, Delete)
+    survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter) -> None:
         self._classes = VmClasses(vcenter.rest)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list."""
         found = {
             name: State(mark=_mark(name, each), settings=each) for name, each in self._classes.list().items()
         }
         return Observation(
-            {name: state for name, state in found.items() if name in wanted or (others and state.mark)}
+            {
+                name: state
+                for name, state in found.items()
+                if name in wanted or (include_unlisted and state.mark)
+            }
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Create, patch, delete."""
         if spec is None:
             return () if state is None else (Delete(name=name),)
-        settings = _settings(spec, around.mark)
+        settings = _settings(spec, context.mark)
         if state is None:
             return (Create(name=name, settings=settings, changes=kind.differences(None, spec.applied())),)
         found = kind.changes(spec, state.mark, _drift(spec, state, settings))

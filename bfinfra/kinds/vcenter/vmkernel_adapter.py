@@ -159,21 +159,25 @@ class Remove(_OnHost):
 class VmkernelAdapter(kind.Kind[Spec, State]):
     """VMkernel adapters of hosts on one port group."""
 
-    makes = False
+    managed = False
     document = Document.PVRDMA
-    acts = (Add, Adjust, Seal, Remove)
-    reads = (holds(VCENTER, *READ),)
+    step_types = (Add, Adjust, Seal, Remove)
+    survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._vcenter = vcenter
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The notes on all hosts, then the adapters where some are wanted or noted."""
         hosts = self._vcenter.host_settings.noted(PREFIX, everyone=any(wanted.values()))
-        groups, on = self._noted(hosts, wanted, others=others)
+        groups, on = self._noted(hosts, wanted, include_unlisted=include_unlisted)
         for name, spec in wanted.items():
             if spec is not None:
                 groups[name] = spec.port_group
@@ -192,7 +196,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         return Observation(states, tuple(sorted(hosts)))
 
     def _noted(
-        self, hosts: Mapping[str, NotedHost], wanted: Mapping[str, Spec | None], *, others: bool
+        self, hosts: Mapping[str, NotedHost], wanted: Mapping[str, Spec | None], *, include_unlisted: bool
     ) -> tuple[dict[str, str], dict[str, dict[str, None]]]:
         """Port group, and hosts, by the resources that the notes name."""
         groups: dict[str, str] = {}
@@ -201,13 +205,13 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
             for attribute, text in found.notes.items():
                 mark = Mark.decode(text)
                 name = mark.address.removeprefix(ADDRESS) if mark and mark.site == self._site else ""
-                if name and (others or name in wanted):
+                if name and (include_unlisted or name in wanted):
                     groups[name] = attribute.removeprefix(PREFIX)
                     on.setdefault(name, {})[host] = None
         return groups, on
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """A step a host."""
         found: list[kind.Step] = []
         if spec is not None:
@@ -222,12 +226,12 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
                     why="an adapter can't move",
                     next="write them under another name, and take these out",
                 )
-            found += _settle(spec, state, around)
+            found += _settle(spec, state, context)
         for host, each in state.adapters.items() if state else ():
             if (
                 (spec is None or host not in spec.hosts)
                 and each.note
-                and each.note.mark.site == around.mark.site
+                and each.note.mark.site == context.mark.site
             ):
                 device = each.vmk.device if each.vmk else ""
                 assert state is not None
@@ -287,13 +291,13 @@ def _state(group: str, adapters: Mapping[str, Adapter]) -> State:
     )
 
 
-def _settle(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
-    mark = around.mark.seal(spec.applied())
+def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+    mark = context.mark.seal(spec.applied())
     note = Note(mark).encode()
     changed = kind.changes(spec, state.mark if state else None)
-    need = around.needs["port_group"]
+    need = context.needs["port_group"]
     for host, address in spec.hosts.items():
-        each = _found(host, state, around)
+        each = _found(host, state, context)
         key, uuid = need.get("key"), need.get("uuid")
         plan = key if isinstance(key, Unknown) else VmkPlan(str(uuid), str(key), address, spec.mtu)
         at: dict[str, Any] = {
@@ -317,7 +321,7 @@ def _settle(spec: Spec, state: State | None, around: PlanContext) -> Iterator[ki
             yield Seal(changes=changed, **at)
 
 
-def _found(host: str, state: State | None, around: PlanContext) -> Adapter:
+def _found(host: str, state: State | None, context: PlanContext) -> Adapter:
     """What is on a host. Refusal where there is no such host, or the adapter there is another's."""
     each = state.adapters.get(host) if state else None
     if each is None:
@@ -325,7 +329,7 @@ def _found(host: str, state: State | None, around: PlanContext) -> Adapter:
             f"there is no host {host}",
             field=f"hosts.{host}",
             why="vCenter doesn't know it",
-            next=nearest(host, around.facts or ()),
+            next=nearest(host, context.facts or ()),
         )
     mark = each.note.mark if each.note else None
     if each.vmk is not None and mark is None:
@@ -335,5 +339,5 @@ def _found(host: str, state: State | None, around: PlanContext) -> Adapter:
             why="bfinfra did not make it",
             next="remove it, or leave the host out",
         )
-    refuse_others(mark, around, f"the adapter of {host} on the port group is another's", f"hosts.{host}")
+    refuse_others(mark, context, f"the adapter of {host} on the port group is another's", f"hosts.{host}")
     return each

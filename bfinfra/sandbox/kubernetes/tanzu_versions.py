@@ -19,7 +19,7 @@ NAMES = {
     "volumes": "volumes",
 }  # v1alpha1 → later
 STORED = "run.tanzu.vmware.com/v1alpha1"
-KEPT = "cluster.x-k8s.io/conversion-data"
+SAVED = "cluster.x-k8s.io/conversion-data"
 """The annotation of the first version that holds the pools as a later one wrote them."""
 
 
@@ -33,7 +33,7 @@ def convert(thing: Object, version: str) -> Object:
 def pools_of(thing: Object) -> list[Object]:
     """The pools of workers of an object as it is kept, in the words of the later versions."""
     own = _renamed(thing["spec"]["topology"]["workers"], NAMES)
-    held = dig(thing, "metadata", "annotations", KEPT)
+    held = dig(thing, "metadata", "annotations", SAVED)
     first, *more = json.loads(held) if held else [{"name": "workers"}]
     return [{**{name: value for name, value in first.items() if name not in NAMES.values()}, **own}, *more]
 
@@ -54,7 +54,7 @@ def _later(thing: Object) -> Object:
     }
     made |= {"settings": spec["settings"]} if "settings" in spec else {}
     notes = {
-        name: value for name, value in (thing["metadata"].get("annotations") or {}).items() if name != KEPT
+        name: value for name, value in (thing["metadata"].get("annotations") or {}).items() if name != SAVED
     }
     metadata = {
         **{name: value for name, value in thing["metadata"].items() if name != "annotations"},
@@ -105,7 +105,7 @@ def _first(thing: Object) -> Object:
     status |= {"clusterApiStatus": {"apiEndpoints": endpoints, "phase": "Provisioned"}} if endpoints else {}
     notes = {
         **(thing["metadata"].get("annotations") or {}),
-        **({KEPT: json.dumps([_without(each, release) for each in pools])} if pools else {}),
+        **({SAVED: json.dumps([_without(each, release) for each in pools])} if pools else {}),
     }
     return {
         "metadata": {**thing["metadata"], "annotations": notes},

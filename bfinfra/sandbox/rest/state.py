@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.world import Supervisor, World
 
 Info = dict[str, Any]
-KEPT = (
+SAVED = (
     "namespaces",
     "vm_classes",
     "libraries",
@@ -137,7 +137,7 @@ class RestState:
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart, as JSON values."""
         with self.lock:
-            return {name: copy.deepcopy(getattr(self, name)) for name in KEPT}
+            return {name: copy.deepcopy(getattr(self, name)) for name in SAVED}
 
     def restore(self, data: dict[str, Any]) -> None:
         """As it was saved; what was under way goes on."""
@@ -145,7 +145,7 @@ class RestState:
         from bfinfra.sandbox.rest.namespaces import resume  # noqa: PLC0415 - as above
 
         with self.lock:
-            for name in KEPT:
+            for name in SAVED:
                 setattr(self, name, data.get(name, {}))  # an older state has fewer
         for cluster in list(self.enabled):
             enabling.resume(self, cluster)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
     from bfinfra.sandbox.soap.dispatch import Call
 
-KEPT = 2000
+SAVED = 2000
 ARGUMENTS = (  # which argument of an event names an entity of this type
     (vim.VirtualMachine, "vm", vim.event.VmEventArgument, "vm"),
     (vim.HostSystem, "host", vim.event.HostEventArgument, "host"),
@@ -46,7 +46,7 @@ def note(
                 if each.is_a(type_) and has(event, name) and getattr(event, name) is None:
                     setattr(event, name, argument(name=each.name, **{reference: each.ref}))
         inventory.events.append(event)
-        del inventory.events[:-KEPT]
+        del inventory.events[:-SAVED]
 
 
 def has(event: Any, name: str) -> bool:

@@ -22,7 +22,7 @@ KINDS = (
     vim.VirtualMachine,
     vim.Datastore,
 )
-RECENT, KEPT = 20, 500
+RECENT, SAVED = 20, 500
 ON_CANCEL: list[
     Callable[[Inventory, Managed], bool]
 ] = []  # who else ends a task; the first that says so has done it
@@ -88,7 +88,7 @@ def refuse_busy(inventory: Inventory, entity: Managed) -> None:
 def trim(inventory: Inventory) -> None:
     """Forget the oldest finished tasks beyond a bound."""
     done = [task for task in inventory.of(vim.Task) if task["info"].state in ("success", "error")]
-    for task in done[:-KEPT]:
+    for task in done[:-SAVED]:
         inventory.objects.pop(task.moid, None)
 
 

@@ -151,7 +151,7 @@ def test_what_is_said_about_a_secret_never_holds_its_value(cluster, space):
 def test_strangers_are_what_neither_the_site_nor_an_owner_made(cluster, space):
     cluster.create(marked(config_map(space, {}, "ours"), Mark("mine", "workload/x")))
     cluster.create(config_map(space, {}, "theirs"))
-    assert cluster.strangers("mine", space) == (f"ConfigMap {space}/theirs",)
+    assert cluster.unmanaged("mine", space) == (f"ConfigMap {space}/theirs",)
 
 
 def test_the_administrator_may_and_the_version_is_told(cluster, space):

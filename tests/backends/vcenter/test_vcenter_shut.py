@@ -56,7 +56,7 @@ def test_who_lets_nobody_in_is_asked_once(
     server = Answering(status, body)
     found = app.plan(
         app.load(tmp_path / "site.yaml"),
-        around=app.RunContext(middleware=(lambda _: server,), patience=RetryPolicy(sleep=never)),
+        context=app.RunContext(middleware=(lambda _: server,), patience=RetryPolicy(sleep=never)),
     )
     why = set(found.unreadable.values())  # of each of the two APIs
     assert len(why) <= 2

@@ -135,7 +135,7 @@ def wrong_field(folder: Path, sandbox: Running, count: Count) -> None:
         app.RunContext(sandbox=sandbox, patience=QUICK, middleware=(lambda inner: Meddling(inner, sent),)),
     )
     outcome = app.apply(
-        app.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, around=setting
+        app.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, context=setting
     )
     (problem,) = [ended.problem for ended in outcome.endings.values() if ended.problem]
     count.figures |= {"applies sent": len(sent)}

@@ -255,7 +255,7 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
             app.load(DEMO.site, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
             options=Options(patience=patience, deadline=20),
-            around=setting,
+            context=setting,
         )
     except BfinfraError as error:
         return list(error.problems)
@@ -263,7 +263,7 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
         ended.problem for ended in outcome.endings.values() if ended.ending in (Ending.FAILED, Ending.WAITING)
     ]
     assert problems or all(
-        ended.ending in (Ending.DONE, Ending.KEPT) for ended in outcome.endings.values()
+        ended.ending in (Ending.DONE, Ending.UNCHANGED) for ended in outcome.endings.values()
     ), endings(outcome)
     return [problem or Problem("") for problem in problems]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rights.given import POC, VARIANTS, Site, each_one, give, named, without, world
-from rights.lives import Refused, lived, needed, taken
+from rights.lifecycles import Refused, lived, needed, taken
 from torture.counting import Count, Effort
 
 from bfinfra.kinds import names

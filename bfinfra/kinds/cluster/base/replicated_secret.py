@@ -153,9 +153,9 @@ T = TypeVar("T", bound=State)
 class ReplicatedSecret(kind.Kind[S, T]):
     """A kind whose objects are Secrets with the same content in several namespaces."""
 
-    acts: ClassVar[tuple[type[kind.Step], ...]] = (Write, Remove)
-    reads = (may("list", "secrets", rights.CLUSTERS),)
-    looks: ClassVar[tuple[rights.Right, ...]] = (may("get", "secrets", "namespaces"),)
+    step_types: ClassVar[tuple[type[kind.Step], ...]] = (Write, Remove)
+    survey_privileges = (may("list", "secrets", rights.CLUSTERS),)
+    resource_privileges: ClassVar[tuple[rights.Right, ...]] = (may("get", "secrets", "namespaces"),)
     address: ClassVar[str]
     """The kind's name, as marks have it."""
     secret_type: ClassVar[str] = "Opaque"  # noqa: S105 - a type, no secret
@@ -193,7 +193,11 @@ class ReplicatedSecret(kind.Kind[S, T]):
         return False
 
     def observe(
-        self, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list of our Secrets a cluster, and a look at what stands under wanted names; a few are asked
         for one by one.
@@ -201,7 +205,10 @@ class ReplicatedSecret(kind.Kind[S, T]):
         contents, unreadable = self._expected(wanted, needs)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._places.ask(
-            placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others
+            placed,
+            needs,
+            lambda home: self._read(home, wanted, needs, include_unlisted=include_unlisted),
+            include_unlisted=include_unlisted,
         )
         states: dict[str, Any] = {}
         for key, objects in answers.found.items():
@@ -211,13 +218,13 @@ class ReplicatedSecret(kind.Kind[S, T]):
             for name, found in of.items():
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
-                if (others or name in wanted) and (name not in states or not fits):
+                if (include_unlisted or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
                     unchanged = functools.partial(self.unchanged, spec.names(name) if spec else ())
                     states[name] = _state(found, answers.homes[key], contents.get(name), unchanged)
         return Observation(states, unreadable={**answers.unreadable, **unreadable})
 
-    def trail(
+    def audit(
         self, asked: Mapping[str, tuple[Any, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the managers of the Secrets' data."""
@@ -283,12 +290,17 @@ class ReplicatedSecret(kind.Kind[S, T]):
         return contents, unreadable
 
     def _read(
-        self, home: Home, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef], *, others: bool
+        self,
+        home: Home,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
     ) -> list[Object]:
         places = [place for name, spec in wanted.items() for place in _places_of(name, spec, home.key, needs)]
         asked = dict.fromkeys([*places, *self._sights.places(home.endpoint, wanted)])
         answers = {place: self._sights.answer(home.endpoint, place) for place in asked}
-        if not others and len(asked) <= FEW:
+        if not include_unlisted and len(asked) <= FEW:
             found = [
                 answer[0] if answer else home.cluster.get("v1", "Secret", place[1], place[0])
                 for place, answer in answers.items()
@@ -333,7 +345,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     name: str,
     spec: Spec | None,
     state: State | None,
-    around: PlanContext,
+    context: PlanContext,
     *,
     what: str,
     source: Any,
@@ -346,7 +358,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     if spec is None:
         return () if state is None else tuple(_removals(name, state, {}, what))
     spaces = [
-        real_name(space, spec.cluster, around.needs.get(f"namespaces.{i}"))
+        real_name(space, spec.cluster, context.needs.get(f"namespaces.{i}"))
         for i, space in enumerate(spec.namespaces)
     ]
     here = state if state is not None and state.cluster == spec.cluster else None
@@ -367,11 +379,11 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
                     what=what,
                     cluster=spec.cluster,
                     namespace=space,
-                    home=here.home if here else around.needs["cluster"].get("endpoint"),
+                    home=here.home if here else context.needs["cluster"].get("endpoint"),
                     names=names,
                     standing=tuple(sorted(copy.names & set(names))) if copy else (),
                     source=source,
-                    mark=around.mark.seal(spec.applied()),
+                    mark=context.mark.seal(spec.applied()),
                     changes=(*own, *(file_changes if not found else ())),
                 )
             )

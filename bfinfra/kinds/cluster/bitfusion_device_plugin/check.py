@@ -17,18 +17,18 @@ NAMED = "kubernetes.io/metadata.name"
 SYSTEM = "kube-system"
 
 
-def check(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
+def check(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> None:
     """Refusal."""
-    _alone(spec, around)
+    _alone(spec, context)
     for field in ("namespace", "plugin_namespace"):
-        _there(field, spec, around, ground)
+        _there(field, spec, context, ground)
     for number, quota in enumerate(spec.quotas):
-        _there(f"quotas.{number}.namespace", spec, around, ground, quota.namespace)
-    _shown(spec, around, ground)
-    _privileged(spec, around, ground)
-    _unprivileged(spec, around, ground)
-    _token(spec, around)
-    _credential(spec, around)
+        _there(f"quotas.{number}.namespace", spec, context, ground, quota.namespace)
+    _shown(spec, context, ground)
+    _privileged(spec, context, ground)
+    _unprivileged(spec, context, ground)
+    _token(spec, context)
+    _credential(spec, context)
     if spec.failure_policy == "Fail" and NAMED not in (ground.labels.get(SYSTEM) or {}):
         raise Refusal(
             "the system's pods would be shown to the webhook",
@@ -41,8 +41,8 @@ def check(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
         )
 
 
-def _alone(spec: Spec, around: PlanContext) -> None:
-    for other, (wanted, _) in around.sharing("cluster").items():
+def _alone(spec: Spec, context: PlanContext) -> None:
+    for other, (wanted, _) in context.sharing("cluster").items():
         if wanted is not None:
             raise Refusal(
                 f"{other} is in {spec.cluster} already",
@@ -61,9 +61,9 @@ def _own(need: ResolvedRef | None, spec: Spec) -> Any:
     )
 
 
-def _there(field: str, spec: Spec, around: PlanContext, ground: NamespaceFacts, written: str = "") -> None:
+def _there(field: str, spec: Spec, context: PlanContext, ground: NamespaceFacts, written: str = "") -> None:
     name = written or getattr(spec, field)
-    if _own(around.needs.get(field), spec) is None and name in ground.labels and ground.labels[name] is None:
+    if _own(context.needs.get(field), spec) is None and name in ground.labels and ground.labels[name] is None:
         raise Refusal(
             f"there is no namespace {name}",
             field=field,
@@ -72,14 +72,14 @@ def _there(field: str, spec: Spec, around: PlanContext, ground: NamespaceFacts, 
         )
 
 
-def _shown(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
+def _shown(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> None:
     """Each of `namespaces` is there and can be selected, and the pods of one at least are shown to the
     webhook.
     """
     for number, name in enumerate(spec.namespaces):
         field = f"namespaces.{number}"
-        _there(field, spec, around, ground, name)
-        need = around.needs.get(field)
+        _there(field, spec, context, ground, name)
+        need = context.needs.get(field)
         own = _own(need, spec)
         state = need.state if need is not None else None
         labels = (state.labels if state is not None else None) if own is not None else ground.labels.get(name)
@@ -92,11 +92,11 @@ def _shown(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
                 next=f"kubectl label namespace {real} {NAMED}={real}",
             )
     own_spaces = [
-        real_name(getattr(spec, field), spec.cluster, around.needs.get(field))
+        real_name(getattr(spec, field), spec.cluster, context.needs.get(field))
         for field in ("namespace", "plugin_namespace")
     ]
     chosen = [
-        real_name(name, spec.cluster, around.needs.get(f"namespaces.{number}"))
+        real_name(name, spec.cluster, context.needs.get(f"namespaces.{number}"))
         for number, name in enumerate(spec.namespaces)
     ]
     if chosen and not shown(chosen, *own_spaces):
@@ -108,8 +108,8 @@ def _shown(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
         )
 
 
-def _privileged(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
-    own = _own(around.needs.get("plugin_namespace"), spec)
+def _privileged(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> None:
+    own = _own(context.needs.get("plugin_namespace"), spec)
     if own is not None:
         level = own.pod_security.enforce or ""
         remedy = f"write pod_security: {{enforce: privileged}} into namespace/{spec.plugin_namespace}"
@@ -130,9 +130,9 @@ def _privileged(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None
         )
 
 
-def _unprivileged(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> None:
+def _unprivileged(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> None:
     """The webhook's image runs as root, which the level `restricted` refuses."""
-    own = _own(around.needs.get("namespace"), spec)
+    own = _own(context.needs.get("namespace"), spec)
     level = (
         own.pod_security.enforce
         if own is not None
@@ -152,8 +152,8 @@ def _unprivileged(spec: Spec, around: PlanContext, ground: NamespaceFacts) -> No
         )
 
 
-def _token(spec: Spec, around: PlanContext) -> None:
-    need = around.needs.get("token_secret")
+def _token(spec: Spec, context: PlanContext) -> None:
+    need = context.needs.get("token_secret")
     if need is None or need.spec is None:
         return
     spaces = {real_name(each, spec.cluster, None) for each in need.spec.namespaces}
@@ -175,8 +175,8 @@ def _token(spec: Spec, around: PlanContext) -> None:
         )
 
 
-def _credential(spec: Spec, around: PlanContext) -> None:
-    need = around.needs.get("registry_credential")
+def _credential(spec: Spec, context: PlanContext) -> None:
+    need = context.needs.get("registry_credential")
     if need is None or need.spec is None:
         return
     reached = need.spec.namespaces
@@ -188,13 +188,13 @@ def _credential(spec: Spec, around: PlanContext) -> None:
             why="the webhook's and the plug-in's pods pull with it",
             next="add the namespaces there, or name one for that cluster",
         )
-    built = around.needs.get("images.built.client")
+    built = context.needs.get("images.built.client")
     client = built.spec.image if built is not None and built.spec is not None else spec.image("client")
     named = {f"namespaces.{number}": each for number, each in enumerate(spec.namespaces)} | {
         f"quotas.{number}.namespace": each.namespace for number, each in enumerate(spec.quotas)
     }
     users = {
-        real_name(each, spec.cluster, around.needs.get(field)): each
+        real_name(each, spec.cluster, context.needs.get(field)): each
         for field, each in named.items()
         if each not in (*SYSTEMS, spec.namespace, spec.plugin_namespace)
     }

@@ -67,23 +67,26 @@ KNOWS_SECCOMP = 19
 """The first minor version of Kubernetes whose pods have `seccompProfile`."""
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Note, certificates, objects, pods, then what asks the webhook; that goes first where it goes."""
     if spec is None:
         return () if state is None else tuple(_removal(state, Remove, tuple(state.things)))
-    ground: NamespaceFacts = around.facts[name]
-    check(spec, around, ground)
+    ground: NamespaceFacts = context.facts[name]
+    check(spec, context, ground)
     if state is not None and state.cluster == spec.cluster:
-        check_standing(state, filling_of(spec, around, state.trust))
+        check_standing(state, filling_of(spec, context, state.trust))
     if state is not None and state.cluster != spec.cluster:
         moved = differences({"cluster": state.cluster}, {"cluster": spec.cluster})
-        return (*_removal(state, Clear, tuple(state.things), moved), *_here(name, spec, None, around, ground))
-    return tuple(_here(name, spec, state, around, ground))
+        return (
+            *_removal(state, Clear, tuple(state.things), moved),
+            *_here(name, spec, None, context, ground),
+        )
+    return tuple(_here(name, spec, state, context, ground))
 
 
-def filling_of(spec: Spec, around: PlanContext, trust: Trust) -> Values:
+def filling_of(spec: Spec, context: PlanContext, trust: Trust) -> Values:
     """What goes into the objects, as far as it is known."""
-    needs = around.needs
+    needs = context.needs
     spaces = {
         each.namespace: real_name(each.namespace, spec.cluster, needs.get(f"quotas.{n}.namespace"))
         for n, each in enumerate(spec.quotas)
@@ -144,14 +147,14 @@ def _template_notes(thing: Thing) -> Mapping[str, str]:
 
 
 def _here(
-    name: str, spec: Spec, state: State | None, around: PlanContext, ground: NamespaceFacts
+    name: str, spec: Spec, state: State | None, context: PlanContext, ground: NamespaceFacts
 ) -> Iterator[kind.Step]:
     trust = state.trust if state else Trust()
-    filling = filling_of(spec, around, trust)
+    filling = filling_of(spec, context, trust)
     filling = replace(filling, config=_noted(spec, filling, state))
-    certificates = tuple(_certificates(spec, filling, state, around, ground))
+    certificates = tuple(_certificates(spec, filling, state, context, ground))
     objects = render(spec, _expecting(filling, certificates))
-    home = state.home if state else around.needs["cluster"].get("endpoint")
+    home = state.home if state else context.needs["cluster"].get("endpoint")
     record = record_place(filling.namespace, name)
     secrets = (
         Place("v1", "Secret", filling.namespace, AUTHORITY),
@@ -168,16 +171,16 @@ def _here(
             places=every,
             standing=noted is not None and not noted.going,
             home=home,
-            mark=around.mark,
+            mark=context.mark,
             changes=changes,
         )
     yield from certificates
-    yield from _writes(objects, state, around, home, must_wait(state, filling))
+    yield from _writes(objects, state, context, home, must_wait(state, filling))
     stale = tuple(place for place in standing if place not in planned)
-    others = tuple(place for place in (state.records if state else ()) if place != record)
-    if state is not None and (stale or others):
-        yield from _removal(state, Remove, stale, records=others)
-    mark = around.mark.seal(spec.applied())
+    include_unlisted = tuple(place for place in (state.records if state else ()) if place != record)
+    if state is not None and (stale or include_unlisted):
+        yield from _removal(state, Remove, stale, records=include_unlisted)
+    mark = context.mark.seal(spec.applied())
     if (
         noted is None
         or noted.mark is None
@@ -188,7 +191,7 @@ def _here(
 
 
 def _certificates(
-    spec: Spec, filling: Values, state: State | None, around: PlanContext, ground: NamespaceFacts
+    spec: Spec, filling: Values, state: State | None, context: PlanContext, ground: NamespaceFacts
 ) -> Iterator[kind.Step]:
     """Anew where they lack, are spoiled, end soon, or are for another name. A new authority is trusted before
     anything is signed by it.
@@ -197,8 +200,8 @@ def _certificates(
     soon = ground.now + timedelta(days=wanted.renew_before)
     at: dict[str, Any] = {
         "namespace": filling.namespace,
-        "home": state.home if state else around.needs["cluster"].get("endpoint"),
-        "mark": around.mark,
+        "home": state.home if state else context.needs["cluster"].get("endpoint"),
+        "mark": context.mark,
     }
     newest = trust.authorities[0] if trust.authorities else None
     things = {
@@ -226,10 +229,10 @@ def _certificates(
     if not good or newest is None or trust.signer != newest.fingerprint:
         if state is not None and foreign(state, trust):
             yield from _foreign_first(
-                state, spec, filling if newest else replace(filling, bundle=ON_THE_WAY), around
+                state, spec, filling if newest else replace(filling, bundle=ON_THE_WAY), context
             )
         elif state is not None and newest is not None:
-            yield from _trusted_first(state, trust, spec, filling, around)
+            yield from _trusted_first(state, trust, spec, filling, context)
         yield Certify(
             names=names,
             days=wanted.days,
@@ -251,7 +254,7 @@ def _expecting(filling: Values, certificates: Sequence[kind.Step]) -> Values:
 
 
 def _trusted_first(
-    state: State, trust: Trust, spec: Spec, filling: Values, around: PlanContext
+    state: State, trust: Trust, spec: Spec, filling: Values, context: PlanContext
 ) -> Iterator[kind.Step]:
     """Where the API server asks already, it gets the new authority beside the old one before the webhook
     shows a certificate of the new one.
@@ -262,10 +265,10 @@ def _trusted_first(
         if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things
     ]
     if trust.serving is not None:
-        yield from _group(Ask, objects, state, around, state.home)
+        yield from _group(Ask, objects, state, context, state.home)
 
 
-def _foreign_first(state: State, spec: Spec, filling: Values, around: PlanContext) -> Iterator[kind.Step]:
+def _foreign_first(state: State, spec: Spec, filling: Values, context: PlanContext) -> Iterator[kind.Step]:
     """Where another installation's webhook is asked, its authority stays trusted until our pods have taken
     over; and no pod is refused meanwhile if it does not answer.
     """
@@ -276,7 +279,7 @@ def _foreign_first(state: State, spec: Spec, filling: Values, around: PlanContex
         if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things
     ]
     yield from _group(
-        Ask, [trusting_both(each, state, filling.bundle) for each in standing], state, around, state.home
+        Ask, [trusting_both(each, state, filling.bundle) for each in standing], state, context, state.home
     )
 
 
@@ -287,7 +290,7 @@ def _ends(certificate: Certificate | None) -> str | None:
 def _writes(
     objects: Sequence[Rendered],
     state: State | None,
-    around: PlanContext,
+    context: PlanContext,
     home: Endpoint | Unknown,
     late: Place | None,
 ) -> Iterator[kind.Step]:
@@ -306,24 +309,24 @@ def _writes(
             if what in ASKING
             else Write
         ].append(each)
-    yield from _group(Write, groups[Write], state, around, home)
+    yield from _group(Write, groups[Write], state, context, home)
     if state is not None and groups[Replace]:
-        yield _replacing(groups[Replace], state, around)
-    rolled = tuple(_group(RollOut, groups[RollOut], state, around, home))
+        yield _replacing(groups[Replace], state, context)
+    rolled = tuple(_group(RollOut, groups[RollOut], state, context, home))
     yield from rolled
     if late and not any(late in map(place_of, step.manifests) for step in rolled):
-        again = tuple(_sealed(each, around) for each in groups[RollOut] if place_of(each.manifest) == late)
+        again = tuple(_sealed(each, context) for each in groups[RollOut] if place_of(each.manifest) == late)
         yield RollOut(what=str(late), home=home, manifests=again, standing=(late,))
-    yield from _group(Ask, groups[Ask], state, around, home)
+    yield from _group(Ask, groups[Ask], state, context, home)
 
 
-def _replacing(group: Sequence[Rendered], state: State, around: PlanContext) -> Replace:
+def _replacing(group: Sequence[Rendered], state: State, context: PlanContext) -> Replace:
     places = [place_of(each.manifest) for each in group]
     changes = tuple(change for each in group for change in unchangeable(each, state))
     return Replace(
         what=", ".join(map(str, places)),
         home=state.home,
-        manifests=tuple(_sealed(each, around) for each in group),
+        manifests=tuple(_sealed(each, context) for each in group),
         standing=tuple(places),
         uids=tuple(state.things[place].uid for place in places),
         changes=changes,
@@ -334,13 +337,13 @@ def _group(
     step: type[Write],
     group: Sequence[Rendered],
     state: State | None,
-    around: PlanContext,
+    context: PlanContext,
     home: Endpoint | Unknown,
 ) -> Iterator[Write]:
     """One step for all of a group that lack or differ."""
     wrong = [(each, changes) for each in group if (changes := _changes(each, state))]
     if wrong:
-        manifests = tuple(_sealed(each, around) for each, _ in wrong)
+        manifests = tuple(_sealed(each, context) for each, _ in wrong)
         places = [place_of(each) for each in manifests]
         standing = tuple(place for place in places if state is not None and place in state.things)
         yield step(
@@ -352,8 +355,8 @@ def _group(
         )
 
 
-def _sealed(rendered: Rendered, around: PlanContext) -> dict[str, Any]:
-    manifest = marked(rendered.manifest, around.mark)
+def _sealed(rendered: Rendered, context: PlanContext) -> dict[str, Any]:
+    manifest = marked(rendered.manifest, context.mark)
     manifest["metadata"]["annotations"][RENDERED] = rendered.digest
     return manifest
 

@@ -61,18 +61,18 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
 
     document = Document.ON_KUBERNETES
     deadline = 600
-    acts = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Seal)
-    reads = (may("list", "configmaps", EVERYWHERE),)
-    looks = (
+    step_types = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Seal)
+    survey_privileges = (may("list", "configmaps", EVERYWHERE),)
+    resource_privileges = (
         may("get", "serviceaccounts configmaps services secrets deployments.apps", "webhook"),
         may("get", "daemonsets.apps", "plugin"),
         may("get", "resourcequotas", "quotas"),
         may("get", f"{ROLES} {HOOKS}", "named"),
         may("get", "namespaces", "spaces"),
-        may("list", "pods", "webhook", spare="why a pod of the webhook doesn't start is not told"),
-        may("list", "pods", "plugin", spare="why a pod of the plug-in doesn't start is not told"),
-        may("get", "pods/log", "webhook", spare="why the webhook ends is not told"),
-        may("get", "pods/log", "plugin", spare="why the plug-in ends on a node is not told"),
+        may("list", "pods", "webhook", optional="why a pod of the webhook doesn't start is not told"),
+        may("list", "pods", "plugin", optional="why a pod of the plug-in doesn't start is not told"),
+        may("get", "pods/log", "webhook", optional="why the webhook ends is not told"),
+        may("get", "pods/log", "plugin", optional="why the plug-in ends on a node is not told"),
     )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
@@ -82,29 +82,36 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         self._grounds: dict[str, NamespaceFacts] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list of ConfigMaps a cluster, among them the records, then what these and the wanted name. The
         facts: a Ground by name.
         """
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._places.ask(
-            placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others
+            placed,
+            needs,
+            lambda home: self._read(home, wanted, needs, include_unlisted=include_unlisted),
+            include_unlisted=include_unlisted,
         )
         states: dict[str, State] = {}
         for key, found in answers.found.items():
             for name, state in found.items():
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
-                if (others or name in wanted) and (name not in states or not fits):
+                if (include_unlisted or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
                     states[name] = state
         return Observation(states, dict(self._grounds), answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
-        return decide(name, spec, state, around)
+        return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
@@ -204,7 +211,12 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         return mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
 
     def _read(
-        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool
+        self,
+        home: Home,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
     ) -> dict[str, State]:
         records = [
             obj
@@ -220,12 +232,12 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             name: spec for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], WHOLE)
         }
         found = {}
-        for name in {**here, **{name: None for name in by_name if others or name in wanted}}:
+        for name in {**here, **{name: None for name in by_name if include_unlisted or name in wanted}}:
             spec = here.get(name)
             state = self._one(name, spec, by_name.get(name, []), home, needs)
             if state is not None:
                 found[name] = state
-            if spec is not None and (others or name not in self._grounds):
+            if spec is not None and (include_unlisted or name not in self._grounds):
                 self._grounds[name] = self._ground(spec, home)
         return found
 

@@ -113,24 +113,24 @@ class Replace(Delete):
     settles = True
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Start it, start it anew, or take it away; only what apply waits for can change beneath a running
     one.
     """
     if spec is None:
         return () if state is None or state.going else (_gone(Delete, name, state),)
-    namespace, version = place(spec, around), version_of(spec, around)
+    namespace, version = place(spec, context), version_of(spec, context)
     made = manifest(
         name,
         spec,
         version,
         namespace,
-        pull_secret(around.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
+        pull_secret(context.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
     )
-    mark, wanted = around.mark.seal(spec.applied()), digest(made)
+    mark, wanted = context.mark.seal(spec.applied()), digest(made)
     drift = _drift(state, made, wanted)
     found = kind.changes(spec, state.mark if state else None, drift)
-    home = state.home if state and state.cluster == spec.cluster else around.needs["cluster"].get("endpoint")
+    home = state.home if state and state.cluster == spec.cluster else context.needs["cluster"].get("endpoint")
     body = {**made, "metadata": {**made["metadata"], "annotations": {RENDERED: wanted}}}
     create = Create(
         what=name,
@@ -162,18 +162,18 @@ def decide(name: str, spec: Spec | None, state: State | None, around: PlanContex
     return (note,) if found or state.mark != mark else ()
 
 
-def place(spec: Spec, around: PlanContext) -> str:
+def place(spec: Spec, context: PlanContext) -> str:
     """The namespace that a spec means."""
     return (
-        real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
+        real_name(spec.namespace, spec.cluster, context.needs.get("namespace"))
         if spec.namespace
         else "default"
     )
 
 
-def version_of(spec: Spec, around: PlanContext) -> str:
+def version_of(spec: Spec, context: PlanContext) -> str:
     """The version of MPIJob. Refusal where the operator serves another, or another cluster."""
-    need = around.needs.get("operator")
+    need = context.needs.get("operator")
     if need is None or need.spec is None:
         return spec.api or "v2beta1"
     if need.spec.cluster != spec.cluster:

@@ -66,12 +66,12 @@ class MpiJob(kind.Kind[Spec, State]):
 
     deadline = 3600
     document = Document.PVRDMA
-    acts = (Create, Note, Clear, Withdraw, Replace, Delete)
-    reads = (may("list", NAME, EVERYWHERE),)
-    looks = (
+    step_types = (Create, Note, Clear, Withdraw, Replace, Delete)
+    survey_privileges = (may("list", NAME, EVERYWHERE),)
+    resource_privileges = (
         may("get", NAME, "namespace"),
-        may("list", "pods", "namespace", spare=UNSEEN),
-        may("get", "pods/log", "namespace", spare=UNTOLD),
+        may("list", "pods", "namespace", optional=UNSEEN),
+        may("get", "pods/log", "namespace", optional=UNTOLD),
     )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
@@ -80,11 +80,17 @@ class MpiJob(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list a cluster that serves MPI jobs, and what stands under wanted names."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
+        answers = self._places.ask(
+            placed, needs, lambda home: self._read(home, wanted, needs), include_unlisted=include_unlisted
+        )
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             owner = {
@@ -96,15 +102,15 @@ class MpiJob(kind.Kind[Spec, State]):
                 name = self._name(obj, owner)
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
-                if name and (others or name in wanted) and (name not in states or fits):
+                if name and (include_unlisted or name in wanted) and (name not in states or fits):
                     self._places.saw(name, key)
                     states[name] = self._looked_into(_state(obj, answers.homes[key]), spec)
         return Observation(states, unreadable=answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
-        return decide(name, spec, state, around)
+        return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:

@@ -120,9 +120,12 @@ class MpiOperator(kind.Kind[Spec, State]):
     """The Kubeflow MPI operator."""
 
     document = Document.PVRDMA
-    acts = (Create, Update, Delete)
-    reads = (may("get", DEFINITIONS, EVERYWHERE), may("list", definition.NAME, EVERYWHERE))
-    looks = (may("get", ROLES, "roles"), may("get", "serviceaccounts deployments.apps", "namespace"))
+    step_types = (Create, Update, Delete)
+    survey_privileges = (may("get", DEFINITIONS, EVERYWHERE), may("list", definition.NAME, EVERYWHERE))
+    resource_privileges = (
+        may("get", ROLES, "roles"),
+        may("get", "serviceaccounts deployments.apps", "namespace"),
+    )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -130,12 +133,19 @@ class MpiOperator(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The definition in each cluster; where it is ours or wanted, the rest by name."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._places.ask(
-            placed, needs, lambda home: self._read(home, wanted, needs, others=others), others=others
+            placed,
+            needs,
+            lambda home: self._read(home, wanted, needs, include_unlisted=include_unlisted),
+            include_unlisted=include_unlisted,
         )
         states: dict[str, State] = {}
         for key, found in answers.found.items():
@@ -147,14 +157,14 @@ class MpiOperator(kind.Kind[Spec, State]):
         return Observation(states, unreadable=answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Create what lacks, change what departs, delete the definition last."""
         if spec is None:
             return () if state is None else tuple(_removal(state))
-        namespace = real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
+        namespace = real_name(spec.namespace, spec.cluster, context.needs.get("namespace"))
         if state is not None:
             _stays(spec, state, namespace)
-        return tuple(_steps(spec, state, namespace, around))
+        return tuple(_steps(spec, state, namespace, context))
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
@@ -192,14 +202,19 @@ class MpiOperator(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _read(
-        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool
+        self,
+        home: Home,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
     ) -> dict[str, State]:
         crd = home.cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
         found: dict[str, State] = {}
         mark = mark_of(crd) if crd else None
         if mark and mark.site == self._site and mark.address.startswith(ADDRESS):
             name = mark.address.removeprefix(ADDRESS)
-            if others or name in wanted:
+            if include_unlisted or name in wanted:
                 found[name] = self._state(
                     home,
                     crd,
@@ -269,9 +284,9 @@ def _stays(spec: Spec, state: State, namespace: str) -> None:
             )
 
 
-def _steps(spec: Spec, state: State | None, namespace: str, around: PlanContext) -> Iterator[kind.Step]:
-    mark = around.mark.seal(spec.applied())
-    home = state.home if state else around.needs["cluster"].get("endpoint")
+def _steps(spec: Spec, state: State | None, namespace: str, context: PlanContext) -> Iterator[kind.Step]:
+    mark = context.mark.seal(spec.applied())
+    home = state.home if state else context.needs["cluster"].get("endpoint")
     changed = kind.changes(spec, state.mark if state else None)
     for manifest in manifests(spec, namespace):
         what = f"{manifest['kind']}/{manifest['metadata']['name']}"

@@ -72,11 +72,11 @@ class Clear(Delete):
     settles = True
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Nothing where policies are in the way; else try it where that is wanted, and was not tried so, or
     failed before this run.
     """
-    judged = (around.facts or {}).get(name)
+    judged = (context.facts or {}).get(name)
     if spec is not None and judged is not None and judged.blocked:
         raise Refusal(
             f"pods in {spec.cluster} can't reach the Bitfusion servers",
@@ -96,7 +96,7 @@ def decide(name: str, spec: Spec | None, state: State | None, around: PlanContex
             why="an object without the mark is never touched",
             next="delete it, or call this path otherwise",
         )
-    return tuple(_probing(name, spec, state, standing, around))
+    return tuple(_probing(name, spec, state, standing, context))
 
 
 def servers(spec: Spec, token: ResolvedRef | None) -> tuple[str, ...]:
@@ -106,12 +106,12 @@ def servers(spec: Spec, token: ResolvedRef | None) -> tuple[str, ...]:
 
 
 def _probing(
-    name: str, spec: Spec, state: State | None, standing: Probed | None, around: PlanContext
+    name: str, spec: Spec, state: State | None, standing: Probed | None, context: PlanContext
 ) -> Sequence[kind.Step]:
-    namespace, cluster = _namespace(spec, around), around.needs["cluster"]
-    made = _manifest(name, spec, namespace, around)
+    namespace, cluster = _namespace(spec, context), context.needs["cluster"]
+    made = _manifest(name, spec, namespace, context)
     tried = made["metadata"]["annotations"][TRIED] if isinstance(made, Mapping) else ""
-    applied = around.mark.seal(spec.applied())
+    applied = context.mark.seal(spec.applied())
     moved = (
         differences(
             {"cluster": state.cluster, "namespace": state.namespace},
@@ -164,29 +164,29 @@ def outcome(failed: Probed) -> str:
     )
 
 
-def _manifest(name: str, spec: Spec, namespace: str, around: PlanContext) -> dict[str, Any] | Unknown:
-    token = around.needs.get("token")
+def _manifest(name: str, spec: Spec, namespace: str, context: PlanContext) -> dict[str, Any] | Unknown:
+    token = context.needs.get("token")
     if token is not None and token.state is None:
         return Unknown(token.key, "servers")
     assert spec.probe is not None
     pull = pull_secret(
-        around.needs.get("probe.registry_credential"),
+        context.needs.get("probe.registry_credential"),
         spec.cluster,
         namespace,
         spec.namespace,
         "probe.registry_credential",
     )
     paths = [f"{server}:{port}" for server in servers(spec, token) for port in spec.ports]
-    return manifest(name, namespace, around.mark.site, spec.pods, spec.probe, paths, pull)
+    return manifest(name, namespace, context.mark.site, spec.pods, spec.probe, paths, pull)
 
 
-def _namespace(spec: Spec, around: PlanContext) -> str:
+def _namespace(spec: Spec, context: PlanContext) -> str:
     """The namespace that a spec means."""
-    key = around.needs["cluster"].key
+    key = context.needs["cluster"].key
     if key.kind == "supervisor_namespace":
         return key.name
     return (
-        real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
+        real_name(spec.namespace, spec.cluster, context.needs.get("namespace"))
         if spec.namespace
         else "default"
     )

@@ -75,13 +75,13 @@ class NetworkPath(kind.Kind[Spec, State]):
     """
 
     document = Document.CONSOLIDATED
-    makes = False
-    acts = (Try, Clear, Delete)
-    reads = (may("list", JOBS, EVERYWHERE),)
-    looks = (
+    managed = False
+    step_types = (Try, Clear, Delete)
+    survey_privileges = (may("list", JOBS, EVERYWHERE),)
+    resource_privileges = (
         may("list", "networkpolicies.networking.k8s.io", "namespace"),
         may("get", JOBS, "probe"),
-        may("list", "pods", "probe", spare="which ways a probe couldn't go is not told"),
+        may("list", "pods", "probe", optional="which ways a probe couldn't go is not told"),
     )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
@@ -92,13 +92,19 @@ class NetworkPath(kind.Kind[Spec, State]):
         """Jobs of this run, by their uid."""
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list of Jobs a cluster, one of policies for each namespace; where the cluster isn't there yet,
         nothing is said. The facts: what policies say, by name.
         """
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
+        answers = self._places.ask(
+            placed, needs, lambda home: self._read(home, wanted, needs), include_unlisted=include_unlisted
+        )
         states: dict[str, State] = {}
         judged: dict[str, Judged] = {}
         for key, read in answers.found.items():
@@ -114,7 +120,7 @@ class NetworkPath(kind.Kind[Spec, State]):
             for job in read.jobs:
                 name = self._name(job, here)
                 fits = here.get(name) == job["metadata"]["namespace"]
-                if name and (others or name in wanted) and (name not in states or not fits):
+                if name and (include_unlisted or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
                     states[name] = self._state(job, read.pods, home)
             for name, space in here.items():
@@ -125,9 +131,9 @@ class NetworkPath(kind.Kind[Spec, State]):
         return Observation(found, judged, answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
-        return decide(name, spec, state, around)
+        return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:

@@ -122,9 +122,9 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
 
     document = Document.PVRDMA
     deadline = 900
-    acts = (Create, Update, Delete, Clear)
-    reads = (may("list", SETS, EVERYWHERE),)
-    looks = (may("list", "pods", "namespace", spare=SILENT),)
+    step_types = (Create, Update, Delete, Clear)
+    survey_privileges = (may("list", SETS, EVERYWHERE),)
+    resource_privileges = (may("list", "pods", "namespace", optional=SILENT),)
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -133,13 +133,19 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         self._others: dict[str, tuple[str, ...]] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list of DaemonSets a cluster, of all where one is wanted. The facts: by cluster, which others
         run a device plug-in of NVIDIA.
         """
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted), others=others)
+        answers = self._places.ask(
+            placed, needs, lambda home: self._read(home, wanted), include_unlisted=include_unlisted
+        )
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             spots = {
@@ -156,20 +162,20 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
                 name = self._name(obj, spots)
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
-                if name and (others or name in wanted) and (name not in states or fits):
+                if name and (include_unlisted or name in wanted) and (name not in states or fits):
                     self._places.saw(name, key)
                     states[name] = _state(obj, answers.homes[key])
         return Observation(states, dict(self._others), answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Create, change, delete; where it can't be changed, delete first."""
         if spec is None:
             return () if state is None or state.going else (_go(Delete, state),)
-        wanted = _wanted(spec, around)
-        _check(spec, state, wanted, around)
+        wanted = _wanted(spec, context)
+        _check(spec, state, wanted, context)
         if state is None or state.going:
-            return (_create(spec, wanted, around),)
+            return (_create(spec, wanted, context),)
         now = {
             "cluster": state.cluster,
             "namespace": state.namespace,
@@ -177,11 +183,11 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         }
         then = {"cluster": spec.cluster, "namespace": wanted["metadata"]["namespace"], "labels": LABELS}
         if now != then:
-            return (_go(Clear, state, differences(now, then)), _create(spec, wanted, around))
+            return (_go(Clear, state, differences(now, then)), _create(spec, wanted, context))
         changes = kind.changes(spec, state.mark, differences(fields(state.live), fields(wanted)))
         if not changes:
             return ()
-        patch = replacing(marked(wanted, around.mark.seal(spec.applied())), state.live)
+        patch = replacing(marked(wanted, context.mark.seal(spec.applied())), state.live)
         return (
             Update(
                 cluster=state.cluster,
@@ -206,7 +212,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
             return waiting("the old one is being removed")
         return readiness(spec, state.live, self._clusters.at(state.home))
 
-    def trail(
+    def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the managers of the pods' template."""
@@ -265,20 +271,20 @@ def _runs_plugin(obj: Manifest) -> bool:
     )
 
 
-def _wanted(spec: Spec, around: PlanContext) -> Manifest:
-    namespace = real_name(spec.namespace, spec.cluster, around.needs.get("namespace"))
+def _wanted(spec: Spec, context: PlanContext) -> Manifest:
+    namespace = real_name(spec.namespace, spec.cluster, context.needs.get("namespace"))
     return manifest(
         spec,
         namespace,
-        pull_secret(around.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
+        pull_secret(context.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
     )
 
 
-def _check(spec: Spec, state: State | None, wanted: Manifest, around: PlanContext) -> None:
+def _check(spec: Spec, state: State | None, wanted: Manifest, context: PlanContext) -> None:
     own = {f"{each.namespace}/{NAME}" for each in (state,) if each is not None} | {
         f"{wanted['metadata']['namespace']}/{NAME}"
     }
-    if foreign := [each for each in (around.facts or {}).get(spec.cluster, ()) if each not in own]:
+    if foreign := [each for each in (context.facts or {}).get(spec.cluster, ()) if each not in own]:
         raise Refusal(
             f"DaemonSet {foreign[0]} offers the GPUs of {spec.cluster} already",
             field="cluster",
@@ -288,7 +294,7 @@ def _check(spec: Spec, state: State | None, wanted: Manifest, around: PlanContex
                 "of the site"
             ),
         )
-    space = around.needs.get("namespace")
+    space = context.needs.get("namespace")
     if (
         space is not None
         and space.spec is not None
@@ -303,12 +309,12 @@ def _check(spec: Spec, state: State | None, wanted: Manifest, around: PlanContex
         )
 
 
-def _create(spec: Spec, wanted: Manifest, around: PlanContext) -> Create:
-    sealed = marked(wanted, around.mark.seal(spec.applied()))
+def _create(spec: Spec, wanted: Manifest, context: PlanContext) -> Create:
+    sealed = marked(wanted, context.mark.seal(spec.applied()))
     return Create(
         cluster=spec.cluster,
         namespace=wanted["metadata"]["namespace"],
-        home=around.needs["cluster"].get("endpoint"),
+        home=context.needs["cluster"].get("endpoint"),
         manifest=sealed,
         changes=differences(None, spec.applied()),
     )

@@ -40,7 +40,7 @@ WRITTEN = "bfinfra.io/tokenWrittenAt"
 """When what it holds was replaced, as the cluster's clock has it: pods that are older have what was there
 before.
 """
-KEPT = 8  # digests of each file
+DIGESTS = 8  # digests of each file
 SHOWN = 20  # namespaces that a line names
 
 
@@ -70,20 +70,29 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
         return all(name in held and _as_noted(held[name]) for name in names)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """Besides, in a survey: what others copied of it and never refresh. The facts: by name, the
         namespaces with a copy of a token before.
         """
         self._stale = {}
-        seen = super().observe(wanted, needs, others=others)
+        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
         return Observation(seen.states, dict(self._stale), seen.unreadable)
 
     def _read(
-        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool
+        self,
+        home: Home,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
     ) -> list[Object]:
-        found = super()._read(home, wanted, needs, others=others)
-        for name, spec in wanted.items() if others else ():
+        found = super()._read(home, wanted, needs, include_unlisted=include_unlisted)
+        for name, spec in wanted.items() if include_unlisted else ():
             if spec is None or FIRST not in spec.namespaces or not home_of(spec.cluster, [home.key]):
                 continue  # the webhook copies from there
             with contextlib.suppress(
@@ -116,9 +125,9 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
                 )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """A step a namespace. The source is the token's path and digest."""
-        need = around.needs.get("token")
+        need = context.needs.get("token")
         source = {"path": need.get("path"), "digest": need.get("digest")} if need is not None else {}
         applied = (state.mark.applied if state and state.mark else None) or {}
         token = spec.token if spec else applied.get("token", name)
@@ -126,7 +135,7 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
             until(need.spec.source.file) if need is not None and need.state is None and need.spec else None
         )
         found = replicated_secret.steps(
-            name, spec, state, around, what=f"token {token}", source=source, later=later
+            name, spec, state, context, what=f"token {token}", source=source, later=later
         )
         return sorted(found, key=lambda step: not (isinstance(step, Write) and step.namespace == FIRST))
 
@@ -146,7 +155,7 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
         body = super()._manifest(step, name, values)
         when, before = self._before.get((step.home, step.namespace), ("", {}))
         noted = {
-            file: [*dict.fromkeys([digest(value), *before.get(name, {}).get(file, ())])][:KEPT]
+            file: [*dict.fromkeys([digest(value), *before.get(name, {}).get(file, ())])][:DIGESTS]
             for file, value in values.items()
         }
         body["metadata"]["annotations"] |= {HISTORY: json.dumps(noted, sort_keys=True)} | (

@@ -130,9 +130,9 @@ def about(site: Site, token: str) -> frozenset[Key]:
 class Rotation(TokenSecret):
     """A Bitfusion token as Secrets, everywhere."""
 
-    acts = (*TokenSecret.acts, Refresh, Restart)
-    looks = (
-        *TokenSecret.looks,
+    step_types = (*TokenSecret.step_types, Refresh, Restart)
+    resource_privileges = (
+        *TokenSecret.resource_privileges,
         may("list", "secrets pods", "everywhere"),
         may("get", "replicasets.apps deployments.apps statefulsets.apps daemonsets.apps", "everywhere"),
     )
@@ -146,12 +146,16 @@ class Rotation(TokenSecret):
         self._found: dict[str, Found] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """Besides: every Secret under a token's names and every pod, in each cluster of the site."""
-        seen = super().observe(wanted, needs, others=others)
+        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, _look, others=True)
+        answers = self._places.ask(placed, needs, _look, include_unlisted=True)
         for name, spec in wanted.items():
             if spec is not None and (content := self.expected(name, spec, needs)) is not None:
                 new = {key: digest(value) for values in content.values() for key, value in values.items()}
@@ -185,11 +189,11 @@ class Rotation(TokenSecret):
         return iter(())
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Our own copies, kube-system first; then what others copied; then the pods."""
-        steps = list(TokenSecret.steps(name, spec, state, around))
-        found: Found | None = (around.facts or {}).get(name)
-        need = around.needs.get("token")
+        steps = list(TokenSecret.steps(name, spec, state, context))
+        found: Found | None = (context.facts or {}).get(name)
+        need = context.needs.get("token")
         if spec is None or found is None or need is None:
             return steps
         source = {"path": need.get("path"), "digest": need.get("digest")}

@@ -131,30 +131,30 @@ class Seal(kind.Step):
         }
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Objects in the file's order, claims first; the record is begun first and sealed last."""
     if spec is None:
         return () if state is None else tuple(_removal(name, state, Delete))
-    cluster, namespace = place(spec, around)
-    if isinstance(problem := (around.facts or {}).get(name), Absent):
-        return _while_away(spec, state, around, (cluster, namespace), problem)
+    cluster, namespace = place(spec, context)
+    if isinstance(problem := (context.facts or {}).get(name), Absent):
+        return _while_away(spec, state, context, (cluster, namespace), problem)
     if state is not None and (state.cluster, state.namespace) != (cluster, namespace):
         moved = differences(
             {"cluster": state.cluster, "namespace": state.namespace},
             {"cluster": cluster, "namespace": namespace},
         )
         away = tuple(_removal(name, state, Replace, moved))
-        return away + (_new(name, spec, namespace, around) if away else ())
-    return tuple(_here(name, spec, state, around, namespace))
+        return away + (_new(name, spec, namespace, context) if away else ())
+    return tuple(_here(name, spec, state, context, namespace))
 
 
 def _while_away(
-    spec: Spec, state: State | None, around: PlanContext, where: tuple[str, str], problem: Absent
+    spec: Spec, state: State | None, context: PlanContext, where: tuple[str, str], problem: Absent
 ) -> Sequence[kind.Step]:
     """Nothing where all that was started stands as the record notes it. Awaited else, as only the manifest
     says what to make.
     """
-    record, mark = state.record if state else None, around.mark.seal(spec.applied())
+    record, mark = state.record if state else None, context.mark.seal(spec.applied())
     there = state is not None and (state.cluster, state.namespace) == where
     if (
         state is None
@@ -189,9 +189,9 @@ def _while_away(
     return ()
 
 
-def place(spec: Spec, around: PlanContext) -> tuple[str, str]:
+def place(spec: Spec, context: PlanContext) -> tuple[str, str]:
     """Cluster and namespace that a spec means."""
-    key = around.needs["cluster"].key
+    key = context.needs["cluster"].key
     if key.kind == "supervisor_namespace":
         if spec.namespace not in (None, key.name):
             raise Refusal(
@@ -202,26 +202,26 @@ def place(spec: Spec, around: PlanContext) -> tuple[str, str]:
             )
         return spec.cluster, key.name
     return spec.cluster, real_name(
-        spec.namespace, spec.cluster, around.needs.get("namespace")
+        spec.namespace, spec.cluster, context.needs.get("namespace")
     ) if spec.namespace else "default"
 
 
-def _new(name: str, spec: Spec, namespace: str, around: PlanContext) -> tuple[kind.Step, ...]:
-    return tuple(_here(name, spec, None, around, namespace))
+def _new(name: str, spec: Spec, namespace: str, context: PlanContext) -> tuple[kind.Step, ...]:
+    return tuple(_here(name, spec, None, context, namespace))
 
 
 def _here(
-    name: str, spec: Spec, state: State | None, around: PlanContext, namespace: str
+    name: str, spec: Spec, state: State | None, context: PlanContext, namespace: str
 ) -> Iterator[kind.Step]:
-    objects = _rendered(name, spec, namespace, around)
-    home = state.home if state else around.needs["cluster"].get("endpoint")
+    objects = _rendered(name, spec, namespace, context)
+    home = state.home if state else context.needs["cluster"].get("endpoint")
     record = state.record if state else None
     at: dict[str, Any] = {"namespace": namespace, "home": home}
     changes = kind.changes(spec, state.mark if state else None)
     if record is None or record.going:
-        yield Begin(record=record_name(name), mark=around.mark, changes=changes, **at)
+        yield Begin(record=record_name(name), mark=context.mark, changes=changes, **at)
     for rendered in objects:
-        yield from _object(rendered, state, spec, around, at)
+        yield from _object(rendered, state, spec, context, at)
     for what, thing in (state.objects if state else {}).items():
         if not thing.going and what not in {r.name for r in objects}:
             yield Delete(
@@ -231,26 +231,26 @@ def _here(
     runs = {
         r.name: ran[r.name] if _kept(r, state) else r.digest for r in objects if not r.name.startswith(CLAIM)
     }
-    mark = around.mark.seal(spec.applied())
+    mark = context.mark.seal(spec.applied())
     if record is None or record.mark is None or record.mark.applied != mark.applied or record.runs != runs:
         yield Seal(record=record_name(name), mark=mark, runs=runs, changes=changes, **at)
 
 
 def _object(
-    rendered: Rendered, state: State | None, spec: Spec, around: PlanContext, at: Mapping[str, Any]
+    rendered: Rendered, state: State | None, spec: Spec, context: PlanContext, at: Mapping[str, Any]
 ) -> Iterator[kind.Step]:
     thing = state.objects.get(rendered.name) if state else None
     changes = _changes(rendered, thing)
-    create = Create(what=rendered.name, manifest=rendered.sealed(around.mark), changes=changes, **at)
+    create = Create(what=rendered.name, manifest=rendered.sealed(context.mark), changes=changes, **at)
     if thing is None:
         if not _ran(rendered, state.record if state else None, spec):
             yield create
     elif thing.digest == rendered.digest or _kept(rendered, state):
         return
     elif not thing.digest and not thing.going:  # adopted: it stands as it is, and gets the mark
-        yield Alter(what=rendered.name, manifest=_label_only(rendered, around.mark), changes=changes, **at)
+        yield Alter(what=rendered.name, manifest=_label_only(rendered, context.mark), changes=changes, **at)
     elif thing.kind == CLAIM:
-        yield Alter(what=rendered.name, manifest=_claim(rendered, thing, around.mark), changes=changes, **at)
+        yield Alter(what=rendered.name, manifest=_claim(rendered, thing, context.mark), changes=changes, **at)
     else:
         step = Clear if thing.phase in ("finished", "failed") else Replace if thing.ran else Withdraw
         if not thing.going:
@@ -323,8 +323,8 @@ def _removal(
         yield step(what=f"ConfigMap/{record_name(name)}", api_version="v1", **at)
 
 
-def _rendered(name: str, spec: Spec, namespace: str, around: PlanContext) -> tuple[Rendered, ...]:
-    found = (around.facts or {}).get(name, "the manifest was not read")
+def _rendered(name: str, spec: Spec, namespace: str, context: PlanContext) -> tuple[Rendered, ...]:
+    found = (context.facts or {}).get(name, "the manifest was not read")
     if isinstance(found, str):
         raise Refusal("the manifest can't be used", field="manifest", why=found)
     if isinstance(found, Problem):
@@ -334,18 +334,18 @@ def _rendered(name: str, spec: Spec, namespace: str, around: PlanContext) -> tup
         spec,
         Values(
             namespace,
-            around.mark.site,
-            _token(spec, namespace, around),
-            _pull(spec, namespace, around),
-            _plugin(spec, around),
+            context.mark.site,
+            _token(spec, namespace, context),
+            _pull(spec, namespace, context),
+            _plugin(spec, context),
         ),
     )
 
 
-def _plugin(spec: Spec, around: PlanContext) -> Installed | None:
+def _plugin(spec: Spec, context: PlanContext) -> Installed | None:
     if spec.by != "plugin":
         return None
-    other = around.needs["device_plugin"].spec if spec.device_plugin else None
+    other = context.needs["device_plugin"].spec if spec.device_plugin else None
     if other is not None and other.cluster != spec.cluster:
         raise Refusal(
             f"bitfusion_device_plugin/{spec.device_plugin} is in {other.cluster}",
@@ -356,19 +356,19 @@ def _plugin(spec: Spec, around: PlanContext) -> Installed | None:
     return installed(spec.plugin_version, other)
 
 
-def _token(spec: Spec, namespace: str, around: PlanContext) -> Mapping[str, Sequence[str]]:
-    other = _partner("token_secret", spec, namespace, around) if spec.token_secret else None
+def _token(spec: Spec, namespace: str, context: PlanContext) -> Mapping[str, Sequence[str]]:
+    other = _partner("token_secret", spec, namespace, context) if spec.token_secret else None
     return FORMS[other.form] if other is not None else {}
 
 
-def _pull(spec: Spec, namespace: str, around: PlanContext) -> str:
-    other = _partner("registry_credential", spec, namespace, around) if spec.registry_credential else None
+def _pull(spec: Spec, namespace: str, context: PlanContext) -> str:
+    other = _partner("registry_credential", spec, namespace, context) if spec.registry_credential else None
     return str(other.secret or spec.registry_credential) if other is not None else ""
 
 
-def _partner(field: str, spec: Spec, namespace: str, around: PlanContext) -> Any:
+def _partner(field: str, spec: Spec, namespace: str, context: PlanContext) -> Any:
     """The spec of the resource that `field` names; it must reach the same namespace."""
-    need = around.needs[field]
+    need = context.needs[field]
     other = need.spec
     if other is None:
         return None

@@ -61,12 +61,15 @@ class Workload(kind.Kind[Spec, State]):
 
     document = Document.SINGAPORE_POC
     deadline = 3600
-    acts = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Seal)
-    reads = (may("list", f"configmaps {' '.join(RESOURCES.values())}", CLUSTERS),)
-    looks = (
+    step_types = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Seal)
+    survey_privileges = (may("list", f"configmaps {' '.join(RESOURCES.values())}", CLUSTERS),)
+    resource_privileges = (
         *each("get"),
         may(
-            "get", "pods/log", "record", spare="what the logs say of failures and of locked GPUs is not told"
+            "get",
+            "pods/log",
+            "record",
+            optional="what the logs say of failures and of locked GPUs is not told",
         ),
     )
 
@@ -78,7 +81,11 @@ class Workload(kind.Kind[Spec, State]):
         self._problems: dict[str, Problem] = {}
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """Four lists a cluster; for a workload that isn't complete yet also what stands in its places. The
         facts: manifests by name.
@@ -87,7 +94,9 @@ class Workload(kind.Kind[Spec, State]):
             if spec is not None:
                 self._documents[name] = _documents(spec)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, lambda home: self._read(home, wanted, needs), others=others)
+        answers = self._places.ask(
+            placed, needs, lambda home: self._read(home, wanted, needs), include_unlisted=include_unlisted
+        )
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             pods = [o for o in objects if o["kind"] == "Pod"]
@@ -95,7 +104,7 @@ class Workload(kind.Kind[Spec, State]):
                 state = state_of(found, pods, answers.homes[key])
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
-                if (others or name in wanted) and (name not in states or not fits):
+                if (include_unlisted or name in wanted) and (name not in states or not fits):
                     self._places.saw(name, key)
                     states[name] = state
         for name, spec in wanted.items():
@@ -109,9 +118,9 @@ class Workload(kind.Kind[Spec, State]):
         return Observation(states, {**self._documents, **self._problems}, answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
-        return decide(name, spec, state, around)
+        return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:

@@ -29,38 +29,38 @@ def names(spec: Spec) -> frozenset[str]:
     )
 
 
-def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Render where files differ, build and push what isn't built of them, seal."""
     if spec is None:
-        return () if state is None else (Delete(context=state.context, address=around.mark.address),)
-    facts = around.facts or Facts()
+        return () if state is None else (Delete(context=state.context, address=context.mark.address),)
+    facts = context.facts or Facts()
     _check(name, spec, facts)
-    mark, context = state.mark if state else None, str(spec.context.path)
-    stands = state.files if state is not None and state.context == context else {}
-    wanted = _files(name, spec, around, facts, _unmoved(spec, mark, stands))
+    mark, folder = state.mark if state else None, str(spec.context.path)
+    stands = state.files if state is not None and state.context == folder else {}
+    wanted = _files(name, spec, context, facts, _unmoved(spec, mark, stands))
     going: tuple[kind.Step, ...] = ()
-    if state is not None and state.context != context:
-        going, state = (Delete(context=state.context, address=around.mark.address),), None
+    if state is not None and state.context != folder:
+        going, state = (Delete(context=state.context, address=context.mark.address),), None
     world = kind.differences({"files": state.files}, {"files": wanted}) if state else ()
     changes = kind.changes(spec, mark, world)
     found: list[kind.Step] = [*going]
     if state is None or world:
         found.append(
             Render(
-                context=context,
-                mark=around.mark,
+                context=folder,
+                mark=context.mark,
                 dockerfile=dockerfile(spec),
                 package=str(spec.package.path),
                 files=wanted,
                 changes=changes,
-                token=around.needs["token"].get("path") if spec.baked and spec.token else "",
+                token=context.needs["token"].get("path") if spec.baked and spec.token else "",
                 giver=facts.machines.get(spec.client_files.host) if spec.client_files else None,
                 given=spec.client_files.paths if spec.client_files else {},
             )
         )
-    found += _made(spec, state, wanted, around, changes)
+    found += _made(spec, state, wanted, context, changes)
     if found or mark is None or mark.applied != spec.applied():
-        found.append(Seal(context=context, mark=around.mark.seal(spec.applied()), changes=changes))
+        found.append(Seal(context=folder, mark=context.mark.seal(spec.applied()), changes=changes))
     if isinstance(problem := facts.problems.get(name), Absent) and any(
         isinstance(step, Render) for step in found
     ):
@@ -79,27 +79,27 @@ def _made(
     spec: Spec,
     state: State | None,
     wanted: Mapping[str, str | Unknown],
-    around: PlanContext,
+    context: PlanContext,
     changes: Sequence[Change],
 ) -> Iterator[kind.Step]:
     """Building and pushing, where that can be done and isn't."""
-    facts = around.facts or Facts()
+    facts = context.facts or Facts()
     if not facts.tool or spec.build == "never":
         return
-    content, context = _content(wanted), str(spec.context.path)
+    content, folder = _content(wanted), str(spec.context.path)
     made = f"{spec.image} {content}"
     if state is None or state.built != made:
         drift = () if changes else (Change("built", state.built or None if state else None, made),)
         yield Build(
-            context=context,
-            mark=around.mark,
+            context=folder,
+            mark=context.mark,
             image=spec.image,
             tool=facts.tool,
             content=content,
             changes=(*changes, *drift),
         )
     if spec.push and (state is None or state.pushed != made):
-        yield Push(context=context, mark=around.mark, image=spec.image, content=content)
+        yield Push(context=folder, mark=context.mark, image=spec.image, content=content)
 
 
 def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[str, str]:
@@ -118,7 +118,7 @@ def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[s
 
 
 def _files(
-    name: str, spec: Spec, around: PlanContext, facts: Facts, unmoved: Mapping[str, str]
+    name: str, spec: Spec, context: PlanContext, facts: Facts, unmoved: Mapping[str, str]
 ) -> dict[str, str | Unknown]:
     """Name → SHA-256 that shall stand there; later where its file isn't there yet."""
     read = {**unmoved, **facts.read.get(name, {})}
@@ -129,16 +129,16 @@ def _files(
     package = f"{FILES}/{spec.package_name}"
     found[package] = read.get(package) or until(spec.package)
     if spec.baked:
-        later = _later(spec, around)
+        later = _later(spec, context)
         found |= {f"{FILES}/{file}": read.get(f"{FILES}/{file}") or later for file in TOKEN}
     return found
 
 
-def _later(spec: Spec, around: PlanContext) -> Unknown:
+def _later(spec: Spec, context: PlanContext) -> Unknown:
     """When the token's files are known."""
     if spec.client_files:
-        return Unknown(around.needs["client_files.host"].key, "digest")
-    token = around.needs["token"]
+        return Unknown(context.needs["client_files.host"].key, "digest")
+    token = context.needs["token"]
     return until(token.spec.source.file) if token.spec else Unknown(token.key, "digest")
 
 

@@ -56,10 +56,11 @@ def _client(spec: Spec) -> Iterator[str]:
 
 
 def _run_as(spec: Spec) -> Iterator[str]:
-    others = [user for user in spec.users if user != "root"]
-    if others:
+    include_unlisted = [user for user in spec.users if user != "root"]
+    if include_unlisted:
         yield (
-            f"RUN if getent group bitfusion; then for user in {' '.join(others)}; do usermod -aG bitfusion "
+            f"RUN if getent group bitfusion; then for user in {' '.join(include_unlisted)}; do usermod "
+            "-aG bitfusion "
             "$user; done; fi"
         )
     if spec.run_as not in (None, "root"):

@@ -33,13 +33,17 @@ class ClientImage(kind.Kind[Spec, State]):
     """A container image with the Bitfusion client in it."""
 
     document = Document.SINGAPORE_POC
-    acts = (Render, Build, Push, Seal, Delete)
+    step_types = (Render, Build, Push, Seal, Delete)
 
     def __init__(self, images: Images, hosts: LinuxHosts | None) -> None:
         self._images, self._hosts = images, hosts
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The folders of what is wanted, and those that this site rendered on this machine."""
         known = {Key.parse(address).name: path for address, path in self._images.known().items()}
@@ -65,7 +69,7 @@ class ClientImage(kind.Kind[Spec, State]):
             if problem:
                 problems[name] = problem
         states = {}
-        for name in dict.fromkeys([*wanted, *(known if others else ())]):
+        for name in dict.fromkeys([*wanted, *(known if include_unlisted else ())]):
             if state := self._look(name, wanted.get(name), known.get(name), tool.name if tool else "", why):
                 states[name] = state
         facts = Facts(
@@ -116,9 +120,9 @@ class ClientImage(kind.Kind[Spec, State]):
         return None
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Render, build, push, seal; delete."""
-        return decide.steps(name, spec, state, around)
+        return decide.steps(name, spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Always; says what is left to a person where nothing builds here."""

@@ -108,23 +108,23 @@ def unit_text(scheduler: Scheduler | None) -> str:
     )
 
 
-def steps(spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Set up where something differs, take off where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
     stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
-    found = while_away(around, stood, lambda around: _steps(spec, state, around), SetUp)
-    name = around.mark.address.partition("/")[2]
-    if name in around.facts.unlicensed and any(isinstance(step, SetUp) for step in found):
-        field, problem = around.facts.unlicensed[name]
+    found = while_away(context, stood, lambda context: _steps(spec, state, context), SetUp)
+    name = context.mark.address.partition("/")[2]
+    if name in context.facts.unlicensed and any(isinstance(step, SetUp) for step in found):
+        field, problem = context.facts.unlicensed[name]
         raise held(problem, field, found)
     return found
 
 
-def _steps(spec: Spec, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
-    facts: Facts = around.facts
-    name = around.mark.address.partition("/")[2]
-    _check(name, spec, state, facts, around)
+def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    facts: Facts = context.facts
+    name = context.mark.address.partition("/")[2]
+    _check(name, spec, state, facts, context)
     gone = (
         tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark)
         if state
@@ -132,12 +132,12 @@ def _steps(spec: Spec, state: State | None, around: PlanContext) -> Sequence[kin
     )
     return (
         *_make_way(spec, state),
-        *_set_up(name, spec, state, facts, around),
+        *_set_up(name, spec, state, facts, context),
         *((_remove(state, gone),) if state and gone else ()),
     )
 
 
-def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: PlanContext) -> None:
+def _check(name: str, spec: Spec, state: State | None, facts: Facts, context: PlanContext) -> None:
     if not facts.packages.get(name):
         raise Refusal(
             f"the package {spec.package.text} can't be read",
@@ -170,7 +170,7 @@ def _check(name: str, spec: Spec, state: State | None, facts: Facts, around: Pla
         if (
             host in spec.hosts
             and found.mark
-            and (found.mark.site, found.mark.address) != (around.mark.site, around.mark.address)
+            and (found.mark.site, found.mark.address) != (context.mark.site, context.mark.address)
         ):
             raise Refusal(
                 f"{host} belongs to {found.mark.address} of the site {found.mark.site}",
@@ -196,10 +196,10 @@ def _make_way(spec: Spec, state: State | None) -> Sequence[Remove]:
 
 
 def _set_up(
-    name: str, spec: Spec, state: State | None, facts: Facts, around: PlanContext
+    name: str, spec: Spec, state: State | None, facts: Facts, context: PlanContext
 ) -> Sequence[kind.Step]:
     on = {host: (state.on.get(host, NOTHING) if state else NOTHING) for host in spec.hosts}
-    wanted, unit = around.mark.seal(spec.applied()), unit_text(spec.scheduler)
+    wanted, unit = context.mark.seal(spec.applied()), unit_text(spec.scheduler)
     package = facts.packages[name]
     now = {
         host: _shown(found, host in facts.licensed.get(name, frozenset()), spec) for host, found in on.items()

@@ -41,13 +41,17 @@ class FlexdirectHost(kind.Kind[Spec, State]):
     """FlexDirect on Linux machines: GPU servers and CPU hosts."""
 
     document = Document.FLEXDIRECT
-    acts = (SetUp, Restart, Remove, Anew)
+    step_types = (SetUp, Restart, Remove, Anew)
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts, self._site = hosts, site
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One command a machine: what is recorded, installed and running there."""
         there = machines(needs)
@@ -55,7 +59,9 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         found = {host: read(answers) for host, answers in asked.answers.items()}
         states = {
             name: across(State, on, needs)
-            for name, on in standing("flexdirect_host", found, wanted, self._site.name, others=others).items()
+            for name, on in standing(
+                "flexdirect_host", found, wanted, self._site.name, include_unlisted=include_unlisted
+            ).items()
         }
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         facts = Facts(
@@ -73,11 +79,11 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Set up where something differs, on all such machines side by side; take off where it shall
         not be.
         """
-        return decide.steps(spec, state, around)
+        return decide.steps(spec, state, context)
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
         """What `flexdirect health` says on each machine is good enough."""

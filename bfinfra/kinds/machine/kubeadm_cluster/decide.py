@@ -40,35 +40,35 @@ FIXED = {
 ANEW = "destroy the cluster and make it anew, or write what it was made with"
 
 
-def steps(spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Prepare, initialise, network, join, take out, record; each only where it lacks."""
     if spec is None:
         return () if state is None else (_reset(state),)
-    _check(spec, state, around)
+    _check(spec, state, context)
     stood = (node.package for host, node in (state.on.items() if state else ()) if host in spec.hosts)
-    return while_away(around, stood, lambda around: _while_cni_away(spec, state, around), Prepare, Note)
+    return while_away(context, stood, lambda context: _while_cni_away(spec, state, context), Prepare, Note)
 
 
-def _while_cni_away(spec: Spec, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def _while_cni_away(spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """The steps, also while the manifest of the pod network is away: then the one that is noted in the
     cluster is as good.
     """
-    facts: Facts = around.facts
-    name = around.mark.address.partition("/")[2]
+    facts: Facts = context.facts
+    name = context.mark.address.partition("/")[2]
     if name not in facts.cni_away:
-        return tuple(_steps(spec, state, around))
+        return tuple(_steps(spec, state, context))
     known = state is not None and (state.cni or (state.endpoint is not None and state.nodes is None))
     cni = state.cni if state is not None and known else until(spec.cni)
-    found = tuple(_steps(spec, state, replace(around, facts=replace(facts, cni={**facts.cni, name: cni}))))
+    found = tuple(_steps(spec, state, replace(context, facts=replace(facts, cni={**facts.cni, name: cni}))))
     if any(isinstance(step, Network) or "cni" in (change.field for change in step.changes) for step in found):
         field, problem = facts.cni_away[name]
         raise held(problem, field, found)
     return found
 
 
-def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
-    facts: Facts = around.facts
-    name, on = around.mark.address.partition("/")[2], state.on if state else {}
+def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
+    facts: Facts = context.facts
+    name, on = context.mark.address.partition("/")[2], state.on if state else {}
     if not facts.cni.get(name) and name not in facts.cni_away:
         raise Refusal(
             f"the manifest {spec.cni.text} can't be read",
@@ -85,7 +85,7 @@ def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
         if (
             host in spec.hosts
             and node.mark
-            and (node.mark.site, node.mark.address) != (around.mark.site, around.mark.address)
+            and (node.mark.site, node.mark.address) != (context.mark.site, context.mark.address)
         ):
             raise Refusal(
                 f"{host} belongs to {node.mark.address} of the site {node.mark.site}",
@@ -93,13 +93,13 @@ def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
                 next="name another machine, or remove it from there first",
             )
     ours = on.get(spec.control_plane, NOTHING).authority
-    if others := [
+    if include_unlisted := [
         host
         for host, node in on.items()
         if host in spec.hosts and node.joined and not node.mark and node.authority != ours
     ]:
         raise Refusal(
-            f"{', '.join(others)}: a node of another cluster",
+            f"{', '.join(include_unlisted)}: a node of another cluster",
             field="workers",
             why="its kubelet.conf names another authority",
             next="run kubeadm reset there, or name another machine",
@@ -115,9 +115,9 @@ def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
             )
 
 
-def _steps(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = around.facts
-    name, mark = around.mark.address.partition("/")[2], around.mark.seal(spec.applied())
+def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+    facts: Facts = context.facts
+    name, mark = context.mark.address.partition("/")[2], context.mark.seal(spec.applied())
     found = {host: facts.found.get(host, NOTHING) for host in spec.hosts}
     first, package, cni = found[spec.control_plane], facts.packages.get(name, ""), facts.cni[name]
     now, then = _now(spec, state, found, first), {host: _then(spec, package) for host in spec.hosts}

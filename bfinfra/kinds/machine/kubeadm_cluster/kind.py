@@ -56,13 +56,17 @@ class KubeadmCluster(kind.Kind[Spec, State]):
 
     document = Document.PVRDMA
     deadline = 1800
-    acts = (Prepare, Init, Network, Join, Forget, Leave, Note, Reset)
+    step_types = (Prepare, Init, Network, Join, Forget, Leave, Note, Reset)
 
     def __init__(self, hosts: LinuxHosts, clusters: Clusters, site: Site) -> None:
         self._hosts, self._clusters, self._site = hosts, clusters, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One command a machine; where a control plane stands, its nodes and what others have in it, should
         it go.
@@ -71,10 +75,14 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         asked = self._ask(there, specs)
         found = {host: read(host, answers) for host, answers in asked.answers.items()}
         states = {}
-        for name, on in standing("kubeadm_cluster", found, wanted, self._site, others=others).items():
+        for name, on in standing(
+            "kubeadm_cluster", found, wanted, self._site, include_unlisted=include_unlisted
+        ).items():
             state = _state(specs.get(name), across(State, on, needs))
             states[name] = (
-                self._entered(name, state, goes=others and name not in specs) if state.endpoint else state
+                self._entered(name, state, goes=include_unlisted and name not in specs)
+                if state.endpoint
+                else state
             )
         facts = Facts(
             there,
@@ -91,9 +99,9 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
-        return decide.steps(spec, state, around)
+        return decide.steps(spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
@@ -211,7 +219,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
                 "url": cluster.url,
             }
             if goes:
-                found["contents"] = cluster.strangers(self._site)
+                found["contents"] = cluster.unmanaged(self._site)
         except RemoteError as error:
             found = {"silent": f"its API does not answer: {error.problems[0].what}"}
             if goes:

@@ -59,26 +59,26 @@ def image_of(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
     return spec.image or (need.spec.image if need and need.spec else "")
 
 
-def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Load where it isn't, or is another; remove where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(name, state, tuple(state.on)),)
     stood = [each.content for host, each in state.on.items() if host in spec.hosts] if state else []
-    return while_away(around, stood, lambda around: tuple(_steps(name, spec, state, around)), Load)
+    return while_away(context, stood, lambda context: tuple(_steps(name, spec, state, context)), Load)
 
 
-def _steps(name: str, spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = around.facts
+def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+    facts: Facts = context.facts
     on = state.on if state else {}
-    needs = {need.key: need for need in around.needs.values()}
-    image, content = image_of(spec, needs), _content(name, spec, around)
-    _check(name, spec, on, facts, around)
+    needs = {need.key: need for need in context.needs.values()}
+    image, content = image_of(spec, needs), _content(name, spec, context)
+    _check(name, spec, on, facts, context)
     runtimes = {
         host: runtime
         for host in spec.hosts
         if (runtime := facts.found.get(host, Found()).runtime(spec.runtime))
     }
-    mark = around.mark.seal(spec.applied())
+    mark = context.mark.seal(spec.applied())
     then = {
         host: {"image": image, "content": _short(content), "runtime": runtimes.get(host)}
         for host in spec.hosts
@@ -110,11 +110,11 @@ def _steps(name: str, spec: Spec, state: State | None, around: PlanContext) -> I
         yield _remove(name, state, leaving)
 
 
-def _content(name: str, spec: Spec, around: PlanContext) -> str | Unknown:
+def _content(name: str, spec: Spec, context: PlanContext) -> str | Unknown:
     """What the image is made of: its id in the archive, or what its builder notes."""
     if spec.archive is not None:
-        return str(around.facts.packages.get(name, ""))
-    need = around.needs["built"]
+        return str(context.facts.packages.get(name, ""))
+    need = context.needs["built"]
     if need.state is None:
         return Unknown(need.key, "built")
     made = need.state.due or need.state.built
@@ -138,7 +138,7 @@ def _check_builds(need: ResolvedRef) -> None:
     )
 
 
-def _check(name: str, spec: Spec, on: Mapping[str, Loaded], facts: Facts, around: PlanContext) -> None:
+def _check(name: str, spec: Spec, on: Mapping[str, Loaded], facts: Facts, context: PlanContext) -> None:
     if problem := facts.problems.get(name):
         raise Refusal(
             f"{spec.archive.text if spec.archive else name} can't be loaded",
@@ -146,14 +146,14 @@ def _check(name: str, spec: Spec, on: Mapping[str, Loaded], facts: Facts, around
             why=problem,
             next="write it with: docker save --output FILE IMAGE",
         )
-    mine = (around.mark.site, around.mark.address)
+    mine = (context.mark.site, context.mark.address)
     if any(each.mark for each in on.values()) and (
         theirs := [
             host for host, each in on.items() if not each.mark or (each.mark.site, each.mark.address) != mine
         ]
     ):
         raise Refusal(
-            f"the image on {', '.join(theirs)} was not loaded by {around.mark.address}",
+            f"the image on {', '.join(theirs)} was not loaded by {context.mark.address}",
             field="hosts",
             why="it was pulled, loaded by hand, or by another site",
             next="remove it there, or name other machines",

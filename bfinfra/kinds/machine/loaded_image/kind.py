@@ -31,13 +31,17 @@ class LoadedImage(kind.Kind[Spec, State]):
     """A container image loaded onto Linux machines, without a registry."""
 
     document = Document.ON_KUBERNETES
-    acts = (Load, Remove)
+    step_types = (Load, Remove)
 
     def __init__(self, hosts: LinuxHosts, images: Images, site: Site) -> None:
         self._hosts, self._images, self._site = hosts, images, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One command a machine, and the archives here."""
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
@@ -50,7 +54,7 @@ class LoadedImage(kind.Kind[Spec, State]):
             if note.mark and note.mark.site == self._site
         }
         states = {}
-        for name in dict.fromkeys([*wanted, *(sorted(noted) if others else ())]):
+        for name in dict.fromkeys([*wanted, *(sorted(noted) if include_unlisted else ())]):
             spec = wanted.get(name)
             image = image_of(spec, needs) if spec else ""
             on = {
@@ -82,9 +86,9 @@ class LoadedImage(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Load where it isn't, on all such machines side by side; remove where it shall not be."""
-        return decide.steps(name, spec, state, around)
+        return decide.steps(name, spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Its runtimes list it."""

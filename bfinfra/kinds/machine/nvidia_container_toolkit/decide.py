@@ -69,27 +69,27 @@ class RemoveRestart(Remove):
     why = "docker restarts, and the containers that it runs stop"
 
 
-def steps(spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Set up where something differs, take off where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
     stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
-    return while_away(around, stood, lambda around: _steps(spec, state, around), SetUp)
+    return while_away(context, stood, lambda context: _steps(spec, state, context), SetUp)
 
 
-def _steps(spec: Spec, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
-    _check(spec, state, around)
+def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    _check(spec, state, context)
     gone = (
         tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark)
         if state
         else ()
     )
-    return (*_set_up(spec, state, around), *((_remove(state, gone),) if state and gone else ()))
+    return (*_set_up(spec, state, context), *((_remove(state, gone),) if state and gone else ()))
 
 
-def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
-    facts: Facts = around.facts
-    if not facts.packages.get(around.mark.address.partition("/")[2]):
+def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
+    facts: Facts = context.facts
+    if not facts.packages.get(context.mark.address.partition("/")[2]):
         raise Refusal(
             f"{', '.join(each.text for each in spec.files())} can't be read",
             field="packages" if spec.packages else "repository",
@@ -100,10 +100,10 @@ def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
         for host, found in on.items():
             if host in spec.hosts and (
                 found.mark is None
-                or (found.mark.site, found.mark.address) != (around.mark.site, around.mark.address)
+                or (found.mark.site, found.mark.address) != (context.mark.site, context.mark.address)
             ):
                 raise Refusal(
-                    f"the toolkit on {host} is not of {around.mark.address}",
+                    f"the toolkit on {host} is not of {context.mark.address}",
                     field="hosts",
                     why="bfinfra did not put it there for this site",
                     next="remove it there, or name another machine",
@@ -120,12 +120,12 @@ def _check(spec: Spec, state: State | None, around: PlanContext) -> None:
         )
 
 
-def _set_up(spec: Spec, state: State | None, around: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = around.facts
+def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+    facts: Facts = context.facts
     on, package, mark = (
         state.on if state else {},
-        facts.packages[around.mark.address.partition("/")[2]],
-        around.mark.seal(spec.applied()),
+        facts.packages[context.mark.address.partition("/")[2]],
+        context.mark.seal(spec.applied()),
     )
     todo: dict[str, dict[str, Any]] = {}
     now, then = {}, {}

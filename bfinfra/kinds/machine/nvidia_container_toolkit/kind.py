@@ -39,13 +39,17 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
     """NVIDIA's container toolkit on Linux machines: GPUs in containers."""
 
     document = Document.PVRDMA
-    acts = (SetUp, Restart, Remove, RemoveRestart)
+    step_types = (SetUp, Restart, Remove, RemoveRestart)
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts, self._site = hosts, site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One command a machine."""
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
@@ -55,7 +59,7 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         states = {
             name: across(State, on, needs)
             for name, on in standing(
-                "nvidia_container_toolkit", found, wanted, self._site, others=others
+                "nvidia_container_toolkit", found, wanted, self._site, include_unlisted=include_unlisted
             ).items()
         }
         gone = {name: absent for name, spec in specs.items() if (absent := away(spec, spec.brought()))}
@@ -63,11 +67,11 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Set up where something differs, on all such machines side by side; take off where it shall
         not be.
         """
-        return decide.steps(spec, state, around)
+        return decide.steps(spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """The container runtime runs again on each."""

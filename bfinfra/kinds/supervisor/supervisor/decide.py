@@ -67,20 +67,20 @@ class Disable(OnCluster):
     uses = (Use.DESTROY,)
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Enable, or look after what is there; leave it, or disable it where the site says so."""
     if spec is None:
         return () if state is None or state.mark is None else tuple(_release(name, state))
-    ids: Ids = around.facts
+    ids: Ids = context.facts
     if name not in ids.clusters:
         raise Refusal(
             f"there is no cluster {name}", why="vCenter doesn't know it", next=nearest(name, ids.clusters)
         )
     refuse_others(
-        state.mark if state is not None else None, around, "its supervisor is looked after by another site"
+        state.mark if state is not None else None, context, "its supervisor is looked after by another site"
     )
-    _check(spec, ids, around)
-    note = around.mark.seal(spec.applied()).encode()
+    _check(spec, ids, context)
+    note = context.mark.seal(spec.applied()).encode()
     if state is None or state.found is None:
         if spec.enable is None:
             raise Refusal(
@@ -135,11 +135,13 @@ def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:
             yield Change(FIELDS[field], *shown)
 
 
-def _check(spec: Spec, ids: Ids, around: PlanContext) -> None:
+def _check(spec: Spec, ids: Ids, context: PlanContext) -> None:
     """Refusal for a name that is nobody's; what this site makes first counts as there."""
     made = {
         kind: {
-            need.key.name for need in around.needs.values() if need.key.kind == kind and need.spec is not None
+            need.key.name
+            for need in context.needs.values()
+            if need.key.kind == kind and need.spec is not None
         }
         for kind in MADE
     }

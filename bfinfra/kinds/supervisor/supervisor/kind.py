@@ -46,12 +46,12 @@ class SupervisorKind(kind.Kind[Spec, State]):
     """A supervisor: vSphere with Tanzu on a cluster."""
 
     document = Document.CONSOLIDATED
-    makes = False
+    managed = False
     alone = True
     deadline = 7200
-    acts = (Enable, Update, Take, Disable, Leave)
-    reads = (holds(VCENTER, *READ),)
-    looks = (holds("policies", "StorageProfile.View"),)
+    step_types = (Enable, Update, Take, Disable, Leave)
+    survey_privileges = (holds(VCENTER, *READ),)
+    resource_privileges = (holds("policies", "StorageProfile.View"),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._vcenter = vcenter
@@ -59,7 +59,11 @@ class SupervisorKind(kind.Kind[Spec, State]):
         self._site = site.name
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The notes on all clusters; then the supervisors of those that are wanted or noted; names only where
         one is to be enabled or changed.
@@ -70,7 +74,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         mine = {
             name
             for name, mark in marks.items()
-            if mark and mark.site == self._site and (others or name in wanted)
+            if mark and mark.site == self._site and (include_unlisted or name in wanted)
         }
         asked = sorted(name for name in notes if name in specs or name in mine)
         found = self._supervisors.read(notes[name][0] for name in asked)
@@ -82,7 +86,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
                 applied = (mark.applied if mark else None) or {}
                 contents = (
                     self._strange(cluster)
-                    if others and name not in specs and applied.get("disable") and cluster in found
+                    if include_unlisted and name not in specs and applied.get("disable") and cluster in found
                     else ()
                 )
                 states[name] = _uses(
@@ -91,9 +95,9 @@ class SupervisorKind(kind.Kind[Spec, State]):
         return Observation(states, self._ids(specs, {name: moid for name, (moid, _) in notes.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
-        return decide(name, spec, state, around)
+        return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
@@ -188,7 +192,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
             if any(spec.content_library for spec in specs.values())
             else {},
             {each.name: each.moid for each in self._vcenter.inventory.read().networks} if enabled else {},
-            {each.name: each.uuid for each in self._vcenter.switches.read(around=False).switches}
+            {each.name: each.uuid for each in self._vcenter.switches.read(context=False).switches}
             if any(each.nsx for each in enabled)
             else {},
             {name: gone for name, spec in specs.items() if (gone := away(spec, spec.entrances()))},

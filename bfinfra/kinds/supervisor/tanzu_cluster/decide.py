@@ -21,23 +21,23 @@ from bfinfra.model.kind import Change, PlanContext, Unknown, differences
 ROLLING = ("version", "vm_class", "storage_class", "volumes", "trust")
 
 
-def create(name: str, spec: Spec, around: PlanContext) -> Create:
+def create(name: str, spec: Spec, context: PlanContext) -> Create:
     """Make it."""
-    _check_declared(name, spec, around)
-    authorities = _check(spec, around)
-    release = _release(spec, spec.version, around)
+    _check_declared(name, spec, context)
+    authorities = _check(spec, context)
+    release = _release(spec, spec.version, context)
     return Create(
         name=name,
         namespace=spec.namespace,
-        home=around.needs["namespace"].get("endpoint"),
+        home=context.needs["namespace"].get("endpoint"),
         changes=differences(None, spec.applied()),
-        manifest=_sealed(name, spec, authorities, release, around),
+        manifest=_sealed(name, spec, authorities, release, context),
     )
 
 
-def update(name: str, spec: Spec, state: State, around: PlanContext) -> Sequence[kind.Step]:
+def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequence[kind.Step]:
     """What differs, in one step; a version that is several minor versions away in a step each."""
-    authorities = authorities_of(spec, around)
+    authorities = authorities_of(spec, context)
     want, now = form.wanted(spec, authorities), state.view(spec)
     if upgrade.matches(str(now.get("version")), spec.version):
         now["version"] = spec.version
@@ -50,12 +50,12 @@ def update(name: str, spec: Spec, state: State, around: PlanContext) -> Sequence
     way = (
         ()
         if now.get("version") == spec.version
-        else upgrade.way(state.version, spec.version, _offer(spec, around).versions)
+        else upgrade.way(state.version, spec.version, _offer(spec, context).versions)
     )
-    _check_declared(name, spec, around)
+    _check_declared(name, spec, context)
     moving = {change.field for change in differences(now, want)}
-    _check_changes(spec, state, {change.field for change in changes if change.field in moving}, around)
-    write = _Writing(name, spec, state, authorities, around)
+    _check_changes(spec, state, {change.field for change in changes if change.field in moving}, context)
+    write = _Writing(name, spec, state, authorities, context)
     if gone := sorted(
         (now.get("workers") or {}).keys() & (applied.get("workers") or {}).keys() - spec.workers.keys()
     ):
@@ -101,15 +101,15 @@ def _rolls(field: str) -> bool:
     return any(part in ROLLING for part in (parts[2:] if parts[0] == "workers" else parts))
 
 
-def authorities_of(spec: Spec, around: PlanContext) -> dict[str, Authority]:
+def authorities_of(spec: Spec, context: PlanContext) -> dict[str, Authority]:
     """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own, and
     of a file that isn't there yet.
     """
-    facts: offers.Facts = around.facts or offers.Facts()
+    facts: offers.Facts = context.facts or offers.Facts()
     found: dict[str, Authority] = {}
     for name, said in spec.trust.items():
         if isinstance(said, FromRegistry):
-            found[name] = around.needs[f"trust.{name}.registry"].get("authority")
+            found[name] = context.needs[f"trust.{name}.registry"].get("authority")
             continue
         pem = facts.authorities.get(str(said.path), "!it was not read")
         if not pem:
@@ -127,7 +127,7 @@ def authorities_of(spec: Spec, around: PlanContext) -> dict[str, Authority]:
 
 
 def _sealed(
-    name: str, spec: Spec, authorities: Mapping[str, Authority], release: str, around: PlanContext
+    name: str, spec: Spec, authorities: Mapping[str, Authority], release: str, context: PlanContext
 ) -> Fields | Unknown:
     """The object to send, with its mark."""
     if (
@@ -136,7 +136,7 @@ def _sealed(
         return later
     known = {name: pem for name, pem in authorities.items() if isinstance(pem, str)}
     return marked(
-        forms.manifest(name, spec.namespace, spec, known, release), around.mark.seal(spec.applied())
+        forms.manifest(name, spec.namespace, spec, known, release), context.mark.seal(spec.applied())
     )
 
 
@@ -144,22 +144,22 @@ class _Writing:
     """Steps that write a cluster, each with all that the site says but for the version."""
 
     def __init__(
-        self, name: str, spec: Spec, state: State, authorities: Mapping[str, Authority], around: PlanContext
+        self, name: str, spec: Spec, state: State, authorities: Mapping[str, Authority], context: PlanContext
     ) -> None:
-        self.name, self.spec, self.state, self.authorities, self.around = (
+        self.name, self.spec, self.state, self.authorities, self.context = (
             name,
             spec,
             state,
             authorities,
-            around,
+            context,
         )
 
     def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: Any) -> Update:
         """One step that leaves it at this version; what it notes as applied is no more than that."""
         spec = self.spec.model_copy(update={"version": aim})
         stays = not FORMS[spec.api].short and upgrade.matches(self.state.version, aim)
-        release = self.state.version if stays else _release(spec, aim, self.around)
-        sealed = _sealed(self.name, spec, self.authorities, release, self.around)
+        release = self.state.version if stays else _release(spec, aim, self.context)
+        sealed = _sealed(self.name, spec, self.authorities, release, self.context)
         return what(
             name=self.name,
             namespace=spec.namespace,
@@ -181,11 +181,16 @@ def _upgrade(
     steps: list[kind.Step] = []
     if state.phase != "failed" and state.missing(_count(now)):
         steps.append(Wait(name=write.name, version=state.version))
-    last, others = state.version, [change for change in changes if change.field != "version"]
+    last, include_unlisted = state.version, [change for change in changes if change.field != "version"]
     for version in between:
-        steps.append(write.step(Hop, version, [Change("version", last, version), *others], version=version))
-        last, others = version, []
-    return (*steps, write.step(Roll, spec.version, [Change("version", last, spec.version), *others]))
+        steps.append(
+            write.step(Hop, version, [Change("version", last, version), *include_unlisted], version=version)
+        )
+        last, include_unlisted = version, []
+    return (
+        *steps,
+        write.step(Roll, spec.version, [Change("version", last, spec.version), *include_unlisted]),
+    )
 
 
 def _count(now: Fields) -> int:
@@ -195,13 +200,13 @@ def _count(now: Fields) -> int:
     )
 
 
-def _release(spec: Spec, version: str, around: PlanContext) -> str:
+def _release(spec: Spec, version: str, context: PlanContext) -> str:
     """What to write for a version: itself where its beginning will do, else the newest release that it
     means.
     """
     if FORMS[spec.api].short:
         return version
-    found = upgrade.newest(_offer(spec, around).versions or (), version)
+    found = upgrade.newest(_offer(spec, context).versions or (), version)
     if not found and "+" not in version.replace("---", "+"):
         raise Refusal(
             (
@@ -214,12 +219,12 @@ def _release(spec: Spec, version: str, around: PlanContext) -> str:
     return found or version
 
 
-def _offer(spec: Spec, around: PlanContext) -> offers.Offer:
-    facts: offers.Facts = around.facts or offers.Facts()
+def _offer(spec: Spec, context: PlanContext) -> offers.Offer:
+    facts: offers.Facts = context.facts or offers.Facts()
     return facts.offers.get(spec.namespace, offers.Offer())
 
 
-def _check_changes(spec: Spec, state: State, fields: set[str], around: PlanContext) -> None:
+def _check_changes(spec: Spec, state: State, fields: set[str], context: PlanContext) -> None:
     """Refuses what a cluster can't become."""
     if FORMS[spec.api].kind != state.form.kind:
         raise Refusal(
@@ -244,21 +249,23 @@ def _check_changes(spec: Spec, state: State, fields: set[str], around: PlanConte
             next=f"write {before}",
         )
     if fields:
-        _check(spec, around)
+        _check(spec, context)
 
 
-def _check_declared(name: str, spec: Spec, around: PlanContext) -> None:
-    facts: offers.Facts = around.facts or offers.Facts()
+def _check_declared(name: str, spec: Spec, context: PlanContext) -> None:
+    facts: offers.Facts = context.facts or offers.Facts()
     declared.check(spec, facts.undeclared.get(name))
 
 
-def _check(spec: Spec, around: PlanContext) -> dict[str, Authority]:
-    facts: offers.Facts = around.facts or offers.Facts()
-    offers.check(spec, _offer(spec, around), around.needs["namespace"].spec)
+def _check(spec: Spec, context: PlanContext) -> dict[str, Authority]:
+    facts: offers.Facts = context.facts or offers.Facts()
+    offers.check(spec, _offer(spec, context), context.needs["namespace"].spec)
     fit.check(
-        spec, {peer: other for peer, (other, _) in around.siblings.items() if other is not None}, facts.ground
+        spec,
+        {peer: other for peer, (other, _) in context.siblings.items() if other is not None},
+        facts.ground,
     )
-    return authorities_of(spec, around)
+    return authorities_of(spec, context)
 
 
 def _within(now: Fields, shape: Fields) -> dict[str, Any]:

@@ -30,7 +30,7 @@ PLACES = {
 }
 """Field of a site → where it stands in the spec."""
 POOLS = {"workers": ("topology", "workers", "volumes"), "nodePools": ("topology", "nodePools", "volumes")}
-KEPT = "x-kubernetes-preserve-unknown-fields"
+OPEN = "x-kubernetes-preserve-unknown-fields"
 
 
 def unproved(spec: Spec, state: State | None) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def _place(field: str, schema: Fields) -> tuple[str, ...]:
 def _knows(schema: Fields, path: tuple[str, ...]) -> bool:
     for name in path:
         inner = schema.get("items") if isinstance(schema.get("items"), Mapping) else schema
-        if inner is None or inner.get(KEPT):
+        if inner is None or inner.get(OPEN):
             return True
         below = (inner.get("properties") or {}).get(name)
         if below is None:

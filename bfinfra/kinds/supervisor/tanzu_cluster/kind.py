@@ -70,22 +70,22 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     document = Document.SINGAPORE_POC
     deadline = 3600
-    acts = (Create, Update, Roll, Drop, Hop, Wait, Delete, Move)
-    reads = (may("list", THINGS, HERE), may("list", CLUSTERS, HERE, spare=UNSEEN))
-    looks = (
+    step_types = (Create, Update, Roll, Drop, Hop, Wait, Delete, Move)
+    survey_privileges = (may("list", THINGS, HERE), may("list", CLUSTERS, HERE, optional=UNSEEN))
+    resource_privileges = (
         may(
             "list",
             "virtualmachineclassbindings.vmoperator.vmware.com resourcequotas",
             "namespace",
-            spare=SPARE,
+            optional=SPARE,
         ),
         may(
             "list",
             "tanzukubernetesreleases.run.tanzu.vmware.com storageclasses.storage.k8s.io",
             "supervisor",
-            spare=SPARE,
+            optional=SPARE,
         ),
-        may("get", declared.RESOURCE, "supervisor", spare=UNDECLARED),
+        may("get", declared.RESOURCE, "supervisor", optional=UNDECLARED),
         may("list", CLUSTERS, "cluster api"),
     )
 
@@ -101,26 +101,35 @@ class TanzuCluster(kind.Kind[Spec, State]):
         """Name → the kinds of objects that a cluster of this name was seen as."""
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """A list or two a supervisor namespace; its offers where something may have to be made."""
         placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
-        asked = self._asked(wanted, others=others)
+        asked = self._asked(wanted, include_unlisted=include_unlisted)
         answers = self._places.ask(
-            placed, needs, lambda home: list(_lists(home, asked.get(home.key.name, asked[""]))), others=others
+            placed,
+            needs,
+            lambda home: list(_lists(home, asked.get(home.key.name, asked[""]))),
+            include_unlisted=include_unlisted,
         )
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             for api, obj in objects:
                 name, seen = obj["metadata"]["name"], state.of(obj, api, answers.homes[key])
-                if _counts(seen, name, wanted, others=others) and _better(
+                if _counts(seen, name, wanted, include_unlisted=include_unlisted) and _better(
                     seen, states.get(name), wanted.get(name)
                 ):
                     self._places.saw(name, key)
                     self._standing.setdefault(name, set()).add(seen.form.kind)
-                    states[name] = self._looked_into(seen, wanted.get(name), others=others)
+                    states[name] = self._looked_into(
+                        seen, wanted.get(name), include_unlisted=include_unlisted
+                    )
         self._learn(wanted, {key: answers.homes[key] for key in answers.found}, states)
-        if others:
+        if include_unlisted:
             self._survey_ground(wanted, needs, states)
         files = {
             name: {f"trust.{each}": file for each, file in spec.files().items()}
@@ -138,7 +147,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         return Observation(states, facts, answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Create, update by server-side apply, move by deleting first, delete. Awaited where an authority's
         file isn't there yet.
         """
@@ -151,13 +160,13 @@ class TanzuCluster(kind.Kind[Spec, State]):
         if state is not None and state.namespace != spec.namespace:
             moved = (Change("namespace", state.namespace, spec.namespace),)
             going = Move(name=name, namespace=state.namespace, home=state.home, api=state.api, changes=moved)
-            found: Sequence[kind.Step] = (going, decide.create(name, spec, around))
+            found: Sequence[kind.Step] = (going, decide.create(name, spec, context))
         elif state is None or state.phase == "deleting":
-            found = (decide.create(name, spec, around),)
+            found = (decide.create(name, spec, context),)
         else:
-            found = decide.update(name, spec, state, around)
-        if found and around.facts and name in around.facts.away:
-            field, problem = around.facts.away[name]
+            found = decide.update(name, spec, state, context)
+        if found and context.facts and name in context.facts.away:
+            field, problem = context.facts.away[name]
             raise held(problem, field, found)
         return found
 
@@ -211,11 +220,11 @@ class TanzuCluster(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _asked(self, wanted: Mapping[str, Spec | None], *, others: bool) -> Mapping[str, Asked]:
+    def _asked(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> Mapping[str, Asked]:
         """By namespace; "": any other. A survey looks for both kinds of objects."""
         kinds = (
             set(ANY)
-            if others
+            if include_unlisted
             else {
                 kind
                 for name in wanted
@@ -230,17 +239,17 @@ class TanzuCluster(kind.Kind[Spec, State]):
             apis.update({ANY[kind]: kind == TANZU for kind in kinds - {FORMS[api].kind for api in apis}})
         return found
 
-    def _looked_into(self, seen: State, spec: Spec | None, *, others: bool) -> State:
+    def _looked_into(self, seen: State, spec: Spec | None, *, include_unlisted: bool) -> State:
         """With what it itself says of its nodes, where they are between two versions or nobody else says;
         with what others have in it, where it would go.
         """
-        if others and (spec is None or spec.namespace != seen.namespace):
+        if include_unlisted and (spec is None or spec.namespace != seen.namespace):
             return self._with_contents(seen)
         home_only = seen.endpoint is None or seen.endpoint.kubeconfig is not None
         if (
             spec is None
             or home_only
-            or (upgrade.matches(seen.version, spec.version) and (others or seen.nodes is not None))
+            or (upgrade.matches(seen.version, spec.version) and (include_unlisted or seen.nodes is not None))
         ):
             return seen
         return replace(seen, nodes=self._nodes(seen))
@@ -257,7 +266,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         if seen.endpoint is None:
             return seen
         try:
-            found = self._clusters.at(seen.endpoint).strangers(seen.mark.site if seen.mark else "")
+            found = self._clusters.at(seen.endpoint).unmanaged(seen.mark.site if seen.mark else "")
         except RemoteError as error:
             found = (
                 (
@@ -331,11 +340,11 @@ def _pem(path: str) -> str:
     return text if "-----BEGIN CERTIFICATE-----" in text else "!no certificate in PEM form in it"
 
 
-def _counts(state: State, name: str, wanted: Mapping[str, Spec | None], *, others: bool) -> bool:
+def _counts(state: State, name: str, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> bool:
     """Whether it is one of those asked for, or another one of ours."""
     mine = state.mark is not None and state.mark.address == f"tanzu_cluster/{name}"
     if name not in wanted:
-        return others and mine
+        return include_unlisted and mine
     spec = wanted[name]
     return mine or (
         spec is not None and spec.namespace == state.namespace and FORMS[spec.api].kind == state.form.kind

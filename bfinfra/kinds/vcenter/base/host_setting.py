@@ -50,7 +50,7 @@ class Spec(kind.Spec):
             yield conflict.thing(f"hosts.{index}", f"{self.setting} of {host}", type(self).__module__)
 
     @abstractmethod
-    def wanted(self, host: str, around: PlanContext) -> str | Unknown:
+    def wanted(self, host: str, context: PlanContext) -> str | Unknown:
         """The value as text."""
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
@@ -131,9 +131,9 @@ T = TypeVar("T", bound=State)
 class HostSettings(kind.Kind[S, T]):
     """A kind that sets one value on several hosts, each with a note in a custom attribute."""
 
-    makes = False
+    managed = False
     alone = True
-    reads = (holds(VCENTER, *READ),)
+    survey_privileges = (holds(VCENTER, *READ),)
     address: ClassVar[str]
     """The kind's name, as marks have it."""
     prefix: ClassVar[str]
@@ -152,7 +152,11 @@ class HostSettings(kind.Kind[S, T]):
         """Set it."""
 
     def observe(
-        self, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The notes on all hosts, then the values where one is wanted or noted."""
         hosts = self._vcenter.host_settings.noted(self.prefix, everyone=any(wanted.values()))
@@ -163,7 +167,7 @@ class HostSettings(kind.Kind[S, T]):
                 name = (
                     mark.address.removeprefix(f"{self.address}/") if mark and mark.site == self._site else ""
                 )
-                if name and (others or name in wanted):
+                if name and (include_unlisted or name in wanted):
                     places.setdefault(name, {})[host, attribute.removeprefix(self.prefix)] = None
         for name, spec in wanted.items():
             if spec is not None:
@@ -233,12 +237,14 @@ class Steps:
     back: type[PutBack]
 
 
-def steps(spec: Spec | None, state: State | None, around: PlanContext, classes: Steps) -> Sequence[kind.Step]:
+def steps(
+    spec: Spec | None, state: State | None, context: PlanContext, classes: Steps
+) -> Sequence[kind.Step]:
     """Set where it differs, note what was applied, put back where it isn't wanted any more."""
     wanted = {(host, spec.setting) for host in spec.hosts} if spec else set()
-    found = [*_settle(spec, state, around, classes)] if spec else []
+    found = [*_settle(spec, state, context, classes)] if spec else []
     for each in state.settings if state else ():
-        if (each.host, each.key) not in wanted and each.note and each.note.mark.site == around.mark.site:
+        if (each.host, each.key) not in wanted and each.note and each.note.mark.site == context.mark.site:
             before = each.note.before if each.note.before is not None else each.now or ""
             change = () if each.now == before else (Change(f"{each.key} on {each.host}", each.now, before),)
             found.append(
@@ -254,12 +260,12 @@ def steps(spec: Spec | None, state: State | None, around: PlanContext, classes: 
     return found
 
 
-def _settle(spec: Spec, state: State | None, around: PlanContext, classes: Steps) -> Iterator[kind.Step]:
-    mark = around.mark.seal(spec.applied())
+def _settle(spec: Spec, state: State | None, context: PlanContext, classes: Steps) -> Iterator[kind.Step]:
+    mark = context.mark.seal(spec.applied())
     changed = kind.changes(spec, state.mark if state else None)
     for host in spec.hosts:
-        each = _found(spec, host, state, around)
-        value = spec.wanted(host, around)
+        each = _found(spec, host, state, context)
+        value = spec.wanted(host, context)
         note = Note(mark, each.note.before if each.note else each.now).encode()
         at: dict[str, Any] = {"host": host, "moid": each.moid, "key": each.key, "note": note}
         if each.now != value:
@@ -268,7 +274,7 @@ def _settle(spec: Spec, state: State | None, around: PlanContext, classes: Steps
             yield classes.seal(changes=changed, **at)
 
 
-def _found(spec: Spec, host: str, state: State | None, around: PlanContext) -> Setting:
+def _found(spec: Spec, host: str, state: State | None, context: PlanContext) -> Setting:
     """What is to be set. Refusal where there is no such host or setting, or another resource has set it."""
     each = state.at((host, spec.setting)) if state else None
     if each is None:
@@ -276,7 +282,7 @@ def _found(spec: Spec, host: str, state: State | None, around: PlanContext) -> S
             f"there is no host {host}",
             field="hosts",
             why="vCenter doesn't know it",
-            next=nearest(host, around.facts or ()),
+            next=nearest(host, context.facts or ()),
         )
     if each.now is None:
         raise Refusal(
@@ -286,6 +292,6 @@ def _found(spec: Spec, host: str, state: State | None, around: PlanContext) -> S
             next="correct the name",
         )
     refuse_others(
-        each.note.mark if each.note else None, around, f"{spec.setting} of {host} is set by another", "hosts"
+        each.note.mark if each.note else None, context, f"{spec.setting} of {host} is set by another", "hosts"
     )
     return each

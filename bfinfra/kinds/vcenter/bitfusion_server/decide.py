@@ -28,13 +28,13 @@ from bfinfra.model.kind import Change, PlanContext, Step, differences
 from bfinfra.model.secret import Secret
 
 
-def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[Step]:
+def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """What is left to do, the next thing first. Awaited where it takes a secret whose file isn't there
     yet.
     """
-    found = _steps(name, spec, state, around)
+    found = _steps(name, spec, state, context)
     for key in _given(found):
-        seen = around.facts.secrets.get((name, key))
+        seen = context.facts.secrets.get((name, key))
         if seen and seen.away:
             raise held(seen.away, f"properties.{key}", found)
     return found
@@ -49,36 +49,36 @@ def _given(steps: Sequence[Step]) -> Iterator[str]:
             yield from step.properties
 
 
-def _steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[Step]:
+def _steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     if spec is None:
         return (
             () if state is None else (Delete(name=name, moid=state.machine.moid, importing=state.importing),)
         )
-    groups.check(name, spec, around)
+    groups.check(name, spec, context)
     if state is not None and state.importing:
-        return Discard(name=name, moid=state.machine.moid), *_create(name, spec, state, around)
+        return Discard(name=name, moid=state.machine.moid), *_create(name, spec, state, context)
     if state is None:
-        return _create(name, spec, None, around)
-    target = resolve(name, spec, state, around, anew=False)
+        return _create(name, spec, None, context)
+    target = resolve(name, spec, state, context, anew=False)
     if wrong := misplaced(state, target, spec):
         first = Replace(name=name, moid=state.machine.moid, changes=kind.changes(spec, state.mark, wrong))
         try:
-            return first, *_create(name, spec, state, around)
+            return first, *_create(name, spec, state, context)
         except Awaited as awaited:
             awaited.steps = (first,)
             raise
-    return _update(name, spec, state, target, around)
+    return _update(name, spec, state, target, context)
 
 
-def _create(name: str, spec: Spec, state: State | None, around: PlanContext) -> Sequence[Step]:
+def _create(name: str, spec: Spec, state: State | None, context: PlanContext) -> Sequence[Step]:
     """`state`: the VM that goes first, whose cards and datastore the new one takes over."""
-    target = resolve(name, spec, state, around, anew=True)
+    target = resolve(name, spec, state, context, anew=True)
     changes = (
         ()
         if state is not None and not state.importing
         else (*differences(None, spec.applied()), *_derived(spec, target))
     )
-    mark = around.mark.on(identity(around.mark.site, name))
+    mark = context.mark.on(identity(context.mark.site, name))
     seal = mark.seal(spec.applied()).encode()
     return (
         Deploy(name=name, target=target, mark=mark.encode(), changes=changes),
@@ -100,10 +100,10 @@ def _derived(spec: Spec, target: Target) -> tuple[Change, ...]:
     return tuple(Change(name, None, value) for name, value in found.items() if value is not None)
 
 
-def _update(name: str, spec: Spec, state: State, target: Target, around: PlanContext) -> Sequence[Step]:
+def _update(name: str, spec: Spec, state: State, target: Target, context: PlanContext) -> Sequence[Step]:
     machine = state.machine
-    difference = between(name, spec, state, target, around.facts)
-    moves = _moves(spec, state, target, around.facts)
+    difference = between(name, spec, state, target, context.facts)
+    moves = _moves(spec, state, target, context.facts)
     power = () if machine.on else (Change("power", "off", "on"),)
     found = kind.changes(spec, state.mark, (*difference.changes, *moves, *power))
     steps: list[Step] = []
@@ -118,7 +118,7 @@ def _update(name: str, spec: Spec, state: State, target: Target, around: PlanCon
     if not machine.on or (difference.off and machine.on):
         steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
     if state.mark is None or state.mark.applied != spec.applied():
-        seal = around.mark.on(machine.instance_uuid).seal(spec.applied()).encode()
+        seal = context.mark.on(machine.instance_uuid).seal(spec.applied()).encode()
         steps.append(Seal(name=name, moid=machine.moid, mark=seal, release=target.release, changes=found))
     return steps
 

@@ -23,13 +23,13 @@ Given = tuple[tuple[Gpu, ...], Mapping[str, tuple[Gpu, ...]]]
 
 
 def assign(
-    name: str, spec: Spec, state: State | None, around: PlanContext
+    name: str, spec: Spec, state: State | None, context: PlanContext
 ) -> tuple[tuple[Attach, ...], int | None]:
     """The devices to attach, and their memory together in bytes (None: not known)."""
-    host = around.needs["host"]
+    host = context.needs["host"]
     if spec.attach == "vgpu":
         return _vgpu(spec, host.state)
-    cards, given = _alike(name, spec, state, around)
+    cards, given = _alike(name, spec, state, context)
     mine = given.get(name, ())
     if len(mine) < spec.gpus:
         raise _too_many(name, spec, cards, given, host.state)
@@ -41,21 +41,22 @@ def assign(
     ), memory
 
 
-def _alike(name: str, spec: Spec, state: State | None, around: PlanContext) -> Given:
+def _alike(name: str, spec: Spec, state: State | None, context: PlanContext) -> Given:
     """The host's cards, and whose they are: worked out once for all of its servers that are as the others see
     them.
     """
-    host, siblings = around.needs["host"].state, around.siblings
+    host, siblings = context.needs["host"].state, context.siblings
     if (
         isinstance(siblings, Siblings)
         and siblings.own[0] is spec
         and siblings.own[1] is state
-        and not _adopting(state, host, around.mark.site)
+        and not _adopting(state, host, context.mark.site)
     ):
         return siblings.once(
-            ("gpus", spec.host, id(around.facts)), lambda: (around.facts, _given(name, spec, state, around))
+            ("gpus", spec.host, id(context.facts)),
+            lambda: (context.facts, _given(name, spec, state, context)),
         )[1]  # with the facts, so that their id stays theirs
-    return _given(name, spec, state, around)
+    return _given(name, spec, state, context)
 
 
 def _adopting(state: State | None, host: HostState, site: str) -> bool:
@@ -64,30 +65,30 @@ def _adopting(state: State | None, host: HostState, site: str) -> bool:
     )
 
 
-def _given(name: str, spec: Spec, state: State | None, around: PlanContext) -> Given:
-    host = around.needs["host"]
-    cards = _cards(state, host, around) if host.spec is not None else ()
+def _given(name: str, spec: Spec, state: State | None, context: PlanContext) -> Given:
+    host = context.needs["host"]
+    cards = _cards(state, host, context) if host.spec is not None else ()
     servers = {
         n: (s, t)
-        for n, (s, t) in around.sharing("host").items()
+        for n, (s, t) in context.sharing("host").items()
         if s is not None and s.host == spec.host and s.attach != "vgpu"
     }
     servers[name] = (spec, state)
-    return cards, _share(cards, servers, _elsewhere(host.state, around, state))
+    return cards, _share(cards, servers, _elsewhere(host.state, context, state))
 
 
-def _cards(state: State | None, host: ResolvedRef, around: PlanContext) -> tuple[Gpu, ...]:
+def _cards(state: State | None, host: ResolvedRef, context: PlanContext) -> tuple[Gpu, ...]:
     """The host's cards; those of a VM that is being adopted are ours already."""
     detail = host.state.detail
     seen = host.state
-    if state and _adopting(state, seen, around.mark.site):
+    if state and _adopting(state, seen, context.mark.site):
         own = [
-            replace(h, mark=around.mark.encode()) if h.moid == state.machine.moid else h
+            replace(h, mark=context.mark.encode()) if h.moid == state.machine.moid else h
             for h in detail.holders
         ]
         seen = replace(seen, detail=replace(detail, holders=tuple(own)))
     try:
-        return chosen(host.spec, seen, around.mark.site)
+        return chosen(host.spec, seen, context.mark.site)
     except Refusal as refusal:
         problem = refusal.problems[0]
         raise Refusal(
@@ -101,7 +102,9 @@ def _cards(state: State | None, host: ResolvedRef, around: PlanContext) -> tuple
 def _too_many(
     name: str, spec: Spec, cards: tuple[Gpu, ...], given: Mapping[str, tuple[Gpu, ...]], host: HostState
 ) -> Refusal:
-    others = [f"bitfusion_server/{n} takes {len(g)}" for n, g in sorted(given.items()) if n != name and g]
+    include_unlisted = [
+        f"bitfusion_server/{n} takes {len(g)}" for n, g in sorted(given.items()) if n != name and g
+    ]
     taken = {gpu.address for each in given.values() for gpu in each}
     held = [
         f"the VM {h.name} holds {a}"
@@ -118,7 +121,7 @@ def _too_many(
         why="; ".join(
             [
                 f"gpu_host/{spec.host} passes {len(cards)} through",
-                *([few(others)] if others else []),
+                *([few(include_unlisted)] if include_unlisted else []),
                 *([few(held)] if held else []),
             ]
         ),
@@ -144,14 +147,14 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
     return None if None in listed else sum(size or 0 for size in listed)
 
 
-def _elsewhere(host: HostState, around: PlanContext, state: State | None) -> set[str]:
+def _elsewhere(host: HostState, context: PlanContext, state: State | None) -> set[str]:
     """Addresses that VMs hold which are no servers of this file; those of servers that are to go count as
     free.
     """
-    servers = {t.machine.moid for _, t in around.sharing("host").values() if t is not None} | (
+    servers = {t.machine.moid for _, t in context.sharing("host").values() if t is not None} | (
         {state.machine.moid} if state else set()
     )
-    return {a for h in host.detail.holders if h.moid not in servers | around.facts.gone for a in h.addresses}
+    return {a for h in host.detail.holders if h.moid not in servers | context.facts.gone for a in h.addresses}
 
 
 def _share(cards: tuple[Gpu, ...], servers: Servers, taken: set[str]) -> dict[str, tuple[Gpu, ...]]:
@@ -178,8 +181,8 @@ def _share(cards: tuple[Gpu, ...], servers: Servers, taken: set[str]) -> dict[st
 
 def _one_make(free: Mapping[str, Gpu]) -> list[str]:
     """The addresses of the most frequent make: a dynamic server takes cards of one make."""
-    makes = Counter((gpu.vendor, gpu.device) for gpu in free.values())
-    if not makes:
+    managed = Counter((gpu.vendor, gpu.device) for gpu in free.values())
+    if not managed:
         return []
-    best = min(makes, key=lambda make: (-makes[make], make))
+    best = min(managed, key=lambda make: (-managed[make], make))
     return sorted(address for address, gpu in free.items() if (gpu.vendor, gpu.device) == best)

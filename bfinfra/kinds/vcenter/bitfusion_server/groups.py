@@ -12,13 +12,13 @@ LOSING = 2
 """As many servers have no majority once one fails."""
 
 
-def check(name: str, spec: Spec, around: PlanContext) -> None:
+def check(name: str, spec: Spec, context: PlanContext) -> None:
     """Refuses a group that can't work. One without `first` is a group of its own, or is checked with those
     that name it.
     """
     if spec.first is None:
         return
-    leader = around.needs["first"].spec
+    leader = context.needs["first"].spec
     if spec.first == name or (leader is not None and leader.first is not None):
         raise Refusal(
             f"{spec.first} is no first server",
@@ -26,12 +26,12 @@ def check(name: str, spec: Spec, around: PlanContext) -> None:
             why="it names another one itself" if spec.first != name else "a server can't come after itself",
             next="name the one server of the group that has no first",
         )
-    others = [
+    include_unlisted = [
         peer
-        for peer, (other, _) in around.siblings.items()
+        for peer, (other, _) in context.siblings.items()
         if other is not None and peer != spec.first and other.first == spec.first
     ]
-    if 1 + 1 + len(others) == LOSING:
+    if 1 + 1 + len(include_unlisted) == LOSING:
         raise Refusal(
             f"{spec.first} and {name} are a group of {LOSING} servers",
             field="first",

@@ -49,7 +49,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     document = Document.SINGAPORE_POC
     deadline = 1800
-    acts = (
+    step_types = (
         steps.Deploy,
         steps.Discard,
         steps.Stop,
@@ -60,7 +60,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         steps.Delete,
         steps.Replace,
     )
-    reads = (holds(VCENTER, *READ),)
+    survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, seam: Transport, site: Site) -> None:
         self._seam, self._vcenter = seam, vcenter
@@ -73,19 +73,25 @@ class BitfusionServer(kind.Kind[Spec, State]):
         self._looks.begin(wanted)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors.
         Without others: the wanted's VMs alone.
         """
         return self._looks.observe(
-            wanted, {key: need for key, need in needs.items() if key.kind == "gpu_host"}, others=others
+            wanted,
+            {key: need for key, need in needs.items() if key.kind == "gpu_host"},
+            include_unlisted=include_unlisted,
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Deploy, settle what is half done, reconfigure, replace, delete."""
-        return decide.steps(name, spec, state, around)
+        return decide.steps(name, spec, state, context)
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
@@ -131,7 +137,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
             return waiting(f"{address}:{spec.port} takes no connections yet")
         return Readiness(Ready.READY, note=f"{address}:{spec.port}")
 
-    def trail(
+    def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By the events of their VMs."""

@@ -81,15 +81,15 @@ class Looks:
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""
 
-    def observe(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> Observation:
+    def observe(self, wanted: Wanted, hosts: Hosts, *, include_unlisted: bool) -> Observation:
         """States of the wanted and of whatever else carries a mark of this kind.
 
         Without others: of the VMs that are known to be the wanted's, among the places that are known, for as
         long as both are what they were.
         """
-        found = None if others else self._again(wanted, hosts)
+        found = None if include_unlisted else self._again(wanted, hosts)
         if found is None:
-            found = self._survey(wanted, hosts, others=others)
+            found = self._survey(wanted, hosts, include_unlisted=include_unlisted)
         states = self._states(found, wanted)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         ovas = {
@@ -99,7 +99,7 @@ class Looks:
         waiting = {name for name, spec in specs.items() if isinstance(ovas[spec.ova.text], Absent)}
         told = {name: package for name in waiting if (package := noted(specs[name], states.get(name)))}
         secrets, damaged = self._secrets(specs, states, ovas, told), self._damaged(specs, states, ovas)
-        rooms = room.look(self._vcenter, specs, states, hosts) if others else {}
+        rooms = room.look(self._vcenter, specs, states, hosts) if include_unlisted else {}
         vcenter = self._vcenter_for(specs, states, ovas)
         return Observation(
             states, Facts(self._inventory, ovas, secrets, self._moids.gone, damaged, told, rooms, vcenter)
@@ -123,7 +123,7 @@ class Looks:
             )
         found = self._vcenter.machines.read(sorted(seen), KEYS)
         briefs = [Brief(m.moid, m.name, m.folder, m.extra.get(MARK, "")) for m in found]
-        same = _mine(briefs, wanted, self._inventory, others=False).keys() == seen
+        same = _mine(briefs, wanted, self._inventory, include_unlisted=False).keys() == seen
         return found if same and {m.host for m in found} <= {h.moid for h in self._inventory.hosts} else None
 
     def _elsewhere(self, wanted: Wanted, hosts: Hosts) -> bool:
@@ -140,7 +140,7 @@ class Looks:
             if holder.moid not in self._moids.gone
         )
 
-    def _survey(self, wanted: Wanted, hosts: Hosts, *, others: bool) -> list[Machine]:
+    def _survey(self, wanted: Wanted, hosts: Hosts, *, include_unlisted: bool) -> list[Machine]:
         """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment
         ago, told everything.
         """
@@ -156,9 +156,9 @@ class Looks:
             b.moid for b in briefs
         }:  # made since, or gone since: only what is asked for after the hosts can tell
             briefs = self._vcenter.machines.survey(MARK)
-        mine = _mine(briefs, wanted, inventory, others=others)
+        mine = _mine(briefs, wanted, inventory, include_unlisted=include_unlisted)
         self._moids.saw(wanted, mine, gone=holders.keys() - {b.moid for b in briefs})
-        known = [machine for moid in mine if others and (machine := holders.get(moid))]
+        known = [machine for moid in mine if include_unlisted and (machine := holders.get(moid))]
         return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
 
     def _states(self, found: Iterable[Machine], wanted: Wanted) -> dict[str, State]:
@@ -289,7 +289,9 @@ def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> b
     return same and not moved and standing.host == spec.host
 
 
-def _mine(briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, others: bool) -> dict[str, str]:
+def _mine(
+    briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, include_unlisted: bool
+) -> dict[str, str]:
     """Marked ones, and unmarked ones that stand where a wanted one would be made: id → server."""
     homes = _homes(wanted, inventory)
     found = {}
@@ -297,7 +299,7 @@ def _mine(briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, othe
         address = Mark.address_in(brief.mark)
         name = _server(address)
         in_the_way = address is None and wanted.get(brief.name) is not None and brief.folder in homes
-        if in_the_way or (name and (others or name in wanted)):
+        if in_the_way or (name and (include_unlisted or name in wanted)):
             found[brief.moid] = name or brief.name
     return found
 

@@ -74,14 +74,14 @@ class Target:
         )
 
 
-def resolve(name: str, spec: Spec, state: State | None, around: PlanContext, *, anew: bool) -> Target:
+def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *, anew: bool) -> Target:
     """The target. Refusal, naming the field, for whatever is unknown, missing or too much.
 
     `anew`: of a VM that is to be made, maybe in the place of the one that `state` tells of.
     """
-    facts: Facts = around.facts
+    facts: Facts = context.facts
     ova = _ova(name, spec, facts, anew=anew)
-    detail = _host(spec, around)
+    detail = _host(spec, context)
     cluster = next((c for c in facts.inventory.clusters if c.moid == detail.cluster), None)
     if cluster is None:
         raise Refusal(
@@ -89,10 +89,10 @@ def resolve(name: str, spec: Spec, state: State | None, around: PlanContext, *, 
             field="host",
             next="correct vcenter.datacenter",
         )
-    adapters = _adapters(spec, ova, detail, around)
+    adapters = _adapters(spec, ova, detail, context)
     if not anew and name in facts.noted:
         adapters = _as_they_are(adapters, state)
-    devices, card_memory = gpus.assign(name, spec, state, around)
+    devices, card_memory = gpus.assign(name, spec, state, context)
     datastore = _datastore(spec, state, detail, facts.inventory, sum(ova.files.values()))
     return Target(
         ova=spec.ova,
@@ -154,8 +154,8 @@ def _library(spec: Spec, inventory: Inventory) -> tuple[str, str] | None:
     return spec.library.name, named[0].moid
 
 
-def _host(spec: Spec, around: PlanContext) -> HostDetail:
-    need = around.needs.get("host")
+def _host(spec: Spec, context: PlanContext) -> HostDetail:
+    need = context.needs.get("host")
     if need is None or need.state is None:
         raise Refusal(
             f"there is no host {spec.host}",
@@ -267,7 +267,7 @@ def _pool(spec: Spec, inventory: Inventory, cluster: str) -> str:
     return found.moid
 
 
-def _adapters(spec: Spec, ova: Ova, detail: HostDetail, around: PlanContext) -> tuple[Adapter, ...]:
+def _adapters(spec: Spec, ova: Ova, detail: HostDetail, context: PlanContext) -> tuple[Adapter, ...]:
     """The site's networks on the OVA's: by name where they are alike, the rest in order, more than the OVA
     has behind them.
     """
@@ -280,7 +280,7 @@ def _adapters(spec: Spec, ova: Ova, detail: HostDetail, around: PlanContext) -> 
             Adapter(
                 label=label,
                 ovf=ovf,
-                network=_network(label, spec, detail, around),
+                network=_network(label, spec, detail, context),
                 name=spec.networks[label].network,
             )
         )
@@ -296,13 +296,13 @@ def surplus(ova: Ova, adapters: tuple[Adapter, ...]) -> frozenset[int]:
     )
 
 
-def _network(label: str, spec: Spec, detail: HostDetail, around: PlanContext) -> str | Unknown:
-    wanted, need = spec.networks[label].network, around.needs.get(f"networks.{label}.network")
+def _network(label: str, spec: Spec, detail: HostDetail, context: PlanContext) -> str | Unknown:
+    wanted, need = spec.networks[label].network, context.needs.get(f"networks.{label}.network")
     if (
         need is not None and need.spec is not None
     ):  # not asked whether the host has it: that was looked at before it was made
         return Unknown(need.key, "group") if need.state is None else str(need.state.group.moid)
-    facts: Facts = around.facts
+    facts: Facts = context.facts
     reached = [n for n in facts.inventory.networks if n.moid in detail.networks]
     named = [n for n in reached if n.name == wanted]
     if len(named) != 1:

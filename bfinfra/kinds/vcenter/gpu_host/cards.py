@@ -57,7 +57,7 @@ def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
             why=f"{found.name or 'it'} is not capable of it",
             next="turn on Above-4G decoding and VT-d in the host's BIOS, or choose another device",
         )
-    if owner := strangers(state.detail.holders, site).get(found.address):
+    if owner := unmanaged(state.detail.holders, site).get(found.address):
         raise Refusal(
             f"{part.address} is in use",
             field=f"{at}.address",
@@ -71,7 +71,7 @@ def _matching(
     part: Passthrough, state: State, site: str, at: str, taken: Mapping[str, Gpu]
 ) -> list[PciDevice]:
     alike = [d for d in state.detail.devices if (d.vendor, d.device) == (part.vendor, part.device)]
-    held = strangers(state.detail.holders, site)
+    held = unmanaged(state.detail.holders, site)
     usable = [d for d in alike if d.capable and d.address not in taken and d.address not in held]
     if len(usable) < part.count:
         raise _too_few(part, state, at, alike, held, len(usable))
@@ -84,7 +84,7 @@ def _too_few(  # noqa: PLR0913 - one sentence's parts
     state: State,
     at: str,
     alike: list[PciDevice],
-    strangers: Mapping[str, str],
+    unmanaged: Mapping[str, str],
     usable: int,
 ) -> Refusal:
     make = f"{part.vendor:04x}:{part.device:04x}"
@@ -100,7 +100,7 @@ def _too_few(  # noqa: PLR0913 - one sentence's parts
             why=f"its graphics devices: {few(there) or 'none'}",
             next="correct vendor and device, or choose another host",
         )
-    held = [f"the VM {strangers[d.address]} holds {d.address}" for d in alike if d.address in strangers]
+    held = [f"the VM {unmanaged[d.address]} holds {d.address}" for d in alike if d.address in unmanaged]
     unfit = [d.address for d in alike if not d.capable]
     incapable = (
         [f"{few(unfit)} {'is' if len(unfit) == 1 else 'are'} not capable of passthrough"] if unfit else []
@@ -117,7 +117,7 @@ def _too_few(  # noqa: PLR0913 - one sentence's parts
     )
 
 
-def strangers(holders: Iterable[Holder], site: str) -> dict[str, str]:
+def unmanaged(holders: Iterable[Holder], site: str) -> dict[str, str]:
     """The devices that VMs of somebody else hold, by address, and which VM each."""
     return {
         address: holder.name

@@ -57,10 +57,10 @@ def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
 def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     """Put back what was there before, then take the notes off."""
     wanted = {a: on for a, on in state.before.items() if state.device(a)}
-    strangers = tuple(
+    unmanaged = tuple(
         h for h in state.detail.holders if not ours(h, mark.site)
     )  # this site's servers go before their host
-    state = replace(state, detail=replace(state.detail, holders=strangers))
+    state = replace(state, detail=replace(state.detail, holders=unmanaged))
     for address in _unset(wanted, state):
         if owner := next((h.name for h in state.detail.holders if address in h.addresses), ""):
             raise Refusal(

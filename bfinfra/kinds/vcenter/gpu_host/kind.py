@@ -36,17 +36,17 @@ class GpuHost(kind.Kind[Spec, State]):
     """Passthrough on a host that is there anyway."""
 
     document = Document.SINGAPORE_POC
-    makes = False
+    managed = False
     deadline = 1800
-    acts = (steps.Set, steps.ShutDown, steps.Reboot, steps.Await, steps.Leave, steps.Seal, steps.Forget)
-    reads = (holds(VCENTER, *READ),)
+    step_types = (steps.Set, steps.ShutDown, steps.Reboot, steps.Await, steps.Leave, steps.Seal, steps.Forget)
+    survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter) -> None:
         self._vcenter = vcenter
         self._ids: dict[str, str] = {}
         self._clusters: dict[str, str] = {}
         self._wanted: Mapping[str, Spec | None] = {}
-        self._all = Ahead(lambda: self._survey(self._wanted, others=True), "hosts")
+        self._all = Ahead(lambda: self._survey(self._wanted, include_unlisted=True), "hosts")
 
     def begin(self, wanted: Mapping[str, Spec]) -> None:
         """All of it: nothing that other kinds see counts here."""
@@ -54,16 +54,22 @@ class GpuHost(kind.Kind[Spec, State]):
         self._all.begin()
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The notes of all hosts, then everything of those that are wanted or noted. While one waits for
         some: these alone, by their ids.
         """
-        known = [] if others else [self._ids[name] for name in wanted if name in self._ids]
+        known = [] if include_unlisted else [self._ids[name] for name in wanted if name in self._ids]
         found = self._vcenter.hosts.read(known, VM_MARK) if known else []
         if not found or len(found) < len(wanted):
             found = (
-                self._all.take() if others and wanted == self._wanted else self._survey(wanted, others=others)
+                self._all.take()
+                if include_unlisted and wanted == self._wanted
+                else self._survey(wanted, include_unlisted=include_unlisted)
             )
         states = {d.name: state.read(d, self._clusters.get(d.cluster, "")) for d in found}
         return Observation(
@@ -71,11 +77,13 @@ class GpuHost(kind.Kind[Spec, State]):
             Facts(tuple(sorted(self._ids))),
         )
 
-    def _survey(self, wanted: Mapping[str, Spec | None], *, others: bool) -> list[HostDetail]:
+    def _survey(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> list[HostDetail]:
         """The hosts that are wanted or noted; learns the ids of all."""
         notes, self._clusters, machines = self._vcenter.hosts.survey(ATTRIBUTE)
         self._ids = {name: moid for name, (moid, _) in notes.items()}
-        names = {n for n, (_, mark) in notes.items() if (others or n in wanted) and Mark.decode(mark)}
+        names = {
+            n for n, (_, mark) in notes.items() if (include_unlisted or n in wanted) and Mark.decode(mark)
+        }
         names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
         ids = [self._ids[name] for name in sorted(names)]
         return self._vcenter.hosts.read(
@@ -83,15 +91,15 @@ class GpuHost(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """Set passthrough, reboot if that is owed and allowed, seal; on deletion put back what was there
         before.
         """
         if state is None:
-            return decide.absent(name, spec, around.facts)
+            return decide.absent(name, spec, context.facts)
         if spec is None:
-            return decide.release(name, state, around.mark) if state.mark else ()
-        return decide.manage(name, spec, state, around.mark)
+            return decide.release(name, state, context.mark) if state.mark else ()
+        return decide.manage(name, spec, state, context.mark)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:

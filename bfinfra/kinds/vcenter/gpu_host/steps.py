@@ -58,7 +58,7 @@ class Reboot(_OnHost):
     uses = (Use.APPLY, Use.DESTROY)
     disruption = Disruption.REBOOT
     why = "passthrough takes effect with the next start of the host"
-    asked = True
+    preapproved = True
     settles = True
     boot: str
     maintenance: bool

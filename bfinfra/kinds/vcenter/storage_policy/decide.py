@@ -28,25 +28,25 @@ from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.suggest import nearest
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """The tag first, then the policy, then what is left of an earlier tag."""
     if spec is None:
-        return () if state is None else tuple(_gone(name, state, around.mark))
-    facts: Facts = around.facts
-    _check(spec, facts, around.mark)
+        return () if state is None else tuple(_gone(name, state, context.mark))
+    facts: Facts = context.facts
+    _check(spec, facts, context.mark)
     wanted = {facts.datastores[each] for each in spec.tag.datastores} if spec.tag else set[str]()
     nowhere = not fitting(
         spec.wanted, facts.categories, {spec.tag.category: frozenset(wanted)} if spec.tag else {}
     )
-    policy = Policy(name, below(spec.description, around.mark.seal(spec.applied())), spec.wanted)
+    policy = Policy(name, below(spec.description, context.mark.seal(spec.applied())), spec.wanted)
     now = state.policy if state is not None else None
     tagged = _drift(spec.tag, state, facts) if spec.tag else ()
     if state is None or now is None:
         found = (
-            differences(None, spec.applied()) if state is None else kind.changes(spec, around.mark, tagged)
+            differences(None, spec.applied()) if state is None else kind.changes(spec, context.mark, tagged)
         )
         return (
-            *_tag(spec.tag, state, around, found),
+            *_tag(spec.tag, state, context, found),
             Create(name=name, policy=policy, nowhere=nowhere, changes=found),
         )
     changed = kind.changes(spec, state.mark, differences(_view(now), _view(policy)))
@@ -61,7 +61,7 @@ def decide(name: str, spec: Spec | None, state: State | None, around: PlanContex
         for each in state.own
         if spec.tag is None or (each.category.name, each.tag.name) != (spec.tag.category, spec.tag.name)
     ]
-    return (*_tag(spec.tag, state, around, found), *update, *_removed(old, around.mark))
+    return (*_tag(spec.tag, state, context, found), *update, *_removed(old, context.mark))
 
 
 def _gone(name: str, state: State, mark: Mark) -> Iterator[kind.Step]:
@@ -89,13 +89,13 @@ def _removed(own: Sequence[Own], mark: Mark) -> Iterator[kind.Step]:
 
 
 def _tag(
-    wanted: OwnTag | None, state: State | None, around: PlanContext, changes: Sequence[Change]
+    wanted: OwnTag | None, state: State | None, context: PlanContext, changes: Sequence[Change]
 ) -> Iterator[kind.Step]:
     """What makes the tag, and puts it where it shall be."""
     if wanted is None:
         return
-    facts: Facts = around.facts
-    home, mark = facts.categories.get(wanted.category), around.mark.open
+    facts: Facts = context.facts
+    home, mark = facts.categories.get(wanted.category), context.mark.open
     shown: dict[str, Any] = {"tag": wanted.name, "changes": tuple(changes)}
     on = sorted(facts.datastores[each] for each in wanted.datastores)
     sealed = mark.seal({"datastores": on})

@@ -42,9 +42,9 @@ class StoragePolicy(kind.Kind[Spec, State]):
     """A storage policy by tags."""
 
     document = Document.SINGAPORE_POC
-    acts = (Create, Update, Delete, MakeCategory, MakeTag, Detach, Attach, RemoveTag, RemoveCategories)
-    reads = (holds(VCENTER, *READ),)
-    looks = (VIEW,)
+    step_types = (Create, Update, Delete, MakeCategory, MakeTag, Detach, Attach, RemoveTag, RemoveCategories)
+    survey_privileges = (holds(VCENTER, *READ),)
+    resource_privileges = (VIEW,)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._policies, self._tagging = StoragePolicies(vcenter.session, vcenter.rest), Tagging(vcenter.rest)
@@ -53,7 +53,11 @@ class StoragePolicy(kind.Kind[Spec, State]):
         self._named, self._tags = bool(named), any(spec.tag for spec in named)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """One list; then what is wanted or ours as a whole, and the categories that these name or that are
         ours.
@@ -68,7 +72,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
             if wanted or self._named:
                 raise
             return Observation({})
-        found = [each for each in listed if each.name in wanted or (others and _mark(each))]
+        found = [each for each in listed if each.name in wanted or (include_unlisted and _mark(each))]
         categories = self._categories(specs, found)
         own = {each.tag.id: each for home in categories for each in self._own(home)}
         asked = {
@@ -93,7 +97,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
                 asked.values(),
             )
             for name in names
-            if others or name in wanted
+            if include_unlisted or name in wanted
         }
         states = {
             name: state
@@ -109,9 +113,9 @@ class StoragePolicy(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
-        return decide(name, spec, state, around)
+        return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:

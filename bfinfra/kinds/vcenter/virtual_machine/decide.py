@@ -30,38 +30,38 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.units import bytes_text
 
 
-def decide(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     """Make and start; settle what is half done; change what can change; delete."""
     if spec is None:
         return () if state is None else (Delete(name=name, moid=state.machine.moid),)
-    facts: Facts = around.facts
+    facts: Facts = context.facts
     guest = facts.guests.get(name, {})
     if isinstance(guest, str):
         raise Refusal("cloud-init's files can't be read", field="cloud_init", why=guest)
-    mark = around.mark.seal(spec.applied())
+    mark = context.mark.seal(spec.applied())
     if state is None or state.importing:
         new = Make(
             name=name,
             source=source(spec),
-            how=make(name, spec, guest, mark, around),
+            how=make(name, spec, guest, mark, context),
             changes=differences(None, spec.applied()),
         )
         begun = () if state is None else (Discard(name=name, moid=state.machine.moid),)
         started = (Start(name=name, moid=""),) if spec.power == "on" else ()
-        return _unless_away(name, spec, (*begun, new, *started), around, fresh=True)
+        return _unless_away(name, spec, (*begun, new, *started), context, fresh=True)
     named = {GUEST[field.partition(".")[2]]: file for field, file in spec.files().items()}
     kept = {key: state.machine.extra.get(key) or f"as in {file.text}" for key, file in named.items()}
-    found = tuple(_settle(name, spec, state, around, ({**kept, **guest}, mark)))
-    return _unless_away(name, spec, found, around, fresh=state.mark is None or state.mark.applied is None)
+    found = tuple(_settle(name, spec, state, context, ({**kept, **guest}, mark)))
+    return _unless_away(name, spec, found, context, fresh=state.mark is None or state.mark.applied is None)
 
 
 def _unless_away(
-    name: str, spec: Spec, steps: Sequence[kind.Step], around: PlanContext, *, fresh: bool
+    name: str, spec: Spec, steps: Sequence[kind.Step], context: PlanContext, *, fresh: bool
 ) -> Sequence[kind.Step]:
     """The steps. Awaited where they take a file that isn't there yet: to make the machine, or to write that
     text or secret.
     """
-    facts: Facts = around.facts
+    facts: Facts = context.facts
     written = {key for step in steps if isinstance(step, Reconfigure) for key in step.properties}
     for key, seen in facts.secrets.get(name, {}).items():
         if seen.away and (key in written or any(isinstance(step, Make) for step in steps)):
@@ -77,10 +77,10 @@ def _unless_away(
 
 
 def _settle(
-    name: str, spec: Spec, state: State, around: PlanContext, says: tuple[Mapping[str, str], Mark]
+    name: str, spec: Spec, state: State, context: PlanContext, says: tuple[Mapping[str, str], Mark]
 ) -> Iterator[kind.Step]:
     (guest, mark), machine = says, state.machine
-    devices = between(spec, machine, around)
+    devices = between(spec, machine, context)
     sizes = tuple(
         differences(
             _sizes(machine.cpus, machine.memory, reserve=machine.reserved),
@@ -89,7 +89,7 @@ def _settle(
     )
     left, values = (
         gone(spec, machine, state.mark),
-        list(differing(spec, machine, around.facts.secrets.get(name, {}))),
+        list(differing(spec, machine, context.facts.secrets.get(name, {}))),
     )
     drift = [
         *sizes,

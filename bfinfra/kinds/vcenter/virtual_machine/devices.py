@@ -35,15 +35,15 @@ class Difference:
     later: Unknown | None = None
 
 
-def places(spec: Spec, around: PlanContext) -> tuple[Place, ...]:
+def places(spec: Spec, context: PlanContext) -> tuple[Place, ...]:
     """The network of each adapter. Refusal where there is none, or where PVRDMA can't be on it."""
-    inventory: Inventory = around.facts.inventory
-    return tuple(_place(index, adapter, inventory, around) for index, adapter in enumerate(spec.adapters))
+    inventory: Inventory = context.facts.inventory
+    return tuple(_place(index, adapter, inventory, context) for index, adapter in enumerate(spec.adapters))
 
 
-def _place(index: int, adapter: Adapter, inventory: Inventory, around: PlanContext) -> Place:
+def _place(index: int, adapter: Adapter, inventory: Inventory, context: PlanContext) -> Place:
     at = f"adapters.{index}.network"
-    need, found = around.needs.get(at), inventory.network(adapter.network)
+    need, found = context.needs.get(at), inventory.network(adapter.network)
     if need is not None and need.state is not None:
         return str(need.state.group.moid)
     if need is not None and need.spec is not None:
@@ -76,16 +76,16 @@ def _added(pairs: Sequence[tuple[Adapter, Place]]) -> dict[str, Any]:
     }
 
 
-def between(spec: Spec, machine: Machine, around: PlanContext) -> Difference:
+def between(spec: Spec, machine: Machine, context: PlanContext) -> Difference:
     """What of the machine's devices is another. What is on the right network stays; of the rest, an adapter
     of the same type is moved before one is added.
     """
     nics, gpus, disk = (
-        _compared(spec, machine, places(spec, around), around.facts.inventory),
+        _compared(spec, machine, places(spec, context), context.facts.inventory),
         _vgpus(spec, machine),
         _disk(spec, machine),
     )
-    more = disks.between(spec, machine, around.facts.inventory)
+    more = disks.between(spec, machine, context.facts.inventory)
     parts = (nics, gpus, disk)
     return Difference(
         (*(change for part in parts for change in part.changes), *more.changes),

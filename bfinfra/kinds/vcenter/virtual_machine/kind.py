@@ -66,8 +66,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
     document = Document.PVRDMA
     alone = True
     deadline = 1800
-    acts = (Make, Discard, Start, Stop, Reconfigure, DeleteDisks, Delete)
-    reads = (holds(VCENTER, *READ),)
+    step_types = (Make, Discard, Start, Stop, Reconfigure, DeleteDisks, Delete)
+    survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._vcenter = vcenter
@@ -78,7 +78,11 @@ class VirtualMachine(kind.Kind[Spec, State]):
         self._vcenter.machines.begin(ADDRESS, *OF_ALL)
 
     def observe(
-        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], *, others: bool = True
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
     ) -> Observation:
         """The marks of all machines, then everything of ours and of those that stand under wanted names;
         templates and places where one is to be made.
@@ -87,7 +91,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         mine = {
             each.moid: name
             for each in briefs
-            if (name := self._name(each, wanted)) and (others or name in wanted)
+            if (name := self._name(each, wanted)) and (include_unlisted or name in wanted)
         }
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         extra = {key for spec in specs.values() for key in spec.extra}
@@ -136,9 +140,9 @@ class VirtualMachine(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, around: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
         """See decide."""
-        return decide(name, spec, state, around)
+        return decide(name, spec, state, context)
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
@@ -184,7 +188,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
             else waiting("its guest starts")
         )
 
-    def trail(
+    def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
         """By its events."""

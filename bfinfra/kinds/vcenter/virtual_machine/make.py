@@ -29,13 +29,13 @@ def source(spec: Spec) -> str:
 
 
 def make(
-    name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, around: PlanContext
+    name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, context: PlanContext
 ) -> Clone | Deployed | Unknown:
     """With all that it shall have. Refusal where a part of it isn't there; Later where this site makes a port
     group or the library first.
     """
-    facts: Facts = around.facts
-    inventory, where, origin = facts.inventory, places(spec, around), _origin(spec, around)
+    facts: Facts = context.facts
+    inventory, where, origin = facts.inventory, places(spec, context), _origin(spec, context)
     if (later := next((each for each in (*where, origin) if isinstance(each, Unknown)), None)) is not None:
         return later
     cluster = _there(
@@ -73,7 +73,7 @@ def make(
     }
     template = origin if isinstance(origin, Machine) else None
     own, further = (
-        identity(around.mark.site, name),
+        identity(context.mark.site, name),
         disks.between(spec, template, inventory)
         if template
         else disks.Further(add=disks.wanted(spec, inventory)),
@@ -103,7 +103,7 @@ def make(
     check(spec, facts.declared.get(pair(spec), ()), facts.secrets.get(name, {}))
     return Deployed(
         item=origin.id,
-        deployment=Deployment(extra={MARK: around.mark.encode()}, **to),
+        deployment=Deployment(extra={MARK: context.mark.encode()}, **to),
         hardware=hardware,
         properties={k: v if isinstance(v, Secret) else normal(v) for k, v in spec.properties.items()},
     )
@@ -114,10 +114,10 @@ def pair(spec: Spec) -> tuple[str, str]:
     return (spec.library.name, spec.library.item) if spec.library else ("", "")
 
 
-def _origin(spec: Spec, around: PlanContext) -> Machine | Item | Unknown:
-    facts: Facts = around.facts
+def _origin(spec: Spec, context: PlanContext) -> Machine | Item | Unknown:
+    facts: Facts = context.facts
     if spec.library is not None:
-        return _held(spec.library, around)
+        return _held(spec.library, context)
     found: Machine = _there(
         facts.templates.get(spec.template or ""),
         "template or machine",
@@ -128,11 +128,11 @@ def _origin(spec: Spec, around: PlanContext) -> Machine | Item | Unknown:
     return found
 
 
-def _held(library: Library, around: PlanContext) -> Machine | Item | Unknown:
+def _held(library: Library, context: PlanContext) -> Machine | Item | Unknown:
     """The VM template of an item, or the item where it is an OVF."""
-    facts: Facts = around.facts
+    facts: Facts = context.facts
     need, (item, template) = (
-        around.needs.get("library.name"),
+        context.needs.get("library.name"),
         facts.items.get((library.name, library.item), (None, None)),
     )
     if item is None and need is not None and need.spec is not None and need.state is None:

@@ -115,7 +115,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 sandbox = bfinfra.embedded(*files, world=folder / world if world else "")
             site = bfinfra.load(*files, sandbox=sandbox)
             addresses = bfinfra.addresses(
-                site, look=self.get_option("look"), around=bfinfra.RunContext(sandbox=sandbox)
+                site, look=self.get_option("look"), context=bfinfra.RunContext(sandbox=sandbox)
             )
             return list(_hosts(site, addresses))
         except bfinfra.BfinfraError as error:

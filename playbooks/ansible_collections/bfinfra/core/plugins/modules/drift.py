@@ -75,10 +75,10 @@ from ansible_collections.bfinfra.core.plugins.module_utils.sites import Caller, 
 
 def main():
     caller = Caller(remember={"type": "bool", "default": True})
-    with caller.site() as (site, around):
-        found, told = bfinfra.drift(site, around=around), False
+    with caller.site() as (site, context):
+        found, told = bfinfra.drift(site, context=context), False
         if caller.params["remember"] and not caller.check_mode:
-            told = _tell(caller.module, site, found, around)
+            told = _tell(caller.module, site, found, context)
         report = bfinfra.as_data(found)
         result = dict(
             changed=False,
@@ -97,11 +97,11 @@ def main():
         caller.module.exit_json(**result)
 
 
-def _tell(module, site, found, around):
+def _tell(module, site, found, context):
     """Tell the webhook, keep what was seen. A webhook that takes nothing is no reason to fail."""
     told, left = False, ""
     try:
-        told = bfinfra.notify(site, found, around=around)
+        told = bfinfra.notify(site, found, context=context)
     except bfinfra.BfinfraError as error:
         left = str(error)
         module.warn(f"the webhook was not told, the next check tells it: {error}")

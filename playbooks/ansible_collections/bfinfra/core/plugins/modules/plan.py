@@ -74,8 +74,8 @@ from ansible_collections.bfinfra.core.plugins.module_utils.sites import Caller, 
 
 def main():
     caller = Caller(state={"type": "str", "choices": ["present", "absent"], "default": "present"})
-    with caller.site() as (site, around):
-        found = bfinfra.plan(site, destroy=caller.params["state"] == "absent", around=around)
+    with caller.site() as (site, context):
+        found = bfinfra.plan(site, destroy=caller.params["state"] == "absent", context=context)
         caller.end(found, changed=False, pending=[str(item.key) for item in found.pending], diff=diff(found))
 
 

@@ -125,16 +125,16 @@ def main():
     )
     gone, events = caller.params["state"] == "absent", []
     allow = caller.allow(every_delete=gone)
-    with caller.site() as (site, around):
+    with caller.site() as (site, context):
         if caller.check_mode:
-            caller.planned(bfinfra.plan(site, destroy=gone, around=around), allow)
+            caller.planned(bfinfra.plan(site, destroy=gone, context=context), allow)
         outcome = bfinfra.apply(
             site,
             destroy=gone,
             approve=lambda _: allow,
             options=caller.options(),
             on_event=events.append,
-            around=around,
+            context=context,
         )
         caller.applied(outcome, events)
 

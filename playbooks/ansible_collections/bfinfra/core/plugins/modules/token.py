@@ -115,7 +115,7 @@ def main():
         **RUN,
     )
     name, restart, events = caller.params["name"], caller.params["restart"], []
-    with caller.site() as (site, around):
+    with caller.site() as (site, context):
         found = {each: token for each, token in bfinfra.tokens(site).items() if name in ("", each)}
         if bad := [token for token in found.values() if isinstance(token, bfinfra.Problem)]:
             raise bfinfra.BfinfraError(*bad)
@@ -123,10 +123,10 @@ def main():
         if caller.params["state"] == "read":
             caller.module.exit_json(changed=False, tokens=tokens)
         if caller.check_mode:
-            found = bfinfra.plan(site, rotation=bfinfra.Rotation(name, restart), around=around)
+            found = bfinfra.plan(site, rotation=bfinfra.Rotation(name, restart), context=context)
             caller.planned(found, bfinfra.Allow(), tokens=tokens)
         outcome = bfinfra.rotate(
-            site, name, restart=restart, options=caller.options(), on_event=events.append, around=around
+            site, name, restart=restart, options=caller.options(), on_event=events.append, context=context
         )
         caller.applied(outcome, events, tokens=tokens)
 

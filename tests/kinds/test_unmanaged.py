@@ -24,7 +24,7 @@ from kinds.lifecycle import (
     unhurried,
     world,
 )
-from kinds.strangers import entry
+from kinds.unmanaged import entry
 
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
@@ -35,7 +35,7 @@ from bfinfra.model.errors import BfinfraError
 from bfinfra.model.plan import Plan
 from bfinfra.sandbox import Running
 
-MADE = [kind for kind in names() if kind_named(kind).makes]
+MADE = [kind for kind in names() if kind_named(kind).managed]
 every_made_kind = pytest.mark.parametrize("kind", unhurried(MADE))
 
 
@@ -82,7 +82,7 @@ def forced(
                 app.load(path, sandbox=sandbox),
                 approve=allow,
                 options=options,
-                around=setting(sandbox),
+                context=setting(sandbox),
                 **how,
             )
         )
@@ -130,7 +130,7 @@ def test_what_nobody_marked_is_not_taken_over_where_ours_shall_go(
     kind: str, sandbox: Running, tmp_path: Path
 ) -> None:
     ours = renamed(kind, tmp_path, "ours")
-    around(kind, ours, sandbox)
+    context(kind, ours, sandbox)
     look = entry(kind).plant(sandbox, tmp_path, entry(kind).at)
     before, theirs = world(sandbox), look()
     assert [problem for problem in plan(ours, sandbox).problems if "bfinfra adopt" in str(problem)]
@@ -143,7 +143,7 @@ def test_what_is_called_alike_stays_and_what_is_inside_is_named_before_it_goes(
     kind: str, sandbox: Running, tmp_path: Path
 ) -> None:
     ours, of = renamed(kind, tmp_path, "ours"), entry(kind)
-    around(kind, ours, sandbox)
+    context(kind, ours, sandbox)
     looks = [of.plant(sandbox, tmp_path, name) for name in of.near]
     before, alike = world(sandbox), [look() for look in looks]
     assert made(apply(ours, sandbox))
@@ -167,6 +167,6 @@ def names_it(pruned: Path, sandbox: Running, put: Callable[[Running], object], w
     assert world(sandbox) == before
 
 
-def around(kind: str, ours: Path, sandbox: Running) -> None:
+def context(kind: str, ours: Path, sandbox: Running) -> None:
     """What the example needs besides the kind itself."""
     assert made(apply(without(ours, kind), sandbox))

@@ -135,7 +135,7 @@ def taken(site: Site, sandbox: Running, use: Use) -> set[str]:
     ]
     sandbox.reset()
     for right in [r for step in steps if use is not Use.PLAN for r in step.rights] + [
-        r for name in names() for r in (*kind(name).reads, *kind(name).looks)
+        r for name in names() for r in (*kind(name).survey_privileges, *kind(name).resource_privileges)
     ]:
         found |= (
             {*right.names}
@@ -306,15 +306,15 @@ def noted_elsewhere(sandbox: Running, text: str) -> list[str]:
     with administrator(sandbox) as si:
         manager, there = si.content.customFieldsManager, paths(si).values()
         for each in [field for field in manager.field if field.name.startswith("bfinfra.")]:
-            others = [
+            include_unlisted = [
                 ref
                 for ref in there
                 if type(ref) is each.managedObjectType
                 and not any(v.key == each.key and v.value.startswith("bfinfra:") for v in ref.customValue)
             ]
-            for ref in others:
+            for ref in include_unlisted:
                 manager.SetField(ref, each.key, text)
-            found += [each.name] if others else []
+            found += [each.name] if include_unlisted else []
     return found
 
 
