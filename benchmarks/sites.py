@@ -35,7 +35,7 @@ import given
 import yaml
 from vcsims import BIN, binary
 
-from bfinfra.backends.kubernetes import Cluster, kubeconfig
+from bfinfra.backends.kubernetes import ClusterClient, kubeconfig
 from bfinfra.backends.transport import Transport
 from bfinfra.model.secret import Secret
 from bfinfra.operator.manifest import API
@@ -67,7 +67,7 @@ class Bench:
     def __init__(self, folder: Path, count: int, jobs: int) -> None:
         self.folder, self.count, self.jobs, self.until = folder, count, jobs, time.monotonic() + LIMIT
         self.config = folder / "kube/admin.kubeconfig"
-        self.cluster = Cluster(
+        self.cluster = ClusterClient(
             Transport(), "bench", lambda: kubeconfig.read(Secret("file", str(self.config)))
         )
         self.stack = contextlib.ExitStack()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bfinfra.backends.kubernetes import Cluster, Clusters
+from bfinfra.backends.kubernetes import ClusterClient, Clusters
 from bfinfra.backends.transport import Transport
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.secret import Secret
@@ -64,7 +64,7 @@ def until(test: Callable[[], Any], seconds: float = 60) -> Any:
     return found
 
 
-def somebody_patches(cluster: Cluster, path: str, body: dict[str, Any]) -> None:
+def somebody_patches(cluster: ClusterClient, path: str, body: dict[str, Any]) -> None:
     """A merge patch by another field manager: `namespaces/x/configmaps/y`."""
     headers = {"content-type": "application/merge-patch+json"}
     cluster._do(
@@ -141,12 +141,12 @@ def clusters() -> Iterator[Clusters]:
 
 
 @pytest.fixture
-def cluster(api: Api, clusters: Clusters) -> Cluster:
+def cluster(api: Api, clusters: Clusters) -> ClusterClient:
     return clusters.at(Endpoint(kubeconfig=api.secret()))
 
 
 @pytest.fixture
-def space(cluster: Cluster) -> Iterator[str]:
+def space(cluster: ClusterClient) -> Iterator[str]:
     """A namespace of the test's own."""
     name = f"test-{uuid.uuid4().hex[:10]}"
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})

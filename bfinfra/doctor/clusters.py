@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from bfinfra.backends.kubernetes import Cluster
+from bfinfra.backends.kubernetes import ClusterClient
 from bfinfra.doctor import doors
 from bfinfra.doctor.blocked import Blocked
 from bfinfra.doctor.ground import CheckContext
@@ -39,7 +39,7 @@ def certificates(ground: CheckContext) -> Iterator[Finding]:
 def entrance(ground: CheckContext) -> Iterator[Finding]:
     """The account gets into each cluster."""
 
-    def look(key: Key, cluster: Cluster) -> Iterator[Finding]:
+    def look(key: Key, cluster: ClusterClient) -> Iterator[Finding]:
         cluster.can("list", "pods")  # what everybody may ask who has got in
         yield good(key, f"the account gets in at {cluster.access().url}")
 
@@ -49,7 +49,7 @@ def entrance(ground: CheckContext) -> Iterator[Finding]:
 def versions(ground: CheckContext) -> Iterator[Finding]:
     """Each cluster's version is one that bfinfra knows."""
 
-    def look(key: Key, cluster: Cluster) -> Iterator[Finding]:
+    def look(key: Key, cluster: ClusterClient) -> Iterator[Finding]:
         version = cluster.version()
         number = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
         if number < OLDEST:
@@ -85,7 +85,7 @@ def clocks(ground: CheckContext) -> Iterator[Finding]:
 def rights(ground: CheckContext) -> Iterator[Finding]:
     """The account has the rights that the site needs in each cluster."""
 
-    def look(key: Key, cluster: Cluster) -> Iterator[Finding]:
+    def look(key: Key, cluster: ClusterClient) -> Iterator[Finding]:
         asked, lacking = 0, []
         for api, verbs in ground.rights.apis.items():
             for verb in verbs if api.cluster == key else ():
@@ -147,7 +147,7 @@ def tanzu(ground: CheckContext) -> Iterator[Finding]:
             )
 
 
-Look = Callable[[Key, Cluster], "Iterator[Finding] | list[Finding]"]
+Look = Callable[[Key, ClusterClient], "Iterator[Finding] | list[Finding]"]
 
 
 def _each(ground: CheckContext, look: Look, *, tell: bool = False) -> Iterator[Finding]:

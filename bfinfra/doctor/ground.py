@@ -25,7 +25,7 @@ from bfinfra.model.site import Site
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
     from bfinfra.backends.images import Images
-    from bfinfra.backends.kubernetes import Cluster, Clusters
+    from bfinfra.backends.kubernetes import ClusterClient, Clusters
     from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
 
@@ -116,13 +116,13 @@ class CheckContext:
                     found.add(address(door.server)[0])
         return frozenset(found)
 
-    def supervisor(self, endpoint: Endpoint, about: str) -> Cluster:
+    def supervisor(self, endpoint: Endpoint, about: str) -> ClusterClient:
         """The API at a supervisor or through it. Blocked where its certificate is not trusted."""
         if address(endpoint.server)[0] in self.distrusted:
             raise Blocked(about, "its supervisor's certificate is not trusted")
         return self.clusters.at(endpoint)
 
-    def cluster(self, key: Key) -> Cluster:
+    def cluster(self, key: Key) -> ClusterClient:
         """The API of a cluster of the site. Blocked where it isn't up yet, or its supervisor not trusted."""
         spec = self.site.resources[key]
         if key.kind == "kubernetes_cluster":

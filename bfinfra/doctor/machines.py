@@ -12,7 +12,7 @@ from bfinfra.doctor.ground import CheckContext
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Finding, Health, bad, good
 from bfinfra.model.refs import Key
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import Answer
@@ -110,7 +110,7 @@ def judged(about: Key, answers: Mapping[str, Answer]) -> Finding:
     return good(about, f"it reaches {', '.join(answers)}{silent}")
 
 
-def _machines(ground: CheckContext) -> dict[str, Machine]:
+def _machines(ground: CheckContext) -> dict[str, LinuxMachine]:
     return {key.name: spec.machine(key.name) for key, spec in ground.of("linux_host").items()}
 
 

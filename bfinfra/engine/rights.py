@@ -17,7 +17,7 @@ from bfinfra.model.rights import (
     Api,
     Entity,
     Place,
-    Places,
+    PrivilegePlaces,
     Privileges,
     Right,
     Rights,
@@ -51,7 +51,7 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
     )
 
 
-def places(site: Site, kinds: Kinds) -> dict[Key, Places]:
+def places(site: Site, kinds: Kinds) -> dict[Key, PrivilegePlaces]:
     """For each resource, what the words in its kind's rights mean."""
     datacenter = (site.vcenter and site.vcenter.datacenter) or "*"
     found = {}

@@ -15,7 +15,7 @@ from bfinfra.kinds.linux import Answers, first_word
 from bfinfra.model.errors import BfinfraError, Problem, Refusal, Rejected
 from bfinfra.model.kind import Part
 from bfinfra.model.refs import Ref
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -75,7 +75,7 @@ def token_files(path: str) -> dict[str, str]:
         raise BfinfraError(Problem("the token can't be read", path, str(error))) from None
 
 
-def read_files(hosts: LinuxHosts, giver: Machine, places: Mapping[str, str]) -> dict[str, str]:
+def read_files(hosts: LinuxHosts, giver: LinuxMachine, places: Mapping[str, str]) -> dict[str, str]:
     """The checked files, by their names in a token, hidden in logs as a token's are. BfinfraError."""
     (found,) = hosts.read({giver: {name: ("cat", path) for name, path in places.items()}}).values()
     if isinstance(found, BfinfraError):

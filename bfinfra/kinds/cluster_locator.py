@@ -17,7 +17,7 @@ from bfinfra.model.refs import Key
 from bfinfra.model.rights import Api
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster, Clusters
+    from bfinfra.backends.kubernetes import ClusterClient, Clusters
 
 CLUSTERS = ("tanzu_cluster", "supervisor_namespace", "kubernetes_cluster", "kubeadm_cluster")
 WHOLE = ("tanzu_cluster", "kubernetes_cluster", "kubeadm_cluster")
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Home:
+class Cluster:
     """A cluster that can be asked now. `namespace`: the only one that may be looked into, "" = all."""
 
     key: Key
     endpoint: Endpoint
-    cluster: Cluster
+    cluster: ClusterClient
 
     @property
     def namespace(self) -> str:
@@ -44,12 +44,12 @@ class Home:
 class Answers(Generic[T]):
     """What each home answered; `unreadable`: what `Observation.unreadable` takes."""
 
-    homes: Mapping[Key, Home]
+    homes: Mapping[Key, Cluster]
     found: Mapping[Key, T]
     unreadable: Mapping[str, RemoteError] = field(default_factory=dict)
 
 
-class Places:
+class ClusterLocator:
     """One kind's way to its homes. Remembers where a full survey saw what, so that a resource that moves is
     found at its old place.
     """
@@ -63,7 +63,7 @@ class Places:
         self,
         wanted: Mapping[str, str | None],
         needs: Mapping[Key, ResolvedRef],
-        read: Callable[[Home], T],
+        read: Callable[[Cluster], T],
         *,
         include_unlisted: bool,
     ) -> Answers[T]:
@@ -82,7 +82,7 @@ class Places:
             cluster is None and name not in self._seen for name, cluster in wanted.items()
         )
         where = {
-            key: Home(key, at, self._clusters.at(at))
+            key: Cluster(key, at, self._clusters.at(at))
             for key, at in standing.items()
             if anywhere or self._matters(key, placed)
         }

@@ -18,7 +18,7 @@ from bfinfra.model.kind import PlanContext, ResolvedRef, Step
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import Answer, LinuxHosts
@@ -51,7 +51,7 @@ class Asked:
         }
 
 
-def machines(needs: Mapping[Key, ResolvedRef]) -> dict[str, Machine]:
+def machines(needs: Mapping[Key, ResolvedRef]) -> dict[str, LinuxMachine]:
     """Every machine that answered, by name."""
     return {
         key.name: need.state.machine
@@ -69,7 +69,10 @@ def virtual(needs: Mapping[Key, ResolvedRef], on: Iterable[str]) -> tuple[str, .
 
 
 def ask(
-    hosts: LinuxHosts, named: Iterable[Machine], commands: Callable[[Machine], Commands], patience: float = 60
+    hosts: LinuxHosts,
+    named: Iterable[LinuxMachine],
+    commands: Callable[[LinuxMachine], Commands],
+    patience: float = 60,
 ) -> Asked:
     """One command a machine. RemoteError where a single machine was asked for and doesn't answer: the caller
     tries again.
@@ -95,7 +98,7 @@ class OnHosts(kinds.State, Generic[On]):
     hosts: tuple[Annotated[str, Ref(HOST)], ...]
     vms: tuple[Annotated[str, Ref("virtual_machine")], ...] = ()
     on: Mapping[str, On]
-    machines: Mapping[str, Machine] = field(repr=False)
+    machines: Mapping[str, LinuxMachine] = field(repr=False)
 
 
 def across(state: Callable[..., S], on: Mapping[str, T], needs: Mapping[Key, ResolvedRef]) -> S:

@@ -25,7 +25,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.order import Ordered, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import EDGES, Key
-from bfinfra.model.rights import Places, Right, Use
+from bfinfra.model.rights import PrivilegePlaces, Right, Use
 from bfinfra.model.siblings import Pair, Siblings
 
 Address = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/[^\s/]{1,253}$")]  # kind/name
@@ -370,7 +370,7 @@ class Kind(ABC, Generic[S, T]):
         return ()
 
     @staticmethod
-    def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Pure: where the words in its rights are, for one resource. `needs`: by field, without states;
         `datacenter`: `*` where the site names none.
         """

@@ -54,7 +54,7 @@ class Api:
 
 
 Place = Entity | Api
-Places = Mapping[str, Sequence[Place]]
+PrivilegePlaces = Mapping[str, Sequence[Place]]
 """Word → places: what the words in a kind's rights mean for one resource."""
 ROOT = Entity("/", "Folder", propagate=True)
 

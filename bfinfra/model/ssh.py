@@ -44,7 +44,7 @@ class HostTrust(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class LinuxMachine:
     """A Linux machine by SSH. `name`: as the site calls it; `root`: commands and plays run as root, by sudo
     where `user` isn't root.
 
@@ -83,7 +83,7 @@ class Play:
     """
 
     role: str
-    machines: Mapping[Machine, Mapping[str, Any]]
+    machines: Mapping[LinuxMachine, Mapping[str, Any]]
     tasks: str = "main"
     secrets: Mapping[str, Secret] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)

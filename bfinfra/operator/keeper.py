@@ -29,7 +29,7 @@ from bfinfra.operator.status import News, after, difference, news
 from bfinfra.operator.wanted import APPROVE, FINALIZER, Wanted
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster
+    from bfinfra.backends.kubernetes import ClusterClient
 
 WRITERS = 8  # threads that speak to the API server
 AGAIN, DOUBLED, TOLD = (
@@ -73,7 +73,7 @@ class Keeper:
     called so.
     """
 
-    api: Cluster
+    api: ClusterClient
     mould: Mould
     limit: int = 20
     spaces: tuple[str, ...] = ("",)

@@ -16,7 +16,7 @@ from bfinfra.model.errors import BfinfraError, Conflict, Exists
 from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster
+    from bfinfra.backends.kubernetes import ClusterClient
 
 API, KIND = "coordination.k8s.io/v1", "Lease"
 LASTS, EVERY = (
@@ -35,7 +35,7 @@ class Lease:
     long ago this process saw the Lease change.
     """
 
-    api: Cluster
+    api: ClusterClient
     namespace: str
     name: str
     me: str

@@ -16,7 +16,7 @@ from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import start_http_server
 
-from bfinfra.backends.kubernetes import Cluster, incluster, kubeconfig
+from bfinfra.backends.kubernetes import ClusterClient, incluster, kubeconfig
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import BfinfraError, Problem
@@ -69,7 +69,7 @@ def run(how: How, stop: threading.Event) -> int:
         )
     how.enter()  # what can't be read now will not be there later
     seam = Transport()
-    cluster = Cluster(seam, "the operator's cluster", how.enter)
+    cluster = ClusterClient(seam, "the operator's cluster", how.enter)
     lease = Lease(
         cluster, namespace, how.lease[1], f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     )
@@ -128,7 +128,7 @@ def _led(how: How, keeper: Keeper, lease: Lease, stop: threading.Event) -> int:
     return int(lost.is_set())
 
 
-def _own_image(cluster: Cluster, namespace: str) -> str:
+def _own_image(cluster: ClusterClient, namespace: str) -> str:
     """Of the pod that this runs in."""
     pod = cluster.get("v1", "Pod", os.environ.get("HOSTNAME") or "nowhere", namespace) or {}
     for container in (pod.get("spec") or {}).get("containers") or ():

@@ -24,7 +24,7 @@ from bfinfra.model.sources import Sources
 from bfinfra.spec import conflicts, files, missing, references
 from bfinfra.spec.fields import validated
 from bfinfra.spec.merge import Block, Blocks, merge
-from bfinfra.spec.places import Places, place_in
+from bfinfra.spec.places import SourcePlaces, place_in
 
 Kinds = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ def load(
     if reading.problems:
         raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
     digests = {document.path: document.digest for document in documents}
-    site = Site(name, vcenter, resources, Places(blocks), digests, pepper, overlay=overlay, drift=drift)
+    site = Site(name, vcenter, resources, SourcePlaces(blocks), digests, pepper, overlay=overlay, drift=drift)
     nowhere = (each.problem for each in missing.references(site))
     warned = (*nowhere, *_warnings(site), *(problem for _, problem in found))
     return replace(site, warnings=tuple(Warned(problem) for problem in warned))

@@ -12,7 +12,7 @@ from bfinfra.spec.merge import Block, Blocks
 Spot = tuple[Key | None, str]
 
 
-class Places(Mapping[Spot, Place]):
+class SourcePlaces(Mapping[Spot, Place]):
     """(key, dotted field) → place; ("" = the name itself; key None = the settings, `vcenter.server`)."""
 
     def __init__(self, blocks: Blocks) -> None:

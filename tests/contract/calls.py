@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bfinfra.backends.kubernetes import Cluster
+from bfinfra.backends.kubernetes import ClusterClient
 from bfinfra.model.errors import BfinfraError, Busy, Conflict
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -69,7 +69,7 @@ class Account:
         self.said.append(text)
 
 
-def applied(cluster: Cluster, wanted: dict[str, Any]) -> bool:
+def applied(cluster: ClusterClient, wanted: dict[str, Any]) -> bool:
     """Applied; False where the object's own controller wrote in between: to be tried again."""
     try:
         cluster.apply(wanted, force=True)
@@ -78,7 +78,7 @@ def applied(cluster: Cluster, wanted: dict[str, Any]) -> bool:
     return True
 
 
-def created(cluster: Cluster, wanted: dict[str, Any]) -> dict[str, Any]:
+def created(cluster: ClusterClient, wanted: dict[str, Any]) -> dict[str, Any]:
     """Made; empty where the namespace is so young that its account isn't there yet: to be tried again."""
     try:
         return cluster.create(wanted)

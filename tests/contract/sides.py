@@ -25,7 +25,7 @@ from contract.cassette import Tape
 from contract.scrub import HIDDEN
 from peers.found import USER, Peers
 
-from bfinfra.backends.kubernetes import Cluster, Clusters
+from bfinfra.backends.kubernetes import ClusterClient, Clusters
 from bfinfra.backends.transport import Middleware, Route, Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.model.endpoint import Endpoint
@@ -137,7 +137,7 @@ class KubernetesSide(Side):
     etcd: str = ""
     _aging: bool = False
 
-    def open(self, who: str = "admin", **user: Any) -> Cluster:
+    def open(self, who: str = "admin", **user: Any) -> ClusterClient:
         config = json.loads(json.dumps(self.configs[who]))
         if user:
             config["users"][0]["user"] = user

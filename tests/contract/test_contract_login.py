@@ -5,7 +5,7 @@ from __future__ import annotations
 from contract.calls import Account, applied, call, lacks
 from contract.sides import VCenterSide
 
-from bfinfra.backends.kubernetes import Cluster, Clusters
+from bfinfra.backends.kubernetes import ClusterClient, Clusters
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.backends.vcenter.namespaces import Namespaces
 from bfinfra.backends.vcenter.namespaces import Settings as NamespaceSettings
@@ -23,7 +23,7 @@ TANZU = "run.tanzu.vmware.com/v1alpha1"
 
 def enter(
     side: VCenterSide, user: str = "administrator@vsphere.local", password: str = "", **where: str
-) -> tuple[Cluster, Clusters]:
+) -> tuple[ClusterClient, Clusters]:
     secret = Secret("env", "P", Sources(env={"P": password or side.passwords.get(user, "")}))
     settings = VCenterSettings(server=side.server, username=user, password=secret, trust=side.trust)
     roots = side.open().authorities()

@@ -11,7 +11,7 @@ import yaml
 from kube_api import until
 
 from bfinfra.backends import authority
-from bfinfra.backends.kubernetes import Cluster
+from bfinfra.backends.kubernetes import ClusterClient
 from bfinfra.kinds.cluster.token_secret.spec import FORMS
 from bfinfra.model.device_plugin import RELEASES
 
@@ -19,7 +19,7 @@ REPOSITORY = "docker.io/bitfusiondeviceplugin"
 ADMISSION = "admissionregistration.k8s.io/v1"
 
 
-def make_deploy(cluster: Cluster, version: str) -> None:
+def make_deploy(cluster: ClusterClient, version: str) -> None:
     """All of it, the webhook's pod ready; the token's Secrets as well, as the document has them made
     before.
     """

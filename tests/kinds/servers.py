@@ -8,12 +8,20 @@ from typing import Any
 from bfinfra.backends.ova import Disk as OvaDisk
 from bfinfra.backends.ova import Hardware, LocalSource, Network, Ova, Product, Property
 from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
-from bfinfra.backends.vcenter.places import Cluster, Datastore, Folder, Inventory, Pool
+from bfinfra.backends.vcenter.places import ClusterClient, Datastore, Folder, Inventory, Pool
 from bfinfra.backends.vcenter.places import Network as VNetwork
-from bfinfra.backends.vcenter.vm import Attached, Disk, Machine, Nic
+from bfinfra.backends.vcenter.vm import Attached, Disk, Nic, Vm
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer, Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import MARK as MARK_KEY
-from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State, read, release
+from bfinfra.kinds.vcenter.bitfusion_server.state import (
+    MMIO,
+    MMIO_SIZE,
+    OVA,
+    BitfusionServerFacts,
+    State,
+    read,
+    release,
+)
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec as HostSpec
 from bfinfra.kinds.vcenter.gpu_host.state import read as read_host
 from bfinfra.model.kind import PlanContext, ResolvedRef, Step
@@ -41,7 +49,7 @@ HOST = HostDetail(
     networks=frozenset({"network-1", "network-2"}),
 )
 INVENTORY = Inventory(
-    clusters=(Cluster(moid="c1", name="farm", datacenter="dc", pool="pool-1"),),
+    clusters=(ClusterClient(moid="c1", name="farm", datacenter="dc", pool="pool-1"),),
     datastores=(
         Datastore(
             moid="ds-1",
@@ -115,7 +123,7 @@ def spec(**fields: Any) -> Spec:
     return Spec.model_validate(written, context={"sources": Sources(env={"PW": PW})})
 
 
-def machine(**fields: Any) -> Machine:
+def machine(**fields: Any) -> Vm:
     values = {
         "moid": "vm-1",
         "name": "bf-01",
@@ -150,14 +158,14 @@ def machine(**fields: Any) -> Machine:
         },
         **fields,
     }
-    return Machine(**values)
+    return Vm(**values)
 
 
-def state(of: Machine | None = None, *, importing: bool = False, name: str = "bf-01") -> State:
+def state(of: Vm | None = None, *, importing: bool = False, name: str = "bf-01") -> State:
     of = of or machine()
     mark = Mark("site", f"bitfusion_server/{name}")
     extra = dict(of.extra) | ({"bfinfra.importing": "x", MARK_KEY: mark.encode()} if importing else {})
-    return read(Machine(**{f: getattr(of, f) for f in of.__dataclass_fields__} | {"extra": extra}), "esx1")
+    return read(Vm(**{f: getattr(of, f) for f in of.__dataclass_fields__} | {"extra": extra}), "esx1")
 
 
 def context(
@@ -171,7 +179,7 @@ def context(
 ) -> PlanContext:
     wanted = HostSpec.model_validate({"passthrough": [{"vendor": "0x10de", "device": device, "count": 2}]})
     need = ResolvedRef(Key("gpu_host", "esx1"), wanted, read_host(host, "farm"))
-    facts = Facts(INVENTORY, {"server.ova": ova or package()}, secrets or {})
+    facts = BitfusionServerFacts(INVENTORY, {"server.ova": ova or package()}, secrets or {})
     return PlanContext(Mark("site", f"bitfusion_server/{name}"), {"host": need}, siblings or {}, facts)
 
 

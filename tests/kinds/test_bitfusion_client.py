@@ -14,7 +14,7 @@ from bfinfra.backends.ansible.reading import Answer
 from bfinfra.backends.bitfusion import read_token
 from bfinfra.kinds.machine.bitfusion_client import (
     BitfusionClient,
-    Facts,
+    BitfusionClientFacts,
     Installed,
     Remove,
     SetUp,
@@ -29,13 +29,13 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.plan import step_data
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import HostTrust, Machine
+from bfinfra.model.ssh import HostTrust, LinuxMachine
 from bfinfra.sandbox.makers.token import make_token
 
 PACKAGE, TOKEN = "ab" * 32, {"ca.crt": "11" * 32, "client.yaml": "22" * 32, "servers.conf": "33" * 32}
 MARK = Mark("site", "bitfusion_client/desk")
 MACHINES = {
-    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    name: LinuxMachine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
     for number, name in enumerate(("one", "two"), 1)
 }
 
@@ -88,7 +88,9 @@ def steps(wanted: Spec | None, token=TOKEN, package=PACKAGE, **on: Installed):
         PlanContext(
             MARK,
             needs,
-            facts=Facts(MACHINES, {"desk": package}, {"desk": token}, {} if package else {"desk": AWAY}),
+            facts=BitfusionClientFacts(
+                MACHINES, {"desk": package}, {"desk": token}, {} if package else {"desk": AWAY}
+            ),
         ),
     )
 

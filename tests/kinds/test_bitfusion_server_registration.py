@@ -13,7 +13,7 @@ from kinds.servers import INVENTORY, context, machine, package, spec, state, ste
 
 from bfinfra.backends.ova import Property
 from bfinfra.backends.vcenter.identity import Identity
-from bfinfra.kinds.vcenter.bitfusion_server.state import MARK, Facts
+from bfinfra.kinds.vcenter.bitfusion_server.state import MARK, BitfusionServerFacts
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
@@ -33,7 +33,9 @@ def asking():
 
 
 def looking(vcenter: Identity | None = VCENTER) -> PlanContext:
-    return replace(context(), facts=Facts(INVENTORY, {"server.ova": asking()}, vcenter=vcenter))
+    return replace(
+        context(), facts=BitfusionServerFacts(INVENTORY, {"server.ova": asking()}, vcenter=vcenter)
+    )
 
 
 def told(**typed: str):

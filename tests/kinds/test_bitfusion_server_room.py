@@ -14,7 +14,7 @@ from kinds.servers import GIB, HOST, machine, spec, state
 from bfinfra import app
 from bfinfra.backends.vcenter.esxi import PciDevice, Room
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer
-from bfinfra.kinds.vcenter.bitfusion_server.state import Facts
+from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec as HostSpec
 from bfinfra.kinds.vcenter.gpu_host.state import read as read_host
 from bfinfra.model.errors import BfinfraError
@@ -36,7 +36,9 @@ def told(servers, room=None, states=None, **host):
     seen = {ESX: read_host(replace(HOST, **host), "farm"), **(states or {})}
     return [
         f"{each.at.key}: {each.at.field}: {each.what}; {each.why}"
-        for each in BitfusionServer.conflicts(wanted, seen, Facts(rooms={"esx1": room} if room else {}))
+        for each in BitfusionServer.conflicts(
+            wanted, seen, BitfusionServerFacts(rooms={"esx1": room} if room else {})
+        )
     ]
 
 

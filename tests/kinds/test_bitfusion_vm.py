@@ -14,12 +14,12 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator
 
-from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.base.machine_notes import SETTINGS
 from bfinfra.kinds.vcenter.bitfusion_vm import (
     BEFORE,
     BitfusionVM,
-    Facts,
+    BitfusionVmFacts,
     PutBack,
     Set,
     SetFirst,
@@ -36,7 +36,7 @@ from bfinfra.model.refs import Key
 
 OWN, KEY = Mark("s", "bitfusion_vm/desk"), Key("virtual_machine", "desk")
 SPEC = Spec(vm="desk", settings={"a.client": "true", "a.mode": "one"})
-VM = Machine(
+VM = Vm(
     moid="vm-1",
     name="desk",
     folder="f",
@@ -70,7 +70,9 @@ def steps(spec, state, needs=(), names=1):
         "desk",
         spec,
         state,
-        PlanContext(OWN, needs=dict(needs), facts=Facts({"desk": names} if names else {"disk": 1})),
+        PlanContext(
+            OWN, needs=dict(needs), facts=BitfusionVmFacts({"desk": names} if names else {"disk": 1})
+        ),
     )
 
 

@@ -28,7 +28,7 @@ from bfinfra.model.errors import Awaited, BfinfraError, Refusal, Rejected, SiteE
 from bfinfra.model.kind import Step
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import HostTrust, Machine
+from bfinfra.model.ssh import HostTrust, LinuxMachine
 from bfinfra.sandbox.makers.deb import make_deb
 from bfinfra.sandbox.makers.token import make_token
 from bfinfra.spec.load import load
@@ -51,8 +51,8 @@ class Hosts:
     down: str = ""
 
     def read(
-        self, wanted: Mapping[Machine, Mapping[str, tuple[str, str]]], patience: float = 60
-    ) -> dict[Machine, Any]:
+        self, wanted: Mapping[LinuxMachine, Mapping[str, tuple[str, str]]], patience: float = 60
+    ) -> dict[LinuxMachine, Any]:
         if self.down:
             return {
                 machine: Unreachable("no answer", server=machine.server, why=self.down) for machine in wanted
@@ -79,7 +79,7 @@ class Place:
         make_deb(folder / PACKAGE, package="bitfusion-client-ubuntu2004", version="3.0.0-11")
         make_token(folder / "token.tar", servers=["10.2.0.5:56001"])
         self.hosts = Hosts()
-        self.machines: dict[str, Machine] = {}
+        self.machines: dict[str, LinuxMachine] = {}
 
     def site(self, *, absent: bool = False, **fields: Any) -> Site:
         whole = "".join(f"    {name}: {value}\n" for name, value in {**FIELDS, **fields}.items())
@@ -454,7 +454,9 @@ PLACES = {
 @pytest.fixture
 def enabled(place: Place) -> Place:
     """A machine whose VM the plug-in enabled stands beside."""
-    place.machines["enabled"] = Machine("enabled", "10.0.0.1", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    place.machines["enabled"] = LinuxMachine(
+        "enabled", "10.0.0.1", "root", HostTrust(sha256="SHA256:" + "A" * 43)
+    )
     texts = read_token(place.folder / "token.tar").files
     place.hosts.files = {PLACES[name]: text for name, text in texts.items()}
     return place

@@ -13,9 +13,9 @@ from bfinfra.backends.vcenter.content import Subscription
 from bfinfra.kinds.vcenter.content_library import (
     RELEASES,
     ContentLibrary,
+    ContentLibraryFacts,
     Create,
     Delete,
-    Facts,
     Spec,
     State,
     Update,
@@ -32,7 +32,9 @@ def written(**changes: Any) -> Spec:
 
 
 def steps(spec: Spec | None, state: State | None) -> Any:
-    return ContentLibrary.steps("releases", spec, state, PlanContext(MARK, facts=Facts(("shared", "local"))))
+    return ContentLibrary.steps(
+        "releases", spec, state, PlanContext(MARK, facts=ContentLibraryFacts(("shared", "local")))
+    )
 
 
 def standing(spec: Spec, **changes: Any) -> State:

@@ -13,7 +13,7 @@ from kube_api import until
 from make_deploy import ADMISSION, make_deploy
 
 from bfinfra.backends import authority
-from bfinfra.backends.kubernetes.cluster import Cluster
+from bfinfra.backends.kubernetes.cluster import ClusterClient
 from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.engine import guard
 from bfinfra.model.device_plugin import RELEASES
@@ -72,7 +72,7 @@ def each_write(monkeypatch, then):
     writing = [False]
 
     def watched(method):
-        real = getattr(Cluster, method)
+        real = getattr(ClusterClient, method)
 
         def write(self, *args, **how):
             try:
@@ -88,7 +88,7 @@ def each_write(monkeypatch, then):
         return write
 
     for method in WRITES:
-        monkeypatch.setattr(Cluster, method, watched(method))
+        monkeypatch.setattr(ClusterClient, method, watched(method))
 
 
 def taken_over(cluster, version):

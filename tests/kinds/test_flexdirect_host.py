@@ -12,17 +12,17 @@ import pytest
 from bfinfra.kinds.machine.flexdirect_host import decide
 from bfinfra.kinds.machine.flexdirect_host.decide import Anew, Remove, Restart, SetUp, unit_text
 from bfinfra.kinds.machine.flexdirect_host.spec import Scheduler, Spec
-from bfinfra.kinds.machine.flexdirect_host.state import LOOK, Facts, Installed, State, read
+from bfinfra.kinds.machine.flexdirect_host.state import LOOK, FlexDirectHostFacts, Installed, State, read
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
-from bfinfra.model.ssh import HostTrust, Machine
+from bfinfra.model.ssh import HostTrust, LinuxMachine
 
 PACKAGE = "ab" * 32
 MARK = Mark("site", "flexdirect_host/v100")
 MACHINES = {
-    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    name: LinuxMachine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
     for number, name in enumerate(("one", "two"), 1)
 }
 
@@ -59,7 +59,7 @@ def state(**on: Installed) -> State:
 
 
 def steps(wanted: Spec | None, now: State | None, licensed=("one", "two"), package=PACKAGE):
-    facts = Facts(MACHINES, {"v100": package}, {"v100": frozenset(licensed)})
+    facts = FlexDirectHostFacts(MACHINES, {"v100": package}, {"v100": frozenset(licensed)})
     return decide.steps(wanted, now, PlanContext(MARK, facts=facts))
 
 
@@ -75,7 +75,7 @@ def test_without_the_package_machines_are_held_against_what_most_of_them_have():
     on = dict.fromkeys(("one", "two"), installed(wanted))
 
     def decided(now):
-        facts = Facts(MACHINES, {"v100": ""}, {"v100": frozenset(("one", "two"))}, away=away)
+        facts = FlexDirectHostFacts(MACHINES, {"v100": ""}, {"v100": frozenset(("one", "two"))}, away=away)
         return decide.steps(wanted, now, PlanContext(MARK, facts=facts))
 
     assert decided(state(**on)) == ()
@@ -207,7 +207,7 @@ def test_scheduler_gives_out_a_number_or_devices():
     ("os", "fits"), [("ubuntu 20.04", True), ("ubuntu", True), ("ubuntu 20", False), ("centos 7", False)]
 )
 def test_host_and_container_have_the_same_operating_system(os, fits):
-    facts = Facts(MACHINES, {"v100": PACKAGE}, {"v100": frozenset()}, {"one": "ubuntu 20.04"})
+    facts = FlexDirectHostFacts(MACHINES, {"v100": PACKAGE}, {"v100": frozenset()}, {"one": "ubuntu 20.04"})
     if fits:
         assert decide.steps(spec(os=os), None, PlanContext(MARK, facts=facts))
     else:

@@ -8,13 +8,13 @@ from pydantic import ValidationError
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
 from bfinfra.kinds.vcenter.gpu_host import cards
 from bfinfra.kinds.vcenter.gpu_host.kind import GpuHost, Spec, State
-from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, Facts, Note, read
+from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, GpuHostFacts, GpuHostNote, read
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Disruption, PlanContext, Ready
 from bfinfra.model.mark import Mark
 
 MARK = Mark("site", "gpu_host/esx1")
-AROUND = PlanContext(MARK, facts=Facts(("esx1", "esx2")))
+AROUND = PlanContext(MARK, facts=GpuHostFacts(("esx1", "esx2")))
 ONE, TWO = "0000:3b:00.0", "0000:af:00.0"
 
 
@@ -22,7 +22,9 @@ def card(address: str, *, on: bool = False, active: bool | None = None, capable:
     return PciDevice(address, 0x10DE, 0x1DB6, "V100", True, capable, on, on if active is None else active)
 
 
-def host(*devices: PciDevice, note: Note | None = None, holders: tuple[Holder, ...] = (), **more) -> State:
+def host(
+    *devices: PciDevice, note: GpuHostNote | None = None, holders: tuple[Holder, ...] = (), **more
+) -> State:
     detail = HostDetail(
         moid="host-1",
         name="esx1",
@@ -63,14 +65,14 @@ def test_a_host_that_is_not_there_is_refused_with_the_nearest_name():
 def test_cards_are_enabled_and_how_they_were_is_noted_first():
     step = GpuHost.steps("esx1", spec(), host(card(ONE), card(TWO, on=True)), AROUND)[0]
     assert dict(step.wanted) == {ONE: True}
-    assert Note.decode(step.note) == Note(MARK, {ONE: False})
+    assert GpuHostNote.decode(step.note) == GpuHostNote(MARK, {ONE: False})
 
 
 def test_a_reboot_is_never_planned_unasked_and_is_said_to_be_owed():
     state = host(
         card(ONE, on=True, active=False),
         card(TWO, on=True),
-        note=Note(MARK.seal(spec().applied()), {ONE: False}),
+        note=GpuHostNote(MARK.seal(spec().applied()), {ONE: False}),
     )
     assert steps(spec(), state) == []
     answer = GpuHost.ready(object.__new__(GpuHost), spec(), state)
@@ -86,12 +88,13 @@ def test_a_reboot_that_may_be_needed_is_announced_with_the_change():
 
 def test_no_reboot_where_the_change_took_effect_at_once():
     assert steps(
-        spec(reboot="if_needed"), host(card(ONE, on=True), card(TWO, on=True), note=Note(MARK, {ONE: False}))
+        spec(reboot="if_needed"),
+        host(card(ONE, on=True), card(TWO, on=True), note=GpuHostNote(MARK, {ONE: False})),
     ) == ["Seal"]
 
 
 def test_a_reboot_that_was_begun_is_finished_and_the_host_leaves_maintenance():
-    begun = Note(MARK, {ONE: False}, "from:2025-12-31")
+    begun = GpuHostNote(MARK, {ONE: False}, "from:2025-12-31")
     state = host(card(ONE, on=True), card(TWO, on=True), note=begun, maintenance=True)
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)
     assert [type(s).__name__ for s in found] == ["Leave", "Seal"]
@@ -100,7 +103,10 @@ def test_a_reboot_that_was_begun_is_finished_and_the_host_leaves_maintenance():
 
 def test_a_host_that_was_in_maintenance_before_stays_there():
     state = host(
-        card(ONE, on=True), card(TWO, on=True), note=Note(MARK, {}, "from:2025-12-31:stay"), maintenance=True
+        card(ONE, on=True),
+        card(TWO, on=True),
+        note=GpuHostNote(MARK, {}, "from:2025-12-31:stay"),
+        maintenance=True,
     )
     assert GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)[0].stay
 
@@ -110,7 +116,7 @@ def test_a_reboot_that_did_not_help_is_not_repeated():
     state = host(
         card(ONE, on=True, active=False),
         card(TWO, on=True),
-        note=Note(MARK.seal(wanted.applied()), {ONE: False}, "after:2026-01-01"),
+        note=GpuHostNote(MARK.seal(wanted.applied()), {ONE: False}, "after:2026-01-01"),
     )
     assert steps(wanted, state) == []
     assert GpuHost.ready(object.__new__(GpuHost), wanted, state).status is Ready.FAILED
@@ -118,7 +124,7 @@ def test_a_reboot_that_did_not_help_is_not_repeated():
 
 def test_a_restarting_host_is_waited_for():
     state = host(
-        card(ONE, on=True), card(TWO, on=True), note=Note(MARK, {}, "from:2026-01-01"), connected=False
+        card(ONE, on=True), card(TWO, on=True), note=GpuHostNote(MARK, {}, "from:2026-01-01"), connected=False
     )
     assert GpuHost.ready(object.__new__(GpuHost), spec(reboot="if_needed"), state).status is Ready.WAITING
 
@@ -128,7 +134,7 @@ def test_nothing_is_noted_of_a_host_while_it_restarts_for_another_run(gone):
     begun = host(
         card(ONE, on=True, active=False),
         card(TWO, on=True),
-        note=Note(MARK, {ONE: False}, "from:2026-01-01"),
+        note=GpuHostNote(MARK, {ONE: False}, "from:2026-01-01"),
         maintenance=True,
     )
     state = replace(begun, detail=replace(begun.detail, **gone))
@@ -171,7 +177,7 @@ def test_this_sites_servers_are_shut_down_first_where_that_is_allowed():
 
 
 def test_destroying_puts_back_what_was_there_before():
-    note = Note(MARK.seal(spec().applied()), {ONE: False})
+    note = GpuHostNote(MARK.seal(spec().applied()), {ONE: False})
     found = GpuHost.steps("esx1", None, host(card(ONE, on=True), card(TWO, on=True), note=note), AROUND)
     assert [type(s).__name__ for s in found] == ["Set", "Forget"]
     assert dict(found[0].wanted) == {ONE: False}
@@ -179,20 +185,20 @@ def test_destroying_puts_back_what_was_there_before():
 
 
 def test_a_card_that_a_strangers_vm_took_since_can_not_be_put_back():
-    state = host(card(ONE, on=True), note=Note(MARK, {ONE: False}), holders=(holder("theirs", ONE),))
+    state = host(card(ONE, on=True), note=GpuHostNote(MARK, {ONE: False}), holders=(holder("theirs", ONE),))
     with pytest.raises(Refusal, match="theirs"):
         steps(None, state)
 
 
 def test_a_card_no_longer_wanted_gets_its_earlier_value():
     one = Spec.model_validate({"passthrough": [{"address": TWO}]})
-    note = Note(MARK.seal(spec().applied()), {ONE: False, TWO: False})
+    note = GpuHostNote(MARK.seal(spec().applied()), {ONE: False, TWO: False})
     found = GpuHost.steps("esx1", one, host(card(ONE, on=True), card(TWO, on=True), note=note), AROUND)
     assert dict(found[0].wanted) == {ONE: False}
 
 
 def test_what_somebody_turned_off_is_drift():
-    note = Note(MARK.seal(spec().applied()), {ONE: False})
+    note = GpuHostNote(MARK.seal(spec().applied()), {ONE: False})
     step = GpuHost.steps("esx1", spec(), host(card(ONE), card(TWO, on=True), note=note), AROUND)[0]
     assert [(c.field, c.now, c.wanted) for c in step.changes] == [(f"passthrough.{ONE}", "off", "on")]
 

@@ -10,7 +10,7 @@ from rights.given import administrator
 
 from bfinfra.backends.vcenter.esxi_settings import Vmk
 from bfinfra.kinds.vcenter import host_option, vmkernel_adapter
-from bfinfra.kinds.vcenter.base.host_note import Note
+from bfinfra.kinds.vcenter.base.host_note import HostNote
 from bfinfra.kinds.vcenter.base.host_setting import Setting
 from bfinfra.kinds.vcenter.host_option import HostOption
 from bfinfra.kinds.vcenter.vmkernel_adapter import Adapter, VmkernelAdapter
@@ -40,19 +40,19 @@ def decided(spec, state, **needs):
 @pytest.mark.parametrize("before", ["", "vmk0", "a b=c", "ümlaut", "%20"])
 def test_what_was_there_before_is_noted_and_put_back(before):
     (step,) = decided(option(), standing(before))
-    note = Note.decode(step.note)
+    note = HostNote.decode(step.note)
     assert note and note.before == before
     (back,) = decided(None, standing("vmk3", note))
     assert (back.value, back.same) == (before, False)
 
 
 def test_a_second_change_remembers_the_first_value():
-    (step,) = decided(option(value="vmk4"), standing("vmk3", Note(MARK, "vmk0")))
-    assert Note.decode(step.note).before == "vmk0"
+    (step,) = decided(option(value="vmk4"), standing("vmk3", HostNote(MARK, "vmk0")))
+    assert HostNote.decode(step.note).before == "vmk0"
 
 
 def test_what_somebody_put_back_already_only_loses_its_note():
-    (back,) = decided(None, standing("vmk0", Note(MARK, "vmk0")))
+    (back,) = decided(None, standing("vmk0", HostNote(MARK, "vmk0")))
     assert back.same
     assert back.changes == ()
 
@@ -60,7 +60,7 @@ def test_what_somebody_put_back_already_only_loses_its_note():
 def test_another_key_is_set_after_which_the_first_is_put_back():
     state = host_option.State(
         mark=MARK,
-        settings=(*standing("vmk3", Note(MARK, "")).settings, Setting("a", "host-1", "Net.Other", "0")),
+        settings=(*standing("vmk3", HostNote(MARK, "")).settings, Setting("a", "host-1", "Net.Other", "0")),
     )
     first, second = decided(option(key="Net.Other", value="1"), state)
     assert (first.key, first.value, second.key, second.value) == ("Net.Other", "1", KEY, "")
@@ -83,7 +83,7 @@ def test_the_adapters_device_is_the_value_once_it_stands():
     [
         (option(hosts=["c"]), None, "no host c"),
         (option(), standing(None), "has no Net.PVRDMAVmknic"),
-        (option(), standing("x", Note(Mark("other", "host_option/x"), "")), "set by another"),
+        (option(), standing("x", HostNote(Mark("other", "host_option/x"), "")), "set by another"),
     ],
 )
 def test_what_can_not_be_set_is_refused(spec, state, says):
@@ -118,7 +118,7 @@ def of_adapters(state, **changes):
 
 
 def test_an_adapter_is_compared_field_by_field():
-    note = Note(
+    note = HostNote(
         Mark("s", "vmkernel_adapter/roce").seal(
             {"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000}
         )

@@ -17,7 +17,7 @@ from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
     ADMIN,
     LOOK,
-    Facts,
+    KubeadmFacts,
     Node,
     State,
     read,
@@ -32,12 +32,12 @@ from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
-from bfinfra.model.ssh import HostTrust, Machine
+from bfinfra.model.ssh import HostTrust, LinuxMachine
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"
 MARK = Mark("site", "kubeadm_cluster/rdg")
 MACHINES = {
-    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    name: LinuxMachine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
     for number, name in enumerate(("m", "w1", "w2"), 1)
 }
 FSTAB = "/dev/sda1 / ext4 defaults 0 1\n/dev/sda2 none swap sw 0 0\n#/dev/sdb none swap sw 0 0\n"
@@ -104,7 +104,9 @@ def steps(
         if there
         else None
     )
-    read_here = Facts(MACHINES, on, **{"packages": {"rdg": "ab"}, "cni": {"rdg": "cd"}, **(facts or {})})
+    read_here = KubeadmFacts(
+        MACHINES, on, **{"packages": {"rdg": "ab"}, "cni": {"rdg": "cd"}, **(facts or {})}
+    )
     return list(decide.steps(given, found, PlanContext(MARK, facts=read_here)))
 
 

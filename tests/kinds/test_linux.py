@@ -9,10 +9,11 @@ from bfinfra.kinds.machine import linux_host
 from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key, edges
-from bfinfra.model.ssh import HostTrust, Machine
+from bfinfra.model.ssh import HostTrust, LinuxMachine
 
 DESK, BENCH = (
-    Machine(name, "10.0.0.1", "root", HostTrust(sha256="SHA256:" + "A" * 43)) for name in ("desk", "bench")
+    LinuxMachine(name, "10.0.0.1", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    for name in ("desk", "bench")
 )
 
 

@@ -23,7 +23,7 @@ from bfinfra.kinds.machine.loaded_image import decide
 from bfinfra.kinds.machine.loaded_image.decide import Load, Remove
 from bfinfra.kinds.machine.loaded_image.runtime import commands, listed, of_kubelet
 from bfinfra.kinds.machine.loaded_image.spec import Spec
-from bfinfra.kinds.machine.loaded_image.state import Facts, Found, Loaded, Noted, State, record
+from bfinfra.kinds.machine.loaded_image.state import Found, Loaded, LoadedImageFacts, Noted, State, record
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
@@ -31,12 +31,12 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.ssh import HostTrust, Machine, Play
+from bfinfra.model.ssh import HostTrust, LinuxMachine, Play
 from bfinfra.sandbox import Running
 
 MARK = Mark("site", "loaded_image/webhook")
 MACHINES = {
-    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    name: LinuxMachine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
     for number, name in enumerate(("one", "two"), 1)
 }
 IMAGE, FULL = "team/webhook:1", "docker.io/team/webhook:1"
@@ -87,7 +87,9 @@ def steps(
         else None
     )
     context = PlanContext(
-        MARK, needs=needs, facts=Facts(MACHINES, there, **{"packages": {"webhook": IDS["archive"]}, **facts})
+        MARK,
+        needs=needs,
+        facts=LoadedImageFacts(MACHINES, there, **{"packages": {"webhook": IDS["archive"]}, **facts}),
     )
     return list(decide.steps("webhook", given, state, context))
 
@@ -326,7 +328,7 @@ def test_machines_get_it_by_the_runtime_that_they_have_and_lose_it_alone(
 @pytest.mark.siblings  # Ansible's own start
 def test_an_image_that_containers_use_stays_and_its_record_with_it(sandbox: Running) -> None:
     trust = HostTrust(known_hosts=LocalFile("known_hosts", sandbox.files / "ssh/known_hosts"))
-    machine = Machine(
+    machine = LinuxMachine(
         "node-01", "10.5.0.21", "root", trust, key=Secret("file", str(sandbox.files / "ssh/id_ed25519"))
     )
     sandbox.change({"machine": "node-01", "path": record("webhook"), "text": "ours\n"})

@@ -14,17 +14,17 @@ from bfinfra.kinds.machine.nvidia_container_toolkit import decide
 from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
 from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import Before, merged, standing, undone, wanted
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
-from bfinfra.kinds.machine.nvidia_container_toolkit.state import Facts, Installed, State
+from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
-from bfinfra.model.ssh import HostTrust, Machine
+from bfinfra.model.ssh import HostTrust, LinuxMachine
 
 PACKAGE = "ab" * 32
 MARK = Mark("site", "nvidia_container_toolkit/workers")
 MACHINES = {
-    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    name: LinuxMachine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
     for number, name in enumerate(("one", "two"), 1)
 }
 THEIRS = (
@@ -90,7 +90,7 @@ def steps(given: Spec | None, **on: Installed) -> list[Any]:
         else None
     )
     return list(
-        decide.steps(given, state, PlanContext(MARK, facts=Facts(MACHINES, on, {"workers": PACKAGE})))
+        decide.steps(given, state, PlanContext(MARK, facts=ToolkitFacts(MACHINES, on, {"workers": PACKAGE})))
     )
 
 
@@ -98,7 +98,7 @@ def test_without_its_packages_machines_are_held_against_what_they_have() -> None
     given, away = spec(), {"workers": ("packages.0", Absent("toolkit.deb is not there yet"))}
     on = dict.fromkeys(("one", "two"), standing_as(given))
     there = State(mark=MARK.seal(given.applied()), hosts=tuple(on), on=on, machines=MACHINES)
-    facts = Facts(MACHINES, on, {"workers": ""}, away)
+    facts = ToolkitFacts(MACHINES, on, {"workers": ""}, away)
     assert list(decide.steps(given, there, PlanContext(MARK, facts=facts))) == []
     with pytest.raises(Awaited) as awaited:
         decide.steps(given, None, PlanContext(MARK, facts=facts))

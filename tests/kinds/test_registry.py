@@ -14,7 +14,7 @@ from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter.registries import Registry
 from bfinfra.kinds.supervisor.base import Leave, Take
-from bfinfra.kinds.supervisor.registry import NSX, Create, Delete, Facts, RegistryKind, Spec, State
+from bfinfra.kinds.supervisor.registry import NSX, Create, Delete, RegistryFacts, RegistryKind, Spec, State
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
@@ -22,7 +22,7 @@ from bfinfra.model.mark import Mark
 OWN = Mark("s", "registry/harbor")
 AROUND = PlanContext(
     OWN,
-    facts=Facts(
+    facts=RegistryFacts(
         {"compute": "domain-c1", "farm": "domain-c2", "bare": "domain-c3"},
         {"gold": "p"},
         {"domain-c1": NSX, "domain-c2": "VSPHERE_NETWORK"},

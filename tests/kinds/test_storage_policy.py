@@ -20,7 +20,7 @@ from bfinfra.backends.vcenter.tagging import Category, Tag
 from bfinfra.kinds.vcenter.storage_policy.decide import decide
 from bfinfra.kinds.vcenter.storage_policy.kind import StoragePolicy
 from bfinfra.kinds.vcenter.storage_policy.spec import Spec
-from bfinfra.kinds.vcenter.storage_policy.state import Facts, Own, State
+from bfinfra.kinds.vcenter.storage_policy.state import Own, State, StoragePolicyFacts
 from bfinfra.kinds.vcenter.storage_policy.steps import (
     Attach,
     Create,
@@ -46,7 +46,7 @@ MARK = Mark("s", "storage_policy/p")
 TIER = Category(
     "c-1", "tier", tags=(Tag("t-1", "fast", bearers=frozenset({("Datastore", "ds-1")})), Tag("t-2", "slow"))
 )
-AROUND = PlanContext(MARK, facts=Facts({"tier": TIER}))
+AROUND = PlanContext(MARK, facts=StoragePolicyFacts({"tier": TIER}))
 SPEC = Spec(tags={"tier": ("fast",)})
 
 
@@ -117,7 +117,7 @@ def tagged(
 
 
 def having(*homes: Category) -> PlanContext:
-    return PlanContext(MARK, facts=Facts({home.name: home for home in homes}, STORES))
+    return PlanContext(MARK, facts=StoragePolicyFacts({home.name: home for home in homes}, STORES))
 
 
 def with_tag(home: Category, spec: Spec | None = OWN, users: tuple[str, ...] = ()) -> State:
@@ -198,7 +198,7 @@ def test_the_tag_goes_with_its_policy_unless_somebody_else_uses_it():
             ),
             "has another tag",
         ),
-        (PlanContext(MARK, facts=Facts({}, {"shared": "ds-1"})), "there is no datastore local"),
+        (PlanContext(MARK, facts=StoragePolicyFacts({}, {"shared": "ds-1"})), "there is no datastore local"),
     ],
 )
 def test_strangers_tags_and_categories_that_will_not_do_are_refused(context, why):

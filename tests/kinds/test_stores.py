@@ -12,10 +12,10 @@ from kinds.servers import GIB
 from bfinfra import app
 from bfinfra.backends.vcenter.vm import Disk
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer
-from bfinfra.kinds.vcenter.bitfusion_server.state import Facts as ServerFacts
+from bfinfra.kinds.vcenter.bitfusion_server.state import VirtualMachineFacts as ServerFacts
 from bfinfra.kinds.vcenter.gpu_host.state import read as read_host
 from bfinfra.kinds.vcenter.virtual_machine.kind import VirtualMachine
-from bfinfra.kinds.vcenter.virtual_machine.state import Facts as MachineFacts
+from bfinfra.kinds.vcenter.virtual_machine.state import VirtualMachineFacts as MachineFacts
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
 

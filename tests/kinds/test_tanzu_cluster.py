@@ -13,7 +13,7 @@ from bfinfra.kinds.supervisor.registry import State as RegistryState
 from bfinfra.kinds.supervisor.tanzu_cluster import forms, upgrade
 from bfinfra.kinds.supervisor.tanzu_cluster import manifest as form
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
-from bfinfra.kinds.supervisor.tanzu_cluster.offers import Facts, Offer
+from bfinfra.kinds.supervisor.tanzu_cluster.offers import Offer, TanzuClusterFacts
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.kinds.supervisor.tanzu_cluster.state import State, nodes_of, of
 from bfinfra.kinds.supervisor.tanzu_cluster.steps import Create, Delete, Hop, Move, Roll, Update, Wait
@@ -52,7 +52,7 @@ def context(namespace: Any = None, facts: Any = None) -> PlanContext:
         endpoint = HOME
 
     need = ResolvedRef(Key("supervisor_namespace", "cnasg"), namespace, Standing())
-    return PlanContext(MARK, {"namespace": need}, facts=facts or Facts({"cnasg": OFFER}))
+    return PlanContext(MARK, {"namespace": need}, facts=facts or TanzuClusterFacts({"cnasg": OFFER}))
 
 
 def standing(spec: Spec, phase: str = "running", **body: Any) -> State:
@@ -129,7 +129,7 @@ def test_a_new_cluster_is_created_with_its_mark_sealed_in_the_create_call():
 def test_in_a_namespace_to_come_its_address_is_later():
     need = ResolvedRef(Key("supervisor_namespace", "cnasg"), None, None)
     (step,) = TanzuCluster.steps(
-        "cluster-01", written(), None, PlanContext(MARK, {"namespace": need}, facts=Facts())
+        "cluster-01", written(), None, PlanContext(MARK, {"namespace": need}, facts=TanzuClusterFacts())
     )
     assert step.home == Unknown(need.key, "endpoint")
 
@@ -353,8 +353,8 @@ def test_what_a_later_api_is_sent_is_seen_again_in_the_same_words(api):
 
 def test_a_release_that_nobody_shows_is_written_by_its_whole_name():
     with pytest.raises(Refusal, match="by its whole name"):
-        steps(written(api=LATER[0]), None, facts=Facts({"cnasg": Offer()}))
-    assert steps(written(api=LATER[0], version=FULL), None, facts=Facts({"cnasg": Offer()}))
+        steps(written(api=LATER[0]), None, facts=TanzuClusterFacts({"cnasg": Offer()}))
+    assert steps(written(api=LATER[0], version=FULL), None, facts=TanzuClusterFacts({"cnasg": Offer()}))
 
 
 @pytest.mark.parametrize(
@@ -397,11 +397,11 @@ def test_what_this_run_adds_to_the_namespace_counts_as_offered():
 
     nodes = {"vm_class": "new-class", "storage_class": "gold"}
     spec = written(control_plane={"count": 1, **nodes}, workers={"w": {"count": 1, **nodes}})
-    assert steps(spec, None, namespace=Promised(), facts=Facts())
+    assert steps(spec, None, namespace=Promised(), facts=TanzuClusterFacts())
 
 
 def test_where_the_supervisor_does_not_say_it_decides_itself():
-    assert steps(written(version="v1.99"), None, facts=Facts({"cnasg": Offer()}))
+    assert steps(written(version="v1.99"), None, facts=TanzuClusterFacts({"cnasg": Offer()}))
 
 
 def test_a_network_can_not_change_and_a_control_plane_not_shrink():

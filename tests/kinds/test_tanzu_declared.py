@@ -54,7 +54,7 @@ def asked(wanted, *, first, api=API):
 def test_what_the_definition_of_2021_lacks_is_refused_at_its_field(wanted, field):
     unknown = asked(wanted, first=True)
     assert unknown == {field}
-    context = SimpleNamespace(facts=offers.Facts(undeclared={"c": unknown}))
+    context = SimpleNamespace(facts=offers.TanzuClusterFacts(undeclared={"c": unknown}))
     with pytest.raises(Refusal, match="doesn't know") as refused:
         decide.create("c", wanted, context)
     assert refused.value.field == field
@@ -80,5 +80,5 @@ def test_an_account_that_may_not_read_the_definition_is_warned():
     unknown = declared.undeclared(SimpleNamespace(get=get), API, declared.unproved(wanted, None))
     assert unknown is None
     key = Key("tanzu_cluster", "c")
-    (told,) = TanzuCluster.conflicts({key: wanted}, {}, offers.Facts(undeclared={"c": None}))
+    (told,) = TanzuCluster.conflicts({key: wanted}, {}, offers.TanzuClusterFacts(undeclared={"c": None}))
     assert (told.at.field, told.stops) == ("workers.w.volumes", False)

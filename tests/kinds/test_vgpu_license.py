@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from bfinfra.kinds.machine.vgpu_license import (
-    Facts,
     Installed,
     Remove,
     SetUp,
     Spec,
     State,
     VgpuLicense,
+    VgpuLicenseFacts,
     license_status,
     merged,
     read,
@@ -23,11 +23,11 @@ from bfinfra.kinds.machine.vgpu_license import (
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
-from bfinfra.model.ssh import HostTrust, Machine
+from bfinfra.model.ssh import HostTrust, LinuxMachine
 
 MARK = Mark("site", "vgpu_license/workers")
 MACHINES = {
-    name: Machine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
+    name: LinuxMachine(name, f"10.0.0.{number}", "root", HostTrust(sha256="SHA256:" + "A" * 43))
     for number, name in enumerate(("one", "two"), 1)
 }
 TEMPLATE = "# /etc/nvidia/gridd.conf.template\n#ServerAddress=\nEnableUI=TRUE\nFeatureType=0\n"
@@ -56,7 +56,9 @@ def steps(given: Spec | None, **on: Installed) -> list[Any]:
         if there
         else None
     )
-    return list(VgpuLicense.steps("workers", given, state, PlanContext(MARK, facts=Facts(MACHINES, on))))
+    return list(
+        VgpuLicense.steps("workers", given, state, PlanContext(MARK, facts=VgpuLicenseFacts(MACHINES, on)))
+    )
 
 
 def test_only_the_keys_named_change_and_comments_stay() -> None:

@@ -17,13 +17,13 @@ from pyVmomi import vim
 from rights.given import administrator
 
 from bfinfra.backends.vcenter.library_items import Declared, Item
-from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, Machine, NewDisk, Nic
+from bfinfra.backends.vcenter.vm import Attach, Attached, Disk, NewDisk, Nic, Vm
 from bfinfra.engine.guard import Allow, check
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
-from bfinfra.kinds.vcenter.virtual_machine.state import MARK, Facts, State, encoded, identity
+from bfinfra.kinds.vcenter.virtual_machine.state import MARK, State, VirtualMachineFacts, encoded, identity
 from bfinfra.kinds.vcenter.virtual_machine.steps import (
     Delete,
     DeleteDisks,
@@ -46,7 +46,7 @@ from bfinfra.model.sources import Sources
 
 GIB = 1 << 30
 OWN = Mark("s", "virtual_machine/w1")
-TEMPLATE = Machine(
+TEMPLATE = Vm(
     moid="vm-1",
     name="centos-7.6",
     folder="f",
@@ -83,7 +83,7 @@ def spec(**changes):
 
 
 def context(**guests):
-    return PlanContext(OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests=guests))
+    return PlanContext(OWN, facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": TEMPLATE}, guests=guests))
 
 
 def standing(wanted, **changes):
@@ -131,7 +131,8 @@ LIBRARY = {"template": None, "library": {"name": "images", "item": "ubuntu"}}
 
 def held(item, template=None):
     return PlanContext(
-        OWN, facts=Facts(INVENTORY, items={("images", "ubuntu"): (item, template)} if item else {})
+        OWN,
+        facts=VirtualMachineFacts(INVENTORY, items={("images", "ubuntu"): (item, template)} if item else {}),
     )
 
 
@@ -190,7 +191,7 @@ OFFERED = (
 def offering(wanted, **secrets):
     return PlanContext(
         OWN,
-        facts=Facts(
+        facts=VirtualMachineFacts(
             INVENTORY,
             items={("images", "ubuntu"): (Item("i", "ovf"), None)},
             declared={("images", "ubuntu"): OFFERED},
@@ -412,7 +413,10 @@ V100, ROCE = "grid_v100d-16c", {"network": "roce", "type": "pvrdma"}
 def test_devices_that_are_others_are_mended(changes, had, steps, hardware, fields):
     wanted = spec(**changes)
     found = decide(
-        "w1", wanted, standing(wanted, **had), PlanContext(OWN, facts=Facts(PLACES, {"centos-7.6": TEMPLATE}))
+        "w1",
+        wanted,
+        standing(wanted, **had),
+        PlanContext(OWN, facts=VirtualMachineFacts(PLACES, {"centos-7.6": TEMPLATE})),
     )
     assert kinds(found) == steps
     given = found[steps.index(Reconfigure)].hardware
@@ -429,7 +433,10 @@ def test_devices_that_agree_in_another_order_are_left():
         "nics": (Nic(4000, "", NETWORK, ""), Nic(4001, "", GROUP, "", grouped=True, rdma="rocev2")),
         "pci": (Attached(1, "vgpu", profile="a"), Attached(2, "vgpu", profile="b")),
     }
-    assert decide("w1", wanted, standing(wanted, **had), PlanContext(OWN, facts=Facts(PLACES))) == ()
+    assert (
+        decide("w1", wanted, standing(wanted, **had), PlanContext(OWN, facts=VirtualMachineFacts(PLACES)))
+        == ()
+    )
 
 
 def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
@@ -438,7 +445,11 @@ def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
         "w1",
         wanted,
         standing(wanted),
-        PlanContext(OWN, needs={"adapters.1.network": ResolvedRef(key, object(), None)}, facts=Facts(PLACES)),
+        PlanContext(
+            OWN,
+            needs={"adapters.1.network": ResolvedRef(key, object(), None)},
+            facts=VirtualMachineFacts(PLACES),
+        ),
     )
     assert (kinds(found), found[1].hardware) == (OFF, Unknown(key, "group"))
 
@@ -484,7 +495,9 @@ def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, field
 
 
 def test_a_clone_brings_disks_that_its_template_lacks_and_grows_those_that_it_has():
-    seen = PlanContext(OWN, facts=Facts(INVENTORY, {"centos-7.6": replace(TEMPLATE, disks=(FIRST, DATA))}))
+    seen = PlanContext(
+        OWN, facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": replace(TEMPLATE, disks=(FIRST, DATA))})
+    )
     step, *_ = decide(
         "w1", spec(disk=60 * GIB, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, seen
     )
@@ -582,7 +595,7 @@ def test_while_cloud_inits_file_is_away_a_machine_is_not_made_and_one_that_stand
     wanted = spec(cloud_init={"user_data": "user-data"})
     away = {"w1": ("cloud_init.user_data", Absent("user-data is not there yet"))}
     meanwhile = PlanContext(
-        OWN, facts=Facts(INVENTORY, {"centos-7.6": TEMPLATE}, guests={"w1": {}}, away=away)
+        OWN, facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": TEMPLATE}, guests={"w1": {}}, away=away)
     )
 
     def fields(state, now=wanted):

@@ -23,7 +23,7 @@ from bfinfra.backends.transport import Transport, WriteRefused
 from bfinfra.model.errors import Denied, Rejected, Unreachable, Untrusted
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile, Sources
-from bfinfra.model.ssh import HostTrust, Machine, Play
+from bfinfra.model.ssh import HostTrust, LinuxMachine, Play
 
 pytestmark = pytest.mark.packages
 LICENSE = "BF-1234-secret-license-key"
@@ -77,17 +77,17 @@ def secret(tmp_path):
     return Secret("file", "license", Sources(tmp_path))
 
 
-def machine(real, **how) -> Machine:
+def machine(real, **how) -> LinuxMachine:
     how = {
         "user": "root",
         "key": Secret("file", str(real.private)),
         "trust": HostTrust(sha256=real.sha256),
         **how,
     }
-    return Machine(real.name, real.address, **how)
+    return LinuxMachine(real.name, real.address, **how)
 
 
-def worker(real, tmp_path, **how) -> Machine:
+def worker(real, tmp_path, **how) -> LinuxMachine:
     (tmp_path / "password").write_text(PASSWORD)
     password = Secret("file", "password", Sources(tmp_path))
     return machine(real, user="worker", key=None, password=password, **{"sudo_password": password, **how})

@@ -15,7 +15,7 @@ from bfinfra.backends.ansible import LinuxHosts
 from bfinfra.backends.transport import Seam
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.ssh import HostTrust, Machine, Play
+from bfinfra.model.ssh import HostTrust, LinuxMachine, Play
 from bfinfra.sandbox import Running
 
 TASKS = [
@@ -86,9 +86,11 @@ def ssh(
     )
 
 
-def machine(sandbox: Running, name: str, address: str) -> Machine:
+def machine(sandbox: Running, name: str, address: str) -> LinuxMachine:
     trust = HostTrust(known_hosts=LocalFile("known_hosts", sandbox.files / "ssh/known_hosts"))
-    return Machine(name, address, "root", trust, key=Secret("file", str(sandbox.files / "ssh/id_ed25519")))
+    return LinuxMachine(
+        name, address, "root", trust, key=Secret("file", str(sandbox.files / "ssh/id_ed25519"))
+    )
 
 
 def roles(folder: Path, tasks: list[Any]) -> Path:

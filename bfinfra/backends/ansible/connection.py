@@ -20,7 +20,7 @@ from bfinfra.model.errors import Denied, Rejected, RemoteError, Unreachable, Unt
 if TYPE_CHECKING:
     from bfinfra.backends.ansible.agent import Agent
     from bfinfra.backends.transport import Transport
-    from bfinfra.model.ssh import Machine
+    from bfinfra.model.ssh import LinuxMachine
 
 READY = "bfinfra-is-in"
 DESTINATION = "machine"  # the options say where it is
@@ -51,7 +51,9 @@ class Connection:
     itself, under the same pins, and asks nobody for a password.
     """
 
-    def __init__(self, machine: Machine, folder: Path, number: int, seam: Transport, agent: Agent) -> None:
+    def __init__(
+        self, machine: LinuxMachine, folder: Path, number: int, seam: Transport, agent: Agent
+    ) -> None:
         self.machine = machine
         self._socket = folder / f"c{number}"
         self._hosts = folder / f"known-{number}"

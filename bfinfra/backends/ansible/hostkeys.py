@@ -18,7 +18,7 @@ from bfinfra.model.sources import small
 
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
-    from bfinfra.model.ssh import Machine
+    from bfinfra.model.ssh import LinuxMachine
 
 TYPES = "ed25519,ecdsa,rsa"
 PATIENCE = 10  # seconds for a machine to show its keys
@@ -50,7 +50,7 @@ class Shown:
     objection: str
 
 
-def look(seam: Transport, machine: Machine, what: str) -> Shown:
+def look(seam: Transport, machine: LinuxMachine, what: str) -> Shown:
     """The keys of a machine, held against what the site pins. Unreachable. Nobody logs in."""
     found = shown(seam, machine.address, machine.port)
     try:
@@ -94,7 +94,7 @@ def shown(seam: Transport, address: str, port: int) -> tuple[HostKey, ...]:
     return found
 
 
-def known(seam: Transport, machine: Machine) -> str:
+def known(seam: Transport, machine: LinuxMachine) -> str:
     """What a known_hosts file says of a machine whose pin holds. Untrusted where it shows no such key, or the
     file holds none.
     """

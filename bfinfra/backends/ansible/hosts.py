@@ -23,7 +23,7 @@ from bfinfra.model.errors import BfinfraError, Denied, Malformed, RemoteError
 
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
-    from bfinfra.model.ssh import Machine, Play
+    from bfinfra.model.ssh import LinuxMachine, Play
 
 AT_ONCE = 16  # machines
 Commands = Mapping[str, Sequence[str]]
@@ -38,15 +38,15 @@ class LinuxHosts:
         self._seam = seam
         self._folder: Path | None = None
         self._agent: Agent | None = None
-        self._open: dict[Machine, Connection] = {}
-        self._opening: dict[Machine, threading.Lock] = {}
-        self._playing: dict[Machine, threading.Lock] = {}
+        self._open: dict[LinuxMachine, Connection] = {}
+        self._opening: dict[LinuxMachine, threading.Lock] = {}
+        self._playing: dict[LinuxMachine, threading.Lock] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
 
     def read(
-        self, wanted: Mapping[Machine, Commands], patience: float = 60
-    ) -> dict[Machine, dict[str, Answer] | BfinfraError]:
+        self, wanted: Mapping[LinuxMachine, Commands], patience: float = 60
+    ) -> dict[LinuxMachine, dict[str, Answer] | BfinfraError]:
         """Ask each machine once: what each command said, by its name; or why that machine can't be asked.
         `patience`: seconds an answer may take.
 
@@ -95,7 +95,9 @@ class LinuxHosts:
             folder.remove(self._folder)
             self._folder = None
 
-    def _ask(self, machine: Machine, commands: Commands, patience: float) -> dict[str, Answer] | BfinfraError:
+    def _ask(
+        self, machine: LinuxMachine, commands: Commands, patience: float
+    ) -> dict[str, Answer] | BfinfraError:
         try:
             connection = self._connection(machine)
             self._seam.tally.count("ssh", writing=False)
@@ -119,13 +121,13 @@ class LinuxHosts:
         except BfinfraError as error:
             return error
 
-    def _try(self, machine: Machine) -> Connection | BfinfraError:
+    def _try(self, machine: LinuxMachine) -> Connection | BfinfraError:
         try:
             return self._connection(machine)
         except BfinfraError as error:
             return error
 
-    def _connection(self, machine: Machine) -> Connection:
+    def _connection(self, machine: LinuxMachine) -> Connection:
         with self._lock_of(self._opening, machine):
             if machine not in self._open:
                 fresh = Connection(machine, self._home(), next(self._numbers), self._seam, self._keys())
@@ -137,7 +139,7 @@ class LinuxHosts:
                 self._open[machine] = fresh
             return self._open[machine]
 
-    def _lock_of(self, locks: dict[Machine, threading.Lock], machine: Machine) -> threading.Lock:
+    def _lock_of(self, locks: dict[LinuxMachine, threading.Lock], machine: LinuxMachine) -> threading.Lock:
         with self._lock:
             return locks.setdefault(machine, threading.Lock())
 
@@ -155,7 +157,7 @@ class LinuxHosts:
             return self._agent
 
 
-def _as_root(machine: Machine, script: str) -> tuple[str, bytes]:
+def _as_root(machine: LinuxMachine, script: str) -> tuple[str, bytes]:
     """The command line that runs a script there, and what it reads first."""
     line = f"/bin/sh -c {shlex.quote(script)}"
     if not machine.root or machine.user == "root":

@@ -23,7 +23,7 @@ from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible.connection import Connection
-    from bfinfra.model.ssh import Machine, Play
+    from bfinfra.model.ssh import LinuxMachine, Play
 
 _HERE = Path(__file__).parents[2]
 ROLES = next(path for path in (_HERE / "playbooks/roles", _HERE.parent / "playbooks/roles") if path.is_dir())
@@ -70,7 +70,7 @@ class Played:
 
 
 def play(
-    wanted: Play, connections: Mapping[Machine, Connection | BfinfraError], home: Path, *, check: bool
+    wanted: Play, connections: Mapping[LinuxMachine, Connection | BfinfraError], home: Path, *, check: bool
 ) -> Played:
     """Run it. A machine that can't be reached failed; the others go on. BfinfraError where Ansible itself
     doesn't run.
@@ -126,7 +126,7 @@ def _words(result: Mapping[str, Any]) -> str:
 
 
 def _run(
-    wanted: Play, there: Mapping[Machine, Connection], place: Path, heard: _Heard, *, check: bool
+    wanted: Play, there: Mapping[LinuxMachine, Connection], place: Path, heard: _Heard, *, check: bool
 ) -> None:
     place.mkdir(mode=0o700)
     (modules := place.with_name("modules")).mkdir(mode=0o700, exist_ok=True)
@@ -181,7 +181,7 @@ def _run(
         )
 
 
-def _files(wanted: Play, there: Mapping[Machine, Connection]) -> Iterator[tuple[str, str]]:
+def _files(wanted: Play, there: Mapping[LinuxMachine, Connection]) -> Iterator[tuple[str, str]]:
     """What the run's folder holds; nothing of it is secret."""
     hosts = {
         machine.name: {**_variables(machine, connection), **wanted.machines[machine]}
@@ -201,7 +201,7 @@ def _files(wanted: Play, there: Mapping[Machine, Connection]) -> Iterator[tuple[
     )  # a thousandth of a second by itself, which keeps a processor busy
 
 
-def _variables(machine: Machine, connection: Connection) -> dict[str, Any]:
+def _variables(machine: LinuxMachine, connection: Connection) -> dict[str, Any]:
     found = {
         "ansible_host": DESTINATION,
         "ansible_user": machine.user,
@@ -214,7 +214,7 @@ def _variables(machine: Machine, connection: Connection) -> dict[str, Any]:
     return found
 
 
-def _secrets(wanted: Play, there: Mapping[Machine, Connection]) -> dict[str, Any]:
+def _secrets(wanted: Play, there: Mapping[LinuxMachine, Connection]) -> dict[str, Any]:
     sudo = {machine.name: machine.sudo_password.reveal() for machine in there if machine.sudo_password}
     given = {name: secret.reveal() for name, secret in wanted.secrets.items()}
     return {SECRETS: {**wanted.texts, **given}, "bfinfra_sudo": sudo}

@@ -31,7 +31,7 @@ CLAIMS = 5  # of a new object: controllers write its status meanwhile
 LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
 
 
-class Cluster:
+class ClusterClient:
     """Logs in when first asked; logs in again when the token ended. Raises RemoteError and its kin; safe in
     several threads.
     """

@@ -1,4 +1,4 @@
-"""Every Kubernetes API of a run, one `Cluster` each."""
+"""Every Kubernetes API of a run, one `ClusterClient` each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bfinfra.model.sources import small
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.access import Access
-    from bfinfra.backends.kubernetes.cluster import Cluster
+    from bfinfra.backends.kubernetes.cluster import ClusterClient
     from bfinfra.backends.transport import Transport
 
 
@@ -32,17 +32,17 @@ class Clusters:
         self._seam = seam
         self._settings = settings
         self._roots = roots
-        self._made: dict[Endpoint, Cluster] = {}
+        self._made: dict[Endpoint, ClusterClient] = {}
         self._lock = threading.Lock()
 
-    def at(self, endpoint: Endpoint) -> Cluster:
+    def at(self, endpoint: Endpoint) -> ClusterClient:
         """The API at an endpoint; connects when it is first asked something."""
-        from bfinfra.backends.kubernetes.cluster import Cluster
+        from bfinfra.backends.kubernetes.cluster import ClusterClient
 
         with self._lock:
             if endpoint not in self._made:
                 namespace = "" if endpoint.guest else endpoint.namespace
-                self._made[endpoint] = Cluster(
+                self._made[endpoint] = ClusterClient(
                     self._seam, str(endpoint), lambda: self._enter(endpoint), namespace
                 )
             return self._made[endpoint]

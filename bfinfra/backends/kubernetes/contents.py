@@ -11,7 +11,7 @@ from bfinfra.backends.kubernetes.marks import ours
 from bfinfra.backends.words import safe
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes.cluster import Cluster
+    from bfinfra.backends.kubernetes.cluster import ClusterClient
 
 KINDS = (
     ("v1", "Pod"),
@@ -48,7 +48,7 @@ MOST = 50  # names told
 TOKENS = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
 
 
-def unmanaged(cluster: Cluster, namespace: str, site: str) -> tuple[str, ...]:
+def unmanaged(cluster: ClusterClient, namespace: str, site: str) -> tuple[str, ...]:
     """`Pod default/web`, … for what nobody owns and the site did not make; RemoteError where it can't be
     listed.
     """
@@ -62,7 +62,7 @@ def unmanaged(cluster: Cluster, namespace: str, site: str) -> tuple[str, ...]:
     return (*found[:MOST], *more)
 
 
-def _where_served(cluster: Cluster, api: str, kind: str, namespace: str) -> list[dict[str, Any]]:
+def _where_served(cluster: ClusterClient, api: str, kind: str, namespace: str) -> list[dict[str, Any]]:
     """A cluster has no objects of a kind that it doesn't know: CronJob before 1.21, Tanzu's outside
     supervisors.
     """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from bfinfra.backends.vcenter.vm import Attached, Machine
+from bfinfra.backends.vcenter.vm import Attached, Vm
 from bfinfra.model.records import dataclass
 
 
@@ -38,7 +38,7 @@ class Holder:
     mark: str
     addresses: tuple[str, ...]
     attached: tuple[Attached, ...]
-    machine: Machine | None = field(repr=False, compare=False, default=None)
+    machine: Vm | None = field(repr=False, compare=False, default=None)
 
 
 @dataclass(frozen=True, slots=True)

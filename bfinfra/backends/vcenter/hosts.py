@@ -20,7 +20,7 @@ from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Tasks
 from bfinfra.backends.vcenter.tree import number, truth
-from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.model.errors import Rejected
 
 DETAIL = [
@@ -285,7 +285,7 @@ def _device(said: Sequence[str | None], passthrough: Sequence[str | None]) -> Pc
     )
 
 
-def _holder(machine: Machine, mark_key: str) -> Holder:
+def _holder(machine: Vm, mark_key: str) -> Holder:
     addresses = tuple(device.address for device in machine.pci if device.address)
     return Holder(
         machine.moid,

@@ -18,7 +18,7 @@ from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
 from bfinfra.backends.vcenter.tree import texts
-from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
+from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.model.errors import Busy, Missing, Rejected
 
 DETAIL = [
@@ -86,11 +86,11 @@ class Machines:
                 self._surveys[keys] = Shared(lambda: self.survey(*keys), "machines")
             return self._surveys[keys]
 
-    def read(self, moids: Iterable[str], keys: Iterable[str]) -> list[Machine]:
+    def read(self, moids: Iterable[str], keys: Iterable[str]) -> list[Vm]:
         """Everything of these VMs, with these extraConfig keys; VMs that are gone are left out."""
         wanted, listed = list(keys), list(moids)
 
-        def read(content: Any) -> list[Machine]:
+        def read(content: Any) -> list[Vm]:
             return _grouped(
                 properties.of(
                     content, vim.VirtualMachine, listed, _paths(wanted), lambda row: _machine(row, wanted)
@@ -282,10 +282,10 @@ def port_groups(content: Any) -> dict[str, str]:
     )
 
 
-def with_devices(content: Any, machines: Iterable[str], keys: Sequence[str]) -> list[Machine]:
+def with_devices(content: Any, machines: Iterable[str], keys: Sequence[str]) -> list[Vm]:
     """Those of these VMs that have PCI devices; part of a read that is under way."""
 
-    def held(row: Row) -> Machine | None:
+    def held(row: Row) -> Vm | None:
         hardware = devices.found(row["config.hardware.device"])
         return _machine(row, keys, hardware) if hardware.pci else None
 
@@ -299,7 +299,7 @@ def with_devices(content: Any, machines: Iterable[str], keys: Sequence[str]) -> 
     )
 
 
-def _grouped(found: Sequence[Machine], content: Any) -> list[Machine]:
+def _grouped(found: Sequence[Vm], content: Any) -> list[Vm]:
     """The machines, their adapters on distributed port groups with the groups' ids instead of keys. Groups
     are read only where there are such.
     """
@@ -325,11 +325,11 @@ def _extra(keys: Iterable[str]) -> list[str]:
     return [f'config.extraConfig["{key}"]' for key in keys]
 
 
-def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = None) -> Machine:
+def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = None) -> Vm:
     """The networks of adapters on distributed port groups are still the groups' keys."""
     hardware = hardware or devices.found(row["config.hardware.device"])
     extra = {key: value for key in keys if (value := _option(row[f'config.extraConfig["{key}"]']))}
-    return Machine(
+    return Vm(
         moid=row.moid,
         name=unquote(row["name"] or ""),
         folder=refs.moid(row["parent"]),

@@ -87,7 +87,7 @@ class Brief:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Vm:
     """All of one VM. Sizes in bytes; `extra` holds the asked extraConfig keys; `properties` the vApp
     properties by full key.
     """

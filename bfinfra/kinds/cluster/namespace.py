@@ -12,7 +12,7 @@ from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.capabilities import namespace
-from bfinfra.kinds.cluster_locator import WHOLE, Answers, DnsLabel, Home, Places, home_of
+from bfinfra.kinds.cluster_locator import WHOLE, Answers, Cluster, ClusterLocator, DnsLabel, home_of
 from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Taken
 from bfinfra.model.document import Document
@@ -37,8 +37,7 @@ from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
-from bfinfra.model.rights import Api, Use, may
-from bfinfra.model.rights import Places as Where
+from bfinfra.model.rights import Api, PrivilegePlaces, Use, may
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ class Namespace(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters, WHOLE)
+        self._places = ClusterLocator(clusters, WHOLE)
         self._site = site.name
 
     def observe(
@@ -213,7 +212,7 @@ class Namespace(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The cluster, as RBAC can't name a namespace before it is there; what names the object stands for it
         alone.
         """
@@ -248,7 +247,7 @@ class Namespace(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _read(self, home: Home, wanted: Mapping[str, Spec | None]) -> dict[str, dict[str, Any]]:
+    def _read(self, home: Cluster, wanted: Mapping[str, Spec | None]) -> dict[str, dict[str, Any]]:
         """By name in the cluster: ours, and what stands under a wanted name."""
         found = {
             obj["metadata"]["name"]: obj
@@ -363,7 +362,7 @@ def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
     )
 
 
-def _state(obj: Mapping[str, Any], home: Home) -> State:
+def _state(obj: Mapping[str, Any], home: Cluster) -> State:
     metadata = obj["metadata"]
     labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != SITE}
     return State(

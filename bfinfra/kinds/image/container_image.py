@@ -93,7 +93,7 @@ class State(Made):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ContainerImageFacts:
     """What builds here; by resource the digest of its folder, or what is wrong with that."""
 
     tool: str = ""
@@ -187,7 +187,7 @@ class ContainerImage(kind.Kind[Spec, State]):
                     why=why,
                     due=due.get(name, ""),
                 )
-        return Observation(states, Facts(tool.name if tool else "", sources))
+        return Observation(states, ContainerImageFacts(tool.name if tool else "", sources))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
@@ -227,7 +227,7 @@ class ContainerImage(kind.Kind[Spec, State]):
 
 
 def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
-    facts = context.facts or Facts()
+    facts = context.facts or ContainerImageFacts()
     files = facts.sources.get(name, "")
     if isinstance(files, Absent):
         if state is not None and state.mark is not None and state.mark.applied == spec.applied():

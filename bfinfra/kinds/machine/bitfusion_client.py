@@ -49,7 +49,7 @@ from bfinfra.model.redact import hide
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.ssh import Account, Machine, Play
+from bfinfra.model.ssh import Account, LinuxMachine, Play
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -147,12 +147,12 @@ class State(OnHosts[Installed]):
 
 
 @dataclass(frozen=True)
-class Facts:
+class BitfusionClientFacts:
     """`machines`: all that answered. By resource: `packages`: SHA-256 of the file, "" where it can't be read;
     `tokens`: name → SHA-256 of each of the token's files.
     """
 
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     packages: Mapping[str, str]
     tokens: Mapping[str, Mapping[str, str]]
     away: Mapping[str, Away] = field(default_factory=dict)
@@ -165,12 +165,12 @@ class SetUp(kind.Step):
 
     rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     install: Mapping[str, bool]
     package: str
     package_sha256: str
     token: str | Unknown
-    giver: Machine | None
+    giver: LinuxMachine | None
     """Who has the client's files, instead of a token."""
     given: Mapping[str, str]
     """Where it has them, by their names in a token."""
@@ -185,7 +185,7 @@ class Remove(kind.Step):
 
     rights = ()
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     noted: Mapping[str, Mapping[str, str]]
 
 
@@ -215,7 +215,7 @@ class BitfusionClient(kind.Kind[Spec, State]):
                 "bitfusion_client", found, wanted, self._site, include_unlisted=include_unlisted
             ).items()
         }
-        facts = Facts(
+        facts = BitfusionClientFacts(
             there,
             {name: digest(spec.package.path) for name, spec in specs.items()},
             {name: _digests(spec, asked.answers, needs) for name, spec in specs.items()},
@@ -387,7 +387,7 @@ def _token(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
 
 
 def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = context.facts
+    facts: BitfusionClientFacts = context.facts
     on = state.on if state else {}
     _check(name, spec, on, facts, context)
     token = facts.tokens.get(name) or (_noted_token(on.values()) if spec.token else {})
@@ -458,7 +458,9 @@ def _shown(found: Installed, spec: Spec, files: Mapping[str, str]) -> dict[str, 
     }
 
 
-def _check(name: str, spec: Spec, on: Mapping[str, Installed], facts: Facts, context: PlanContext) -> None:
+def _check(
+    name: str, spec: Spec, on: Mapping[str, Installed], facts: BitfusionClientFacts, context: PlanContext
+) -> None:
     if not facts.packages.get(name):
         raise Refusal(
             f"the package {spec.package.text} can't be read",

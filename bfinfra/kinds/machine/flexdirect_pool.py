@@ -22,7 +22,7 @@ from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import Machine, Play
+from bfinfra.model.ssh import LinuxMachine, Play
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -78,10 +78,10 @@ class State(OnHosts[Mapping[str, Listed]]):
 
 
 @dataclass(frozen=True)
-class Facts:
+class FlexDirectPoolFacts:
     """`machines`: all that answered; `servers`: by resource, `address:port` of each, or why there is none."""
 
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     servers: Mapping[str, tuple[str, ...] | str]
 
 
@@ -91,7 +91,7 @@ class Write(kind.Step):
 
     rights = ()
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     files: Mapping[str, str]
     gone: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -147,7 +147,7 @@ class FlexdirectPool(kind.Kind[Spec, State]):
                     on=on,
                     machines={host: there[host] for host in on},
                 )
-        facts = Facts(there, {name: _addresses(spec, needs) for name, spec in specs.items()})
+        facts = FlexDirectPoolFacts(there, {name: _addresses(spec, needs) for name, spec in specs.items()})
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
@@ -244,7 +244,7 @@ def _addresses(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> tuple[str, ...] 
 
 
 def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = context.facts
+    facts: FlexDirectPoolFacts = context.facts
     servers = facts.servers[name]
     if isinstance(servers, str):
         raise Refusal(servers, field="servers", next="give it one, or name others")

@@ -19,7 +19,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import Account, HostAddress, HostTrust, Machine
+from bfinfra.model.ssh import Account, HostAddress, HostTrust, LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import Answer, LinuxHosts
@@ -78,9 +78,9 @@ class Spec(kind.Spec):
             "address", self.address, owner=("vm", self.vm) if self.vm else ("machine", self.address)
         )
 
-    def machine(self, name: str) -> Machine:
+    def machine(self, name: str) -> LinuxMachine:
         """As the backend takes it."""
-        return Machine(
+        return LinuxMachine(
             name,
             self.address,
             self.user,
@@ -103,7 +103,7 @@ class Spec(kind.Spec):
 class State(kind.State):
     """A machine that answered. `os`: id and version of its distribution, such as `ubuntu 20.04`."""
 
-    machine: Machine
+    machine: LinuxMachine
     os: str = ""
     architecture: str = ""
     kernel: str = ""
@@ -184,7 +184,7 @@ def _runs(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> bool:
     return need is not None and need.state is not None and need.state.machine.on
 
 
-def _state(machine: Machine, found: Mapping[str, Answer], vm: str) -> State:
+def _state(machine: LinuxMachine, found: Mapping[str, Answer], vm: str) -> State:
     lines = (line.partition("=") for line in found["release"].text.splitlines() if "=" in line)
     release = {name: value.strip().strip("\"'") for name, _, value in lines}
     os = " ".join(filter(None, (release.get("ID", "unknown"), release.get("VERSION_ID", ""))))

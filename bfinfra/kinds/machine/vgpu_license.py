@@ -24,7 +24,7 @@ from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import HostAddress, Machine, Play
+from bfinfra.model.ssh import HostAddress, LinuxMachine, Play
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -106,10 +106,10 @@ class State(OnHosts[Installed]):
 
 
 @dataclass(frozen=True)
-class Facts:
+class VgpuLicenseFacts:
     """All machines that answered, and how each stands."""
 
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     found: Mapping[str, Installed]
 
 
@@ -119,7 +119,7 @@ class SetUp(kind.Step):
 
     rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     texts: Mapping[str, str]
     notes: Mapping[str, str]
     """By machine: what its record says besides the mark."""
@@ -132,7 +132,7 @@ class Remove(kind.Step):
 
     rights = ()
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     texts: Mapping[str, str]
     """By machine; "" = there was none."""
 
@@ -165,7 +165,7 @@ class VgpuLicense(kind.Kind[Spec, State]):
         }
         return Observation(
             states,
-            Facts(there, found),
+            VgpuLicenseFacts(there, found),
             asked.blind({name: spec.hosts for name, spec in wanted.items() if spec is not None}),
         )
 
@@ -200,7 +200,7 @@ class VgpuLicense(kind.Kind[Spec, State]):
         """One play on all machines of the step."""
         match step:
             case SetUp():
-                each: dict[Machine, dict[str, Any]] = {
+                each: dict[LinuxMachine, dict[str, Any]] = {
                     machine: {
                         "text": step.texts[host],
                         "mark_open": f"{step.mark.open.encode()}\n{step.notes[host]}",
@@ -275,7 +275,7 @@ def _read(answers: Answers) -> Installed:
 
 
 def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = context.facts
+    facts: VgpuLicenseFacts = context.facts
     on = state.on if state else {}
     _check(spec, on, facts, context)
     wanted, mark = spec.values(), context.mark.seal(spec.applied())
@@ -326,7 +326,7 @@ def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[k
         yield _remove(state, leaving)
 
 
-def _check(spec: Spec, on: Mapping[str, Installed], facts: Facts, context: PlanContext) -> None:
+def _check(spec: Spec, on: Mapping[str, Installed], facts: VgpuLicenseFacts, context: PlanContext) -> None:
     if any(each.mark for each in on.values()):
         for host, each in on.items():
             if each.mark is None or (each.mark.site, each.mark.address) != (

@@ -15,7 +15,7 @@ from bfinfra.model.errors import BfinfraError, RemoteError
 from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, ResolvedRef
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import API, Api, Places
+from bfinfra.model.rights import API, Api, PrivilegePlaces
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 
@@ -101,7 +101,7 @@ class KubernetesCluster(kind.Source[Spec, State]):
         return ()
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Its API."""
         return {API: (Api(Key("kubernetes_cluster", name)),)}
 

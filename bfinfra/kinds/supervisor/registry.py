@@ -35,7 +35,7 @@ from bfinfra.model.kind import (
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Bytes, bytes_text
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 ATTRIBUTE, ADDRESS = "bfinfra.registry", "registry/"
 NSX = "NSXT_CONTAINER_PLUGIN"
 MIB = 2**20
-Home = Annotated[str, Ref("supervisor", optional=True)]
+Cluster = Annotated[str, Ref("supervisor", optional=True)]
 Policy = Annotated[str, Ref("storage_policy", optional=True)]
 MANAGE = holds("cluster", "ContentLibrary.ManageClusterRegistryResource")
 
@@ -60,7 +60,7 @@ def _whole(number: int) -> int:
 class Spec(kind.Spec):
     """What a user writes for one registry."""
 
-    cluster: Home
+    cluster: Cluster
     """Cluster whose supervisor it belongs to, with NSX: one that this site enables, or that is there anyway.
     A supervisor has one registry.
     """
@@ -82,7 +82,7 @@ class Spec(kind.Spec):
 class State(kind.State):
     """A cluster with a note of ours, or with a registry that is wanted. `found`: None where there is none."""
 
-    cluster: Home
+    cluster: Cluster
     policy: Policy | None = None
     moid: str = ""
     found: Registry | None = None
@@ -94,7 +94,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True)
-class Facts:
+class RegistryFacts:
     """Clusters and policies, name → id; the networking of supervisors, by the id of their cluster; registries
     likewise.
     """
@@ -179,7 +179,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         """Make it, or look after the one that is there; leave it, or delete it where the site says so."""
         if spec is None:
             return () if state is None or state.mark is None else _release(state)
-        facts: Facts = context.facts
+        facts: RegistryFacts = context.facts
         _check(spec, state, context)
         note = context.mark.seal(spec.applied()).encode()
         if state is None or state.found is None:
@@ -209,7 +209,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The cluster; custom attributes and storage policies are the root's."""
         return {
             "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),
@@ -273,13 +273,13 @@ class RegistryKind(kind.Kind[Spec, State]):
         }
         return tuple(f"project {name}" for name in self._registries.projects(found.id) if name not in own)
 
-    def _facts(self, specs: Mapping[str, Spec], clusters: Mapping[str, str]) -> Facts:
+    def _facts(self, specs: Mapping[str, Spec], clusters: Mapping[str, str]) -> RegistryFacts:
         homes = {moid for spec in specs.values() if (moid := clusters.get(spec.cluster))}
         networking = {
             moid: str(each.info.get("network_provider"))
             for moid, each in Supervisors(self._vcenter.rest).read(homes).items()
         }
-        return Facts(clusters, self._policies() if specs else {}, networking)
+        return RegistryFacts(clusters, self._policies() if specs else {}, networking)
 
     def _policies(self) -> dict[str, str]:
         return {
@@ -300,7 +300,7 @@ def _release(state: State) -> Sequence[kind.Step]:
 
 def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     """Refusal for what can't be. What this site makes first counts as there."""
-    facts: Facts = context.facts
+    facts: RegistryFacts = context.facts
     made = {need.key for need in context.needs.values() if need.spec is not None}
     if spec.cluster not in facts.clusters:
         raise Refusal(
@@ -343,7 +343,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     _check_standing(spec, state, facts)
 
 
-def _check_standing(spec: Spec, state: State | None, facts: Facts) -> None:
+def _check_standing(spec: Spec, state: State | None, facts: RegistryFacts) -> None:
     """Refusal for what a registry that is there can't become: vCenter makes and deletes them, and changes
     none.
     """

@@ -35,7 +35,7 @@ from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, Places, Use, holds, may
+from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, PrivilegePlaces, Use, holds, may
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Limit, Megahertz, bytes_text, megahertz_text
 
@@ -48,7 +48,7 @@ Account = Annotated[str, StringConstraints(pattern=r"^[^@\s]+@[^@\s]+$")]
 CONFIGURE = holds("cluster", "Namespaces.Configure")
 CATALOG = holds("policies", "StorageProfile.View")
 MADE = ("vm_class", "content_library", "storage_policy", "supervisor")
-Home = Annotated[str, Ref("supervisor", optional=True)]
+Cluster = Annotated[str, Ref("supervisor", optional=True)]
 Policy = Annotated[str, Ref("storage_policy", optional=True)]
 
 
@@ -88,7 +88,7 @@ class Access(Part):
 class Spec(kind.Spec):
     """What a user writes for one supervisor namespace."""
 
-    cluster: Home
+    cluster: Cluster
     """Name of the vSphere cluster whose supervisor holds the namespace: one that this site enables, or that
     is there anyway.
     """
@@ -114,7 +114,7 @@ class State(kind.State):
 
     status: str
     messages: tuple[str, ...] = ()
-    cluster: Home
+    cluster: Cluster
     settings: Settings
     vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
     content_libraries: tuple[Annotated[str, Ref("content_library", optional=True)], ...] = ()
@@ -124,7 +124,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SupervisorNamespaceFacts:
     """What namespaces may name. `subjects`: accounts that shall be given access and have none yet, in small
     letters, each with what there is of this name, or with why that can't be asked.
     """
@@ -214,7 +214,10 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             spec = wanted.get(name)
             if include_unlisted and (spec is None or spec.cluster != state.cluster):
                 states[name] = replace(state, contents=self._contents(state))
-        return Observation(states, Facts(catalog, self._subjects(wanted, states) if include_unlisted else {}))
+        return Observation(
+            states,
+            SupervisorNamespaceFacts(catalog, self._subjects(wanted, states) if include_unlisted else {}),
+        )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
@@ -237,7 +240,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         return (Update(name=name, settings=_settings(spec, context.mark), changes=found),) if found else ()
 
     @staticmethod
-    def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
+    def conflicts(wanted: Specs, states: Specs, facts: SupervisorNamespaceFacts | None) -> Iterator[Conflict]:
         """Access for somebody who isn't there."""
         subjects = facts.subjects if facts else {}
         for key, spec in wanted.items() if subjects else ():
@@ -249,7 +252,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
                 )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The vSphere cluster, the root for storage policies, and its own API."""
         return {
             "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),

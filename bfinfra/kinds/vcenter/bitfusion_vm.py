@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from bfinfra.backends.vcenter.vm import Brief, Hardware, Machine
+from bfinfra.backends.vcenter.vm import Brief, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.capabilities import machine
 from bfinfra.kinds.ownership import refuse_others
@@ -37,7 +37,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.rights import READ, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 
@@ -85,12 +85,12 @@ class State(kind.State):
     """
 
     vm: VM
-    machine: Machine
+    machine: Vm
     before: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Facts:
+class BitfusionVmFacts:
     """All VMs: name → how many bear it."""
 
     names: Mapping[str, int] = field(default_factory=dict)
@@ -206,7 +206,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
             for name, spec in specs.items()
             if name not in states and spec.vm in by_name
         }
-        return Observation(states, Facts(Counter(brief.name for brief in briefs)))
+        return Observation(states, BitfusionVmFacts(Counter(brief.name for brief in briefs)))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
@@ -217,7 +217,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         return tuple(_settle(spec, state, context))
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Wherever the VM is."""
         return {"machines": (Entity(f"/{datacenter}/vm", "Folder", propagate=True),)}
 
@@ -252,21 +252,21 @@ class BitfusionVM(kind.Kind[Spec, State]):
         mark = Mark.decode(brief.also[-1])
         return mark.address.removeprefix(ADDRESS) if mark is not None and mark.site == self._site else ""
 
-    def _with_before(self, machine: Machine) -> Machine:
+    def _with_before(self, machine: Vm) -> Vm:
         """With what is set there by the note, whatever the file says by now."""
         more = sorted(_before(machine).keys() - machine.extra.keys())
         again = self._vcenter.machines.read([machine.moid], [*machine.extra, *more]) if more else []
         return again[0] if again else machine
 
 
-def _state(machine: Machine) -> State:
+def _state(machine: Vm) -> State:
     """A copy of a VM bears its original's note and another instance UUID: it is nobody's."""
     noted = Mark.decode(machine.extra.get(SETTINGS))
     mark = noted.where(machine.instance_uuid) if noted else None
     return State(mark=mark, vm=machine.name, machine=machine, before=_before(machine) if mark else {})
 
 
-def _before(machine: Machine) -> Mapping[str, str]:
+def _before(machine: Vm) -> Mapping[str, str]:
     kept = Mark.decode(machine.extra.get(BEFORE))
     return {str(key): str(value) for key, value in ((kept.applied if kept else None) or {}).items()}
 
@@ -325,7 +325,7 @@ def _put_back(state: State) -> PutBack:
 
 
 def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
-    facts: Facts = context.facts or Facts()
+    facts: BitfusionVmFacts = context.facts or BitfusionVmFacts()
     need = context.needs.get("vm")
     if state is None and (need is None or need.spec is None):
         raise Refusal(

@@ -31,7 +31,7 @@ from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ContentLibraryFacts:
     """Names of all datastores."""
 
     datastores: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
                     if include_unlisted and wanted.get(found.name) is None
                     else state
                 )
-        return Observation(states, Facts(tuple(sorted(self._stores.values()))))
+        return Observation(states, ContentLibraryFacts(tuple(sorted(self._stores.values()))))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
@@ -187,7 +187,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Libraries are vCenter's own: as the place of local ones, or of subscribed ones."""
         local, subscribed = ((ROOT,), ()) if spec.subscription is None else ((), (ROOT,))
         return {
@@ -270,7 +270,7 @@ def _drift(spec: Spec, state: State, wanted: Library) -> Sequence[Change]:
     ]
 
 
-def _check(spec: Spec, facts: Facts | None) -> None:
+def _check(spec: Spec, facts: ContentLibraryFacts | None) -> None:
     if facts is not None and spec.datastore not in facts.datastores:
         raise Refusal(
             f"there is no datastore {spec.datastore}",

@@ -21,7 +21,7 @@ from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 
@@ -172,7 +172,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         return (Reconfigure(name=name, moid=state.switch.moid, plan=plan, changes=found),) if found else ()
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The folder of networks, with all below it, and the hosts."""
         hosts = tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts)
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),)

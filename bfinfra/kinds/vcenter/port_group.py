@@ -16,7 +16,7 @@ from bfinfra.model.kind import Change, Observation, PlanContext, Report, Resolve
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.rights import READ, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 
@@ -157,7 +157,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
         return (Reconfigure(name=name, moid=state.group.moid, plan=plan, changes=found),) if found else ()
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The folder of networks, with all below it."""
         return {"networks": (Entity(f"/{datacenter}/network", "Folder", propagate=True),)}
 

@@ -21,7 +21,7 @@ from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Places, Use, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, PrivilegePlaces, Use, holds
 from bfinfra.model.units import Bytes, PciId, bytes_text
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class VmClass(kind.Kind[Spec, State]):
                 )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Classes are vCenter's own."""
         return {"classes": (ROOT,)}
 

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 from bfinfra.backends.vcenter.esxi_settings import NotedHost, Vmk, VmkPlan
 from bfinfra.kinds.capabilities import SETTINGS
 from bfinfra.kinds.ownership import refuse_others
-from bfinfra.kinds.vcenter.base.host_note import RIGHTS, Note
+from bfinfra.kinds.vcenter.base.host_note import RIGHTS, HostNote
 from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Conflict, Spot, Taken
 from bfinfra.model.document import Document
@@ -23,7 +23,7 @@ from bfinfra.model.mark import Mark, common
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Right, Use, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Right, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 
@@ -92,7 +92,7 @@ class Adapter:
 
     moid: str
     vmk: Vmk | None
-    note: Note | None
+    note: HostNote | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +247,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         return found
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The hosts; custom attributes are defined at the root."""
         return {
             "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts),
@@ -278,7 +278,7 @@ def _adapter(host: NotedHost, group: str, key: str | None, vmks: Sequence[Vmk]) 
     return Adapter(
         host.moid,
         next((vmk for vmk in vmks if key and vmk.group == key), None),
-        Note.decode(host.notes.get(PREFIX + group, "")),
+        HostNote.decode(host.notes.get(PREFIX + group, "")),
     )
 
 
@@ -293,7 +293,7 @@ def _state(group: str, adapters: Mapping[str, Adapter]) -> State:
 
 def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
     mark = context.mark.seal(spec.applied())
-    note = Note(mark).encode()
+    note = HostNote(mark).encode()
     changed = kind.changes(spec, state.mark if state else None)
     need = context.needs["port_group"]
     for host, address in spec.hosts.items():

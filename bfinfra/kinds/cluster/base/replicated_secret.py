@@ -21,7 +21,15 @@ from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.kinds import capabilities
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster.base.sights import Object, Sights, place_of
-from bfinfra.kinds.cluster_locator import CLUSTERS, DnsLabel, Home, Places, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import (
+    CLUSTERS,
+    Cluster,
+    ClusterLocator,
+    DnsLabel,
+    api_of,
+    home_of,
+    real_name,
+)
 from bfinfra.model import conflict, kind, rights
 from bfinfra.model.conflict import Taken
 from bfinfra.model.endpoint import Endpoint
@@ -162,12 +170,14 @@ class ReplicatedSecret(kind.Kind[S, T]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters)
+        self._places = ClusterLocator(clusters)
         self._sights = Sights()
         self._site = site.name
 
     @staticmethod
-    def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> rights.Places:
+    def places(
+        name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str
+    ) -> rights.PrivilegePlaces:
         """The namespaces that get a copy."""
         return {
             "namespaces": tuple(
@@ -291,7 +301,7 @@ class ReplicatedSecret(kind.Kind[S, T]):
 
     def _read(
         self,
-        home: Home,
+        home: Cluster,
         wanted: Mapping[str, S | None],
         needs: Mapping[Key, ResolvedRef],
         *,
@@ -429,7 +439,7 @@ def _places_of(
     return [(space, secret) for space in spaces for secret in spec.names(name)]
 
 
-def _state(objects: Sequence[Object], home: Home, content: Content | None, unchanged: Unchanged) -> State:
+def _state(objects: Sequence[Object], home: Cluster, content: Content | None, unchanged: Unchanged) -> State:
     spaces: dict[str, list[Object]] = {}
     for obj in objects:
         if not obj["metadata"].get("deletionTimestamp"):

@@ -22,10 +22,10 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import Authorize, Certi
 from bfinfra.model.errors import Conflict
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster
+    from bfinfra.backends.kubernetes import ClusterClient
 
 
-def make(cluster: Cluster, step: Authorize | Certify) -> None:
+def make(cluster: ClusterClient, step: Authorize | Certify) -> None:
     """What the step says."""
     if isinstance(step, Authorize):
         _authorize(cluster, step)
@@ -33,7 +33,7 @@ def make(cluster: Cluster, step: Authorize | Certify) -> None:
         _certify(cluster, step)
 
 
-def _authorize(cluster: Cluster, step: Authorize) -> None:
+def _authorize(cluster: ClusterClient, step: Authorize) -> None:
     """A new authority; those before it stay trusted as long as they are good, as the webhook still shows what
     they signed.
     """
@@ -47,7 +47,7 @@ def _authorize(cluster: Cluster, step: Authorize) -> None:
     )
 
 
-def _certify(cluster: Cluster, step: Certify) -> None:
+def _certify(cluster: ClusterClient, step: Certify) -> None:
     """A new certificate, by the authority whose key is in the cluster. Conflict where that was changed
     meanwhile.
     """
@@ -59,7 +59,7 @@ def _certify(cluster: Cluster, step: Certify) -> None:
     _write(cluster, CERTIFICATE, step, dict(zip(OWN_KEYS, made, strict=True)))
 
 
-def _write(cluster: Cluster, name: str, step: Authorize | Certify, values: Mapping[str, bytes]) -> None:
+def _write(cluster: ClusterClient, name: str, step: Authorize | Certify, values: Mapping[str, bytes]) -> None:
     data = {key: base64.b64encode(value).decode() for key, value in values.items()}
     sort = "kubernetes.io/tls" if name == AUTHORITY else "Opaque"
     body = marked(

@@ -36,7 +36,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     Seal,
     Write,
 )
-from bfinfra.kinds.cluster_locator import WHOLE, Home, Places, api_of, home_of
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of
 from bfinfra.model import kind
 from bfinfra.model.device_plugin import SYSTEM
 from bfinfra.model.document import Document
@@ -45,12 +45,11 @@ from bfinfra.model.kind import Observation, PlanContext, Readiness, Report, Reso
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
-from bfinfra.model.rights import Api, may
-from bfinfra.model.rights import Places as Where
+from bfinfra.model.rights import Api, PrivilegePlaces, may
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster, Clusters
+    from bfinfra.backends.kubernetes import ClusterClient, Clusters
 
 ADDRESS = "bitfusion_device_plugin/"
 RECORD = "bfinfra-device-plugin-"
@@ -77,7 +76,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters, WHOLE)
+        self._places = ClusterLocator(clusters, WHOLE)
         self._site = site.name
         self._grounds: dict[str, NamespaceFacts] = {}
 
@@ -114,7 +113,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         return decide(name, spec, state, context)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Its namespaces; names where objects of the cluster stand already."""
         cluster = needs["cluster"]
         webhook, plugin = (
@@ -182,7 +181,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _record(self, cluster: Cluster, step: Note | Seal) -> None:
+    def _record(self, cluster: ClusterClient, step: Note | Seal) -> None:
         place = step.record
         data = {"places": json.dumps([list(each) for each in step.places])}
         body = marked(
@@ -200,7 +199,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             kept = {key: body["metadata"][key] for key in ("labels", "annotations")}
             cluster.patch("v1", "ConfigMap", place.name, {"metadata": kept, "data": data}, place.namespace)
 
-    def _remove(self, cluster: Cluster, place: Place) -> None:
+    def _remove(self, cluster: ClusterClient, place: Place) -> None:
         """Only what bears this site's mark, in the version that was looked at."""
         found = cluster.get(place.api_version, place.kind, place.name, place.namespace)
         if found is not None and self._ours(mark_of(found)):
@@ -212,7 +211,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
 
     def _read(
         self,
-        home: Home,
+        home: Cluster,
         wanted: Mapping[str, Spec | None],
         needs: Mapping[Key, ResolvedRef],
         *,
@@ -246,7 +245,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         name: str,
         spec: Spec | None,
         records: list[Object],
-        home: Home,
+        home: Cluster,
         needs: Mapping[Key, ResolvedRef],
     ) -> State | None:
         """What stands in the places of its records and of its spec; of strangers' objects only those in
@@ -283,7 +282,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         rest = [obj for obj in own if place_of(obj) not in noted]
         return state_of(list(noted.values()), rest, home, namespace) if noted or rest else None
 
-    def _ground(self, spec: Spec, home: Home) -> NamespaceFacts:
+    def _ground(self, spec: Spec, home: Cluster) -> NamespaceFacts:
         names = dict.fromkeys(
             (
                 SYSTEM[0],

@@ -15,7 +15,7 @@ from bfinfra.model.errors import RemoteError
 from bfinfra.model.kind import Readiness, Ready, failed, waiting
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster
+    from bfinfra.backends.kubernetes import ClusterClient
 
 NEVER = ("InvalidImageName",)
 FOLDERS = (
@@ -35,7 +35,7 @@ OWN = {PLUGIN: "app=bitfusion-device-plugin", WEBHOOK: "app=bwki"}
 """Labels of their pods."""
 
 
-def readiness(state: State, cluster: Cluster) -> Readiness:
+def readiness(state: State, cluster: ClusterClient) -> Readiness:
     """May pods ask for GPUs?"""
     things = {
         place.name: thing
@@ -91,7 +91,7 @@ def _different(pods: Sequence[Object]) -> Iterator[str]:
             )
 
 
-def _late(cluster: Cluster, name: str, why: str, live: Object | None) -> Readiness:
+def _late(cluster: ClusterClient, name: str, why: str, live: Object | None) -> Readiness:
     """With what its pods say, where one is stuck."""
     for pod in _pods(cluster, live["metadata"]["namespace"], OWN[name]) if live else ():
         for each in (pod.get("status") or {}).get("containerStatuses") or ():
@@ -117,7 +117,7 @@ def _folder(live: Object) -> str:
     return safe(next((each["hostPath"].get("path", "") for each in volumes if "hostPath" in each), ""), 200)
 
 
-def _pods(cluster: Cluster, namespace: str, label: str) -> Sequence[Object]:
+def _pods(cluster: ClusterClient, namespace: str, label: str) -> Sequence[Object]:
     """None where they may not be listed."""
     try:
         return cluster.list("v1", "Pod", namespace, label)
@@ -129,7 +129,7 @@ def _nodes(pods: Sequence[Object]) -> set[str]:
     return {safe((pod.get("spec") or {}).get("nodeName", ""), 100) for pod in pods}
 
 
-def _last_words(cluster: Cluster, pod: Object, container: str) -> str:
+def _last_words(cluster: ClusterClient, pod: Object, container: str) -> str:
     """What the program said when it ended: its fatal line, else its last one; "" where the log may not be
     read.
     """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from bfinfra.backends.kubernetes.marks import mark_of, notes
 from bfinfra.kinds.cluster.workload.render import RENDERED
-from bfinfra.kinds.cluster_locator import WHOLE, Home
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
@@ -129,7 +129,7 @@ def record_of(obj: Object) -> Record:
     return Record(places, mark_of(obj), bool(obj["metadata"].get("deletionTimestamp")))
 
 
-def state_of(records: Sequence[Object], objects: Sequence[Object], home: Home, namespace: str) -> State:
+def state_of(records: Sequence[Object], objects: Sequence[Object], home: Cluster, namespace: str) -> State:
     """`objects`: ours, or strangers' in places that are wanted; `namespace`: the webhook's."""
     found = {place_of(obj): record_of(obj) for obj in records}
     things = {place_of(obj): _thing(obj) for obj in objects}

@@ -25,7 +25,7 @@ from bfinfra.kinds.cluster.mpi_job.decide import (
 from bfinfra.kinds.cluster.mpi_job.manifest import LAUNCHERS, PODS
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, NAME
-from bfinfra.kinds.cluster_locator import WHOLE, Home, Places, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of, real_name
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -42,8 +42,7 @@ from bfinfra.model.kind import (
 )
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
-from bfinfra.model.rights import Places as Where
-from bfinfra.model.rights import may
+from bfinfra.model.rights import PrivilegePlaces, may
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class MpiJob(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters, WHOLE)
+        self._places = ClusterLocator(clusters, WHOLE)
         self._site = site.name
 
     def observe(
@@ -113,7 +112,7 @@ class MpiJob(kind.Kind[Spec, State]):
         return decide(name, spec, state, context)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Its namespace."""
         return {"namespace": (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)}
 
@@ -208,7 +207,7 @@ class MpiJob(kind.Kind[Spec, State]):
             return ""
 
     def _read(
-        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+        self, home: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
     ) -> list[Object]:
         version = next((each for each in home.cluster.versions(GROUP) if each in LAUNCHERS), "")
         if not version:
@@ -244,7 +243,7 @@ def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
     )
 
 
-def _state(obj: Object, home: Home) -> State:
+def _state(obj: Object, home: Cluster) -> State:
     metadata, mark = obj["metadata"], mark_of(obj)
     applied = (mark.applied if mark else None) or {}
     phase, why = _phase((obj.get("status") or {}).get("conditions") or ())

@@ -11,7 +11,7 @@ from bfinfra.kinds.cluster.base.field_diffs import field_diffs
 from bfinfra.kinds.cluster.mpi_operator import definition
 from bfinfra.kinds.cluster.mpi_operator.manifests import KINDS, NAME, manifests
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec
-from bfinfra.kinds.cluster_locator import WHOLE, Home, Places, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of, real_name
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -31,8 +31,7 @@ from bfinfra.model.mark import Mark, common
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
-from bfinfra.model.rights import Api, Right, Use, may
-from bfinfra.model.rights import Places as Where
+from bfinfra.model.rights import Api, PrivilegePlaces, Right, Use, may
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ class MpiOperator(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters, WHOLE)
+        self._places = ClusterLocator(clusters, WHOLE)
         self._site = site.name
 
     def observe(
@@ -167,7 +166,7 @@ class MpiOperator(kind.Kind[Spec, State]):
         return tuple(_steps(spec, state, namespace, context))
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Its namespace, and what has no namespace by name; making things can't be bounded by name."""
         cluster = needs["cluster"].key
         own = (api_of(needs["cluster"], spec.namespace, needs.get("namespace")),)
@@ -203,7 +202,7 @@ class MpiOperator(kind.Kind[Spec, State]):
 
     def _read(
         self,
-        home: Home,
+        home: Cluster,
         wanted: Mapping[str, Spec | None],
         needs: Mapping[Key, ResolvedRef],
         *,
@@ -231,7 +230,7 @@ class MpiOperator(kind.Kind[Spec, State]):
                 found[name] = state
         return found
 
-    def _state(self, home: Home, crd: Object | None, namespace: str, *, gone: bool = False) -> State:
+    def _state(self, home: Cluster, crd: Object | None, namespace: str, *, gone: bool = False) -> State:
         objects = [crd, *(home.cluster.get(api, thing, NAME, namespace) for api, thing in KINDS)]
         kinds = ("CustomResourceDefinition", *(thing for _, thing in KINDS))
         there = {
@@ -250,7 +249,7 @@ class MpiOperator(kind.Kind[Spec, State]):
             contents=self._jobs(home, served) if gone and crd else (),
         )
 
-    def _jobs(self, home: Home, version: str) -> tuple[str, ...]:
+    def _jobs(self, home: Cluster, version: str) -> tuple[str, ...]:
         """Other people's jobs, which go with the definition."""
         if version not in home.cluster.versions(definition.GROUP):
             return ()

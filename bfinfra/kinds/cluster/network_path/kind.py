@@ -26,7 +26,7 @@ from bfinfra.kinds.cluster.network_path.decide import (
 from bfinfra.kinds.cluster.network_path.policies import Judged, judge
 from bfinfra.kinds.cluster.network_path.probe import Probed
 from bfinfra.kinds.cluster.network_path.spec import Spec
-from bfinfra.kinds.cluster_locator import Home, Places, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, home_of, real_name
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -44,8 +44,7 @@ from bfinfra.model.kind import (
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
-from bfinfra.model.rights import Places as Where
-from bfinfra.model.rights import may
+from bfinfra.model.rights import PrivilegePlaces, may
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class NetworkPath(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters)
+        self._places = ClusterLocator(clusters)
         self._site = site.name
         self._started: set[str] = set()
         """Jobs of this run, by their uid."""
@@ -136,7 +135,7 @@ class NetworkPath(kind.Kind[Spec, State]):
         return decide(name, spec, state, context)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The namespace; `probe`: the same, where one is wanted."""
         here = (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)
         return {"namespace": here, "probe": here if spec.probe else ()}
@@ -164,7 +163,9 @@ class NetworkPath(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _read(self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]) -> _Read:
+    def _read(
+        self, home: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+    ) -> _Read:
         here = {
             name: spec
             for name, spec in wanted.items()
@@ -195,7 +196,7 @@ class NetworkPath(kind.Kind[Spec, State]):
             ],
         )
 
-    def _pods(self, home: Home, job: Object) -> list[Object]:
+    def _pods(self, home: Cluster, job: Object) -> list[Object]:
         """The Job's; what they say is worth no failure."""
         with contextlib.suppress(RemoteError):
             return home.cluster.list(
@@ -203,7 +204,7 @@ class NetworkPath(kind.Kind[Spec, State]):
             )
         return []
 
-    def _state(self, job: Object, pods: Sequence[Object], home: Home) -> State:
+    def _state(self, job: Object, pods: Sequence[Object], home: Cluster) -> State:
         metadata, mark = job["metadata"], mark_of(job)
         at: dict[str, Any] = {
             "cluster": home.key.name,
@@ -281,7 +282,7 @@ def _with(state: State, judged: Judged | None) -> State:
     return replace(state, policies=judged) if judged else state
 
 
-def _space(spec: Spec, home: Home, needs: Mapping[Key, ResolvedRef]) -> str:
+def _space(spec: Spec, home: Cluster, needs: Mapping[Key, ResolvedRef]) -> str:
     """The namespace that a spec means there."""
     written = spec.namespace or "default"
     return home.namespace or real_name(written, spec.cluster, needs.get(Key("namespace", written)))

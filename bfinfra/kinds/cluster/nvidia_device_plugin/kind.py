@@ -21,7 +21,7 @@ from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import (
 from bfinfra.kinds.cluster.nvidia_device_plugin.readiness import readiness
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import NAME as IMAGE
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
-from bfinfra.kinds.cluster_locator import WHOLE, Home, Places, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of, real_name
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -42,8 +42,7 @@ from bfinfra.model.kind import (
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
-from bfinfra.model.rights import Api, Use, may
-from bfinfra.model.rights import Places as Where
+from bfinfra.model.rights import Api, PrivilegePlaces, Use, may
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters, WHOLE)
+        self._places = ClusterLocator(clusters, WHOLE)
         self._site = site.name
         self._others: dict[str, tuple[str, ...]] = {}
 
@@ -199,7 +198,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Its namespace; nodes belong to the whole cluster."""
         return {
             "cluster": (Api(needs["cluster"].key),),
@@ -234,7 +233,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _read(self, home: Home, wanted: Mapping[str, Spec | None]) -> list[Manifest]:
+    def _read(self, home: Cluster, wanted: Mapping[str, Spec | None]) -> list[Manifest]:
         here = any(spec is not None and home_of(spec.cluster, [home.key], WHOLE) for spec in wanted.values())
         return home.cluster.list("apps/v1", "DaemonSet", labels="" if here else selector(self._site))
 
@@ -250,7 +249,7 @@ def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
     return real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
 
 
-def _state(obj: Manifest, home: Home) -> State:
+def _state(obj: Manifest, home: Cluster) -> State:
     metadata, mark = obj["metadata"], mark_of(obj)
     return State(
         mark=mark,

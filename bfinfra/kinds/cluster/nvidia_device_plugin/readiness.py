@@ -15,13 +15,13 @@ from bfinfra.model.errors import RemoteError
 from bfinfra.model.kind import Readiness, Ready, failed, waiting
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster
+    from bfinfra.backends.kubernetes import ClusterClient
 
 NEVER = ("InvalidImageName",)
 SIZES = "nvidia.com/mig-"
 
 
-def readiness(spec: Spec, live: Live, cluster: Cluster) -> Readiness:
+def readiness(spec: Spec, live: Live, cluster: ClusterClient) -> Readiness:
     """READY once every node that runs a pod of it offers GPUs; where it may run on nodes without
     (`fail_on_init_error: false`), once one does.
     """
@@ -58,7 +58,7 @@ def readiness(spec: Spec, live: Live, cluster: Cluster) -> Readiness:
     return Readiness(Ready.READY, note=_note(offered, none))
 
 
-def _pods(cluster: Cluster, namespace: str) -> Sequence[Live]:
+def _pods(cluster: ClusterClient, namespace: str) -> Sequence[Live]:
     """None where they may not be listed: then only the counts are known."""
     try:
         return [

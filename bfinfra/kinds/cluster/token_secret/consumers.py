@@ -10,7 +10,7 @@ from bfinfra.backends.kubernetes.marks import notes
 from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster
+    from bfinfra.backends.kubernetes import ClusterClient
 
 Object = dict[str, Any]
 ROLLED = ("Deployment", "StatefulSet", "DaemonSet")
@@ -37,7 +37,7 @@ class Consumer:
 
 
 def consumers(
-    cluster: Cluster,
+    cluster: ClusterClient,
     where: str,
     pods: Sequence[Object],
     since: Mapping[tuple[str, str], str | None],
@@ -99,7 +99,7 @@ def _older(created: str, since: str | None) -> tuple[bool, bool]:
     return made <= replaced, made < replaced
 
 
-def _owner(cluster: Cluster, pod: Object, known: dict[tuple[str, str, str], Object]) -> tuple[str, str]:
+def _owner(cluster: ClusterClient, pod: Object, known: dict[tuple[str, str, str], Object]) -> tuple[str, str]:
     """Kind and name of what would start the pod anew; the pod itself where nothing would, or not so that one
     could wait for it.
     """
@@ -112,7 +112,7 @@ def _owner(cluster: Cluster, pod: Object, known: dict[tuple[str, str, str], Obje
 
 
 def _get(
-    cluster: Cluster, kind: str, name: str, space: str, known: dict[tuple[str, str, str], Object]
+    cluster: ClusterClient, kind: str, name: str, space: str, known: dict[tuple[str, str, str], Object]
 ) -> Object:
     key = kind, space, name
     if key not in known:

@@ -15,7 +15,7 @@ from bfinfra.kinds.cluster.base import replicated_secret
 from bfinfra.kinds.cluster.base.replicated_secret import Content, State, Write, values_of
 from bfinfra.kinds.cluster.base.sights import Object
 from bfinfra.kinds.cluster.token_secret.spec import FILES, OF_CLIENT, SINGLE, THREE, Spec
-from bfinfra.kinds.cluster_locator import Home, home_of
+from bfinfra.kinds.cluster_locator import Cluster, home_of
 from bfinfra.model import kind
 from bfinfra.model.awaited import until
 from bfinfra.model.conflict import Conflict, Spot
@@ -85,7 +85,7 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
 
     def _read(
         self,
-        home: Home,
+        home: Cluster,
         wanted: Mapping[str, Spec | None],
         needs: Mapping[Key, ResolvedRef],
         *,

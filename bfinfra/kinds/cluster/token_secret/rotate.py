@@ -19,7 +19,7 @@ from bfinfra.kinds.cluster.base.sights import Object, place_of
 from bfinfra.kinds.cluster.token_secret.consumers import Consumer, consumers
 from bfinfra.kinds.cluster.token_secret.kind import WRITTEN, TokenSecret, digest, files_of, history
 from bfinfra.kinds.cluster.token_secret.spec import FILES, FORMS, Spec
-from bfinfra.kinds.cluster_locator import Home, api_of
+from bfinfra.kinds.cluster_locator import Cluster, api_of
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.endpoint import Endpoint
@@ -29,7 +29,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import Places, may
+from bfinfra.model.rights import PrivilegePlaces, may
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 
@@ -40,7 +40,7 @@ NAMES = frozenset(name for form in FORMS.values() for name in form)
 RESTARTED = "bfinfra.io/token"
 SHOWN = 20  # namespaces or pods that a line names
 GOOD, OLD, STALE, OTHER = "good", "ours, and to be written", "a stale copy", "of another token of this site"
-Looked = tuple[Home, list[Object], list[Object]]
+Looked = tuple[Cluster, list[Object], list[Object]]
 """Secrets under a token's names, and pods."""
 
 
@@ -234,7 +234,7 @@ class Rotation(TokenSecret):
         return steps
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The cluster as a whole, or the supervisor namespace: who copied where isn't known before."""
         return {
             **TokenSecret.places(name, spec, needs, datacenter),
@@ -359,7 +359,7 @@ def _stray(obj: Object) -> Stray:
     return Stray(*place_of(obj), str(obj["metadata"]["resourceVersion"]), tuple(_values(obj)))
 
 
-def _look(home: Home) -> tuple[list[Object], list[Object]]:
+def _look(home: Cluster) -> tuple[list[Object], list[Object]]:
     """Every Secret under a token's names, and every pod."""
     secrets = [
         obj

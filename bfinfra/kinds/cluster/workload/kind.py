@@ -24,7 +24,7 @@ from bfinfra.kinds.cluster.workload.decide import (
 )
 from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.kinds.cluster.workload.state import Object, State, Thing, record_name, state_of
-from bfinfra.kinds.cluster_locator import Home, Places, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, home_of, real_name
 from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, absent
 from bfinfra.model.document import Document
@@ -41,12 +41,11 @@ from bfinfra.model.kind import (
     waiting,
 )
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import CLUSTERS, may
-from bfinfra.model.rights import Places as Where
+from bfinfra.model.rights import CLUSTERS, PrivilegePlaces, may
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster, Clusters
+    from bfinfra.backends.kubernetes import ClusterClient, Clusters
 
 KINDS = (("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"), ("batch/v1", "Job"), ("v1", "Pod"))
 ADDRESS = "workload/"
@@ -75,7 +74,7 @@ class Workload(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = Places(clusters)
+        self._places = ClusterLocator(clusters)
         self._site = site.name
         self._documents: dict[str, tuple[manifests.Manifest, ...] | str | Absent] = {}
         self._problems: dict[str, Problem] = {}
@@ -123,7 +122,7 @@ class Workload(kind.Kind[Spec, State]):
         return decide(name, spec, state, context)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Its namespace, for its record and for each sort of object in its manifest; for every sort while
         that isn't there yet.
         """
@@ -183,7 +182,7 @@ class Workload(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _create(self, cluster: Cluster, manifest: Mapping[str, Any]) -> None:
+    def _create(self, cluster: ClusterClient, manifest: Mapping[str, Any]) -> None:
         """With its annotations, of which webhooks may leave nothing: the Bitfusion device plug-in's takes all
         that a pod has.
         """
@@ -209,7 +208,7 @@ class Workload(kind.Kind[Spec, State]):
         )
 
     def _read(
-        self, home: Home, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+        self, home: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
     ) -> list[Object]:
         found = [
             o

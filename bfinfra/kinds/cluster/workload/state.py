@@ -11,7 +11,7 @@ from bfinfra.backends.kubernetes.marks import mark_of, notes
 from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster.base.pods import ends, job_of, job_phase, pulling, ran, stuck, unplaced
 from bfinfra.kinds.cluster.workload.render import RENDERED
-from bfinfra.kinds.cluster_locator import CLUSTERS, Home
+from bfinfra.kinds.cluster_locator import CLUSTERS, Cluster
 from bfinfra.model import kind
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
@@ -70,7 +70,7 @@ def record_name(name: str) -> str:
     return f"bfinfra-workload-{name}"
 
 
-def state_of(objects: Sequence[Object], pods: Sequence[Object], home: Home) -> State:
+def state_of(objects: Sequence[Object], pods: Sequence[Object], home: Cluster) -> State:
     """`objects`: ours, or strangers in our places, of one namespace; `pods`: all of ours there."""
     record = next((_record(obj) for obj in objects if obj["kind"] == "ConfigMap"), None)
     things = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bfinfra.kinds.image.client_image.dockerfile import FILES, IGNORE, TOKEN, dockerfile
 from bfinfra.kinds.image.client_image.spec import Spec
-from bfinfra.kinds.image.client_image.state import Facts, State
+from bfinfra.kinds.image.client_image.state import ClientImageFacts, State
 from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
 from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, held, until
@@ -33,7 +33,7 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     """Render where files differ, build and push what isn't built of them, seal."""
     if spec is None:
         return () if state is None else (Delete(context=state.context, address=context.mark.address),)
-    facts = context.facts or Facts()
+    facts = context.facts or ClientImageFacts()
     _check(name, spec, facts)
     mark, folder = state.mark if state else None, str(spec.context.path)
     stands = state.files if state is not None and state.context == folder else {}
@@ -83,7 +83,7 @@ def _made(
     changes: Sequence[Change],
 ) -> Iterator[kind.Step]:
     """Building and pushing, where that can be done and isn't."""
-    facts = context.facts or Facts()
+    facts = context.facts or ClientImageFacts()
     if not facts.tool or spec.build == "never":
         return
     content, folder = _content(wanted), str(spec.context.path)
@@ -118,7 +118,7 @@ def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[s
 
 
 def _files(
-    name: str, spec: Spec, context: PlanContext, facts: Facts, unmoved: Mapping[str, str]
+    name: str, spec: Spec, context: PlanContext, facts: ClientImageFacts, unmoved: Mapping[str, str]
 ) -> dict[str, str | Unknown]:
     """Name → SHA-256 that shall stand there; later where its file isn't there yet."""
     read = {**unmoved, **facts.read.get(name, {})}
@@ -142,7 +142,7 @@ def _later(spec: Spec, context: PlanContext) -> Unknown:
     return until(token.spec.source.file) if token.spec else Unknown(token.key, "digest")
 
 
-def _check(name: str, spec: Spec, facts: Facts) -> None:
+def _check(name: str, spec: Spec, facts: ClientImageFacts) -> None:
     if isinstance(problem := facts.problems.get(name), str):
         raise Refusal(
             "the client's package can't be used",

@@ -12,7 +12,7 @@ from bfinfra.kinds.client_files import ClientFiles, read_files, token_files
 from bfinfra.kinds.image.client_image import decide
 from bfinfra.kinds.image.client_image.dockerfile import FILES, IGNORE, TOKEN
 from bfinfra.kinds.image.client_image.spec import Spec
-from bfinfra.kinds.image.client_image.state import Facts, State
+from bfinfra.kinds.image.client_image.state import ClientImageFacts, State
 from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
 from bfinfra.kinds.linux import Asked, ask, machines
 from bfinfra.model import kind
@@ -21,7 +21,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
 from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
 from bfinfra.model.refs import Key
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -72,7 +72,7 @@ class ClientImage(kind.Kind[Spec, State]):
         for name in dict.fromkeys([*wanted, *(known if include_unlisted else ())]):
             if state := self._look(name, wanted.get(name), known.get(name), tool.name if tool else "", why):
                 states[name] = state
-        facts = Facts(
+        facts = ClientImageFacts(
             tool.name if tool else "", why, read, problems, {host: there[host] for host in asked.answers}
         )
         return Observation(
@@ -85,7 +85,7 @@ class ClientImage(kind.Kind[Spec, State]):
             },
         )
 
-    def _ask(self, there: Mapping[str, Machine], givers: Sequence[ClientFiles]) -> Asked:
+    def _ask(self, there: Mapping[str, LinuxMachine], givers: Sequence[ClientFiles]) -> Asked:
         """The machines that give files. One that doesn't answer holds back its own images alone."""
         named = {there[each.host] for each in givers if each.host in there}
         if self._hosts is None:

@@ -8,7 +8,7 @@ from dataclasses import field
 from bfinfra.kinds.image.base import Made
 from bfinfra.model.awaited import Absent
 from bfinfra.model.records import dataclass
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class State(Made):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ClientImageFacts:
     """What builds here, or why nothing does. By resource: `read`: name → SHA-256 of the files that are copied
     in; `problems`, Absent for a package that isn't there yet.
 
@@ -31,4 +31,4 @@ class Facts:
     why: str = ""
     read: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     problems: Mapping[str, str | Absent] = field(default_factory=dict)
-    machines: Mapping[str, Machine] = field(default_factory=dict)
+    machines: Mapping[str, LinuxMachine] = field(default_factory=dict)

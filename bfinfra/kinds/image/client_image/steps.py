@@ -10,7 +10,7 @@ from bfinfra.model.kind import Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Render(kind.Step):
     package: str
     token: str | Unknown = ""
     """Path of the token that is baked in."""
-    giver: Machine | None = None
+    giver: LinuxMachine | None = None
     """Who has the client's files, instead of a token."""
     given: Mapping[str, str] = field(default_factory=dict)
     """Where it has them, by their names in a token."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from bfinfra.kinds.linux import while_away
 from bfinfra.kinds.machine.flexdirect_host.spec import PACKAGED, Scheduler, Spec, form
-from bfinfra.kinds.machine.flexdirect_host.state import Facts, Installed, State
+from bfinfra.kinds.machine.flexdirect_host.state import FlexDirectHostFacts, Installed, State
 from bfinfra.model import kind
 from bfinfra.model.awaited import held
 from bfinfra.model.errors import Refusal
@@ -16,7 +16,7 @@ from bfinfra.model.kind import Disruption, PlanContext, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 NOTHING = Installed(None)
 
@@ -27,7 +27,7 @@ class SetUp(kind.Step):
 
     rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     todo: Mapping[str, Mapping[str, Any]]
     """By machine: whether to install and to init, and whether its record says that work is unfinished."""
     package: str
@@ -63,7 +63,7 @@ class Remove(kind.Step):
 
     rights = ()
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     packages: Mapping[str, str]
     """By machine: name of the file that was installed."""
     uninstall: Mapping[str, Sequence[str]]
@@ -122,7 +122,7 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
 
 
 def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
-    facts: Facts = context.facts
+    facts: FlexDirectHostFacts = context.facts
     name = context.mark.address.partition("/")[2]
     _check(name, spec, state, facts, context)
     gone = (
@@ -137,7 +137,9 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[ki
     )
 
 
-def _check(name: str, spec: Spec, state: State | None, facts: Facts, context: PlanContext) -> None:
+def _check(
+    name: str, spec: Spec, state: State | None, facts: FlexDirectHostFacts, context: PlanContext
+) -> None:
     if not facts.packages.get(name):
         raise Refusal(
             f"the package {spec.package.text} can't be read",
@@ -196,7 +198,7 @@ def _make_way(spec: Spec, state: State | None) -> Sequence[Remove]:
 
 
 def _set_up(
-    name: str, spec: Spec, state: State | None, facts: Facts, context: PlanContext
+    name: str, spec: Spec, state: State | None, facts: FlexDirectHostFacts, context: PlanContext
 ) -> Sequence[kind.Step]:
     on = {host: (state.on.get(host, NOTHING) if state else NOTHING) for host in spec.hosts}
     wanted, unit = context.mark.seal(spec.applied()), unit_text(spec.scheduler)

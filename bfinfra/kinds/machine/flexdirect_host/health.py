@@ -10,7 +10,7 @@ from bfinfra.model.errors import BfinfraError
 from bfinfra.model.health import Health, Status
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -55,7 +55,7 @@ def worse(status: Status, limit: Status) -> bool:
     return list(Status).index(status) > list(Status).index(limit)
 
 
-def ask(wanted: Mapping[Machine, tuple[Key, str]], hosts: LinuxHosts) -> list[Examined]:
+def ask(wanted: Mapping[LinuxMachine, tuple[Key, str]], hosts: LinuxHosts) -> list[Examined]:
     """Each machine once, side by side; by machine its resource and what that accepts."""
     answers, found = hosts.read(dict.fromkeys(wanted, COMMAND), PATIENCE), []
     for machine, (key, accepted) in wanted.items():

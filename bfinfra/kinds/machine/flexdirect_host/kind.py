@@ -10,7 +10,7 @@ from bfinfra.kinds.linux import across, ask, digest, machines, standing
 from bfinfra.kinds.machine.flexdirect_host import decide, health
 from bfinfra.kinds.machine.flexdirect_host.decide import Anew, Remove, Restart, SetUp
 from bfinfra.kinds.machine.flexdirect_host.spec import Spec, form
-from bfinfra.kinds.machine.flexdirect_host.state import LOOK, Facts, Installed, State, read
+from bfinfra.kinds.machine.flexdirect_host.state import LOOK, FlexDirectHostFacts, Installed, State, read
 from bfinfra.model import kind
 from bfinfra.model import secret as secrets
 from bfinfra.model.awaited import away
@@ -64,7 +64,7 @@ class FlexdirectHost(kind.Kind[Spec, State]):
             ).items()
         }
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        facts = Facts(
+        facts = FlexDirectHostFacts(
             there,
             {name: digest(spec.package.path) for name, spec in specs.items()},
             {name: self._licensed(spec, found) for name, spec in specs.items()},

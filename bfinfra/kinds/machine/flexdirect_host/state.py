@@ -11,7 +11,7 @@ from bfinfra.kinds.linux import OnHosts
 from bfinfra.model.awaited import Away
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
@@ -57,14 +57,14 @@ class State(OnHosts[Installed]):
 
 
 @dataclass(frozen=True)
-class Facts:
+class FlexDirectHostFacts:
     """`machines`: all that answered. By resource: `packages`: SHA-256 of the file, "" where it can't be read;
     `licensed`: machines that have the license as it is now.
 
     `os`: distribution and version, by machine.
     """
 
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     packages: Mapping[str, str]
     licensed: Mapping[str, frozenset[str]]
     os: Mapping[str, str] = field(default_factory=dict)

@@ -10,7 +10,14 @@ from typing import Any
 
 from bfinfra.kinds.linux import while_away
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
-from bfinfra.kinds.machine.kubeadm_cluster.state import Facts, Node, State, token_id, with_swap, without_swap
+from bfinfra.kinds.machine.kubeadm_cluster.state import (
+    KubeadmFacts,
+    Node,
+    State,
+    token_id,
+    with_swap,
+    without_swap,
+)
 from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Forget,
     Init,
@@ -53,7 +60,7 @@ def _while_cni_away(spec: Spec, state: State | None, context: PlanContext) -> Se
     """The steps, also while the manifest of the pod network is away: then the one that is noted in the
     cluster is as good.
     """
-    facts: Facts = context.facts
+    facts: KubeadmFacts = context.facts
     name = context.mark.address.partition("/")[2]
     if name not in facts.cni_away:
         return tuple(_steps(spec, state, context))
@@ -67,7 +74,7 @@ def _while_cni_away(spec: Spec, state: State | None, context: PlanContext) -> Se
 
 
 def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
-    facts: Facts = context.facts
+    facts: KubeadmFacts = context.facts
     name, on = context.mark.address.partition("/")[2], state.on if state else {}
     if not facts.cni.get(name) and name not in facts.cni_away:
         raise Refusal(
@@ -116,7 +123,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
 
 
 def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = context.facts
+    facts: KubeadmFacts = context.facts
     name, mark = context.mark.address.partition("/")[2], context.mark.seal(spec.applied())
     found = {host: facts.found.get(host, NOTHING) for host in spec.hosts}
     first, package, cni = found[spec.control_plane], facts.packages.get(name, ""), facts.cni[name]
@@ -192,7 +199,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[ki
         )
 
 
-def _machines(facts: Facts, hosts: Sequence[str]) -> dict[str, Any]:
+def _machines(facts: KubeadmFacts, hosts: Sequence[str]) -> dict[str, Any]:
     return {host: facts.machines[host] for host in hosts if host in facts.machines}
 
 

@@ -15,7 +15,7 @@ from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.linux import Asked, across, ask, digest, machines, standing
 from bfinfra.kinds.machine.kubeadm_cluster import decide
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
-from bfinfra.kinds.machine.kubeadm_cluster.state import ADMIN, LOOK, Facts, State, read, token_id
+from bfinfra.kinds.machine.kubeadm_cluster.state import ADMIN, LOOK, KubeadmFacts, State, read, token_id
 from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Forget,
     Init,
@@ -35,13 +35,13 @@ from bfinfra.model.errors import BfinfraError, Problem, RemoteError
 from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, Report, ResolvedRef, waiting
 from bfinfra.model.redact import hide
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import API, Api, Places
+from bfinfra.model.rights import API, Api, PrivilegePlaces
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import Machine, Play
+from bfinfra.model.ssh import LinuxMachine, Play
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
-    from bfinfra.backends.kubernetes import Cluster, Clusters
+    from bfinfra.backends.kubernetes import ClusterClient, Clusters
 
 __all__ = ["KubeadmCluster", "Spec", "State"]
 SYSTEM, NOTED = "kube-system", "bfinfra-pod-network"
@@ -84,7 +84,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
                 if state.endpoint
                 else state
             )
-        facts = Facts(
+        facts = KubeadmFacts(
             there,
             found,
             {name: _digest(spec) for name, spec in specs.items()},
@@ -104,7 +104,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         return decide.steps(spec, state, context)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Its API."""
         return {API: (Api(Key("kubeadm_cluster", name)),)}
 
@@ -156,7 +156,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
             )
         ).check()
 
-    def _join(self, step: Join, cluster: Cluster, home: Endpoint) -> None:
+    def _join(self, step: Join, cluster: ClusterClient, home: Endpoint) -> None:
         """With a bootstrap token of this step alone: made in the cluster, on no command line, gone after it;
         one that a killed run left ends by itself, or with the next run.
         """
@@ -184,7 +184,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         finally:
             cluster.delete("v1", "Secret", _secret(step.token), SYSTEM)
 
-    def _network(self, step: Network, cluster: Cluster) -> None:
+    def _network(self, step: Network, cluster: ClusterClient) -> None:
         """The manifest's objects in their order, then the note which manifest that was."""
         for manifest in _manifests(step.path):
             cluster.apply(marked(manifest, step.mark.open), force=True)
@@ -196,7 +196,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         }
         cluster.apply(marked(note, step.mark.open), force=True)
 
-    def _ask(self, there: Mapping[str, Machine], specs: Mapping[str, Spec]) -> Asked:
+    def _ask(self, there: Mapping[str, LinuxMachine], specs: Mapping[str, Spec]) -> Asked:
         """A machine that the file names as a worker is no control plane of ours; any other may be one."""
         workers = {host for spec in specs.values() for host in spec.workers}
         return ask(

@@ -18,7 +18,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
@@ -108,14 +108,14 @@ class State(OnHosts[Node]):
 
 
 @dataclass(frozen=True)
-class Facts:
+class KubeadmFacts:
     """`machines`: all that answered, `found`: how each stands; by resource: `packages` and `cni`: digests of
     the files, "" where they can't be read.
 
     `away`: the first of its packages that isn't there yet; `cni_away`: its manifest, where that isn't.
     """
 
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     found: Mapping[str, Node]
     packages: Mapping[str, str]
     cni: Mapping[str, str | Unknown]

@@ -11,7 +11,7 @@ from bfinfra.model.kind import Disruption, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class OnMachines(kind.Step):
     # accounts of machines are no rights of vCenter or Kubernetes; the cluster's own is its administrator's
     rights = ()
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     todo: Mapping[str, Mapping[str, Any]]
     """By machine: variables of the role."""
 
@@ -78,7 +78,7 @@ class Leave(OnMachines):
 
     disruption = Disruption.POWER_CYCLE
     why = "the pods of a worker that leaves are evicted"
-    control_plane: Machine | None
+    control_plane: LinuxMachine | None
     nodes: Sequence[str]
     drain: Sequence[str]
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from bfinfra.kinds.linux import while_away
 from bfinfra.kinds.machine.loaded_image.runtime import Runtime
 from bfinfra.kinds.machine.loaded_image.spec import BUILDERS, Spec
-from bfinfra.kinds.machine.loaded_image.state import Facts, Found, Loaded, State
+from bfinfra.kinds.machine.loaded_image.state import Found, Loaded, LoadedImageFacts, State
 from bfinfra.model import kind
 from bfinfra.model.errors import Awaited, Refusal
 from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Load(kind.Step):
     content: str | Unknown
     archive: str
     """Its path here, "" for what is built and saved here."""
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     runtimes: Mapping[str, Runtime]
     mark: Mark
 
@@ -41,7 +41,7 @@ class Remove(kind.Step):
     name: str
     names: str
     image: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     runtimes: Mapping[str, str]
     """By machine: where the image is, "" where it is gone already."""
 
@@ -68,7 +68,7 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
 
 
 def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = context.facts
+    facts: LoadedImageFacts = context.facts
     on = state.on if state else {}
     needs = {need.key: need for need in context.needs.values()}
     image, content = image_of(spec, needs), _content(name, spec, context)
@@ -138,7 +138,9 @@ def _check_builds(need: ResolvedRef) -> None:
     )
 
 
-def _check(name: str, spec: Spec, on: Mapping[str, Loaded], facts: Facts, context: PlanContext) -> None:
+def _check(
+    name: str, spec: Spec, on: Mapping[str, Loaded], facts: LoadedImageFacts, context: PlanContext
+) -> None:
     if problem := facts.problems.get(name):
         raise Refusal(
             f"{spec.archive.text if spec.archive else name} can't be loaded",

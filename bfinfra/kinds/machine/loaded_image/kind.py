@@ -13,7 +13,16 @@ from bfinfra.kinds.machine.loaded_image import decide
 from bfinfra.kinds.machine.loaded_image.decide import Load, Remove, image_of
 from bfinfra.kinds.machine.loaded_image.runtime import commands
 from bfinfra.kinds.machine.loaded_image.spec import Spec
-from bfinfra.kinds.machine.loaded_image.state import LOOK, Facts, Found, Loaded, Noted, State, read, record
+from bfinfra.kinds.machine.loaded_image.state import (
+    LOOK,
+    Found,
+    Loaded,
+    LoadedImageFacts,
+    Noted,
+    State,
+    read,
+    record,
+)
 from bfinfra.model import kind
 from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
@@ -21,7 +30,7 @@ from bfinfra.model.errors import BfinfraError, Problem, Rejected
 from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import Machine, Play
+from bfinfra.model.ssh import LinuxMachine, Play
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -82,7 +91,9 @@ class LoadedImage(kind.Kind[Spec, State]):
         for name, spec in specs.items():
             if spec.archive and spec.image and name not in gone:
                 ids[name], problems[name] = _id(spec.archive.path, spec.image)
-        facts = Facts(there, found, ids, {name: why for name, why in problems.items() if why}, gone)
+        facts = LoadedImageFacts(
+            there, found, ids, {name: why for name, why in problems.items() if why}, gone
+        )
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
@@ -105,7 +116,7 @@ class LoadedImage(kind.Kind[Spec, State]):
                 ):
                     self._load(step, archive)
             case Remove(name=name):
-                each: dict[Machine, dict[str, object]] = {}
+                each: dict[LinuxMachine, dict[str, object]] = {}
                 for host, machine in step.machines.items():
                     do, runtime = commands(step.runtimes[host], step.image, ""), step.runtimes[host]
                     each[machine] = {
@@ -130,7 +141,7 @@ class LoadedImage(kind.Kind[Spec, State]):
             raise BfinfraError(
                 Problem(f"{step.archive} changed while bfinfra worked with it", next="plan again")
             )
-        each: dict[Machine, dict[str, object]] = {}
+        each: dict[LinuxMachine, dict[str, object]] = {}
         for host, machine in step.machines.items():
             runtime = step.runtimes[host]
             do = commands(runtime, step.image, _sent(step.name))

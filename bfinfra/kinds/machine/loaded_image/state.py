@@ -11,7 +11,7 @@ from bfinfra.kinds.machine.loaded_image.runtime import FLAGS, LISTS, RUNTIMES, R
 from bfinfra.model.awaited import Away
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
@@ -86,12 +86,12 @@ class State(OnHosts[Loaded]):
 
 
 @dataclass(frozen=True)
-class Facts:
+class LoadedImageFacts:
     """`machines`: all that answered, and how each stands. By resource: `packages`: the id of the image in its
     archive; `problems`: what is wrong with that; `away`: that it isn't there yet.
     """
 
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     found: Mapping[str, Found]
     packages: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)

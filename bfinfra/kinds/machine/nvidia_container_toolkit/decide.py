@@ -17,13 +17,13 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
     wanted,
 )
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
-from bfinfra.kinds.machine.nvidia_container_toolkit.state import Facts, Installed, State, note
+from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts, note
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Disruption, PlanContext, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 NOTHING = Installed(None)
 
@@ -34,7 +34,7 @@ class SetUp(kind.Step):
 
     rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     todo: Mapping[str, Mapping[str, Any]]
     """By machine: whether to install, the runtimes' configurations as they shall be, what its record says
     besides the mark.
@@ -57,7 +57,7 @@ class Remove(kind.Step):
 
     rights = ()
     names: str
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     todo: Mapping[str, Mapping[str, Any]]
 
 
@@ -88,7 +88,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[ki
 
 
 def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
-    facts: Facts = context.facts
+    facts: ToolkitFacts = context.facts
     if not facts.packages.get(context.mark.address.partition("/")[2]):
         raise Refusal(
             f"{', '.join(each.text for each in spec.files())} can't be read",
@@ -121,7 +121,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
 
 
 def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
-    facts: Facts = context.facts
+    facts: ToolkitFacts = context.facts
     on, package, mark = (
         state.on if state else {},
         facts.packages[context.mark.address.partition("/")[2]],

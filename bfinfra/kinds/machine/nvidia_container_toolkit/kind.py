@@ -10,7 +10,7 @@ from bfinfra.kinds.linux import across, ask, digest, machines, standing
 from bfinfra.kinds.machine.nvidia_container_toolkit import decide
 from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
-from bfinfra.kinds.machine.nvidia_container_toolkit.state import Facts, State, look, read
+from bfinfra.kinds.machine.nvidia_container_toolkit.state import State, ToolkitFacts, look, read
 from bfinfra.model import kind
 from bfinfra.model.awaited import away
 from bfinfra.model.document import Document
@@ -26,7 +26,7 @@ from bfinfra.model.kind import (
 )
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import Machine, Play
+from bfinfra.model.ssh import LinuxMachine, Play
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -63,7 +63,7 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
             ).items()
         }
         gone = {name: absent for name, spec in specs.items() if (absent := away(spec, spec.brought()))}
-        facts = Facts(there, found, {name: _digest(spec) for name, spec in specs.items()}, gone)
+        facts = ToolkitFacts(there, found, {name: _digest(spec) for name, spec in specs.items()}, gone)
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
@@ -87,7 +87,7 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         """One play on all machines of the step."""
         match step:
             case SetUp():
-                each: dict[Machine, dict[str, object]] = {}
+                each: dict[LinuxMachine, dict[str, object]] = {}
                 for host, machine in step.machines.items():
                     todo = step.todo[host]
                     rest = (

@@ -12,7 +12,7 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import FILES, UNITS,
 from bfinfra.model.awaited import Away
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.ssh import Machine
+from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
@@ -65,12 +65,12 @@ class State(OnHosts[Installed]):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ToolkitFacts:
     """`machines`: all that answered, and how each stands; `packages`: by resource, digest of what is to be
     installed, "" where it can't be read.
     """
 
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, LinuxMachine]
     found: Mapping[str, Installed]
     packages: Mapping[str, str]
     away: Mapping[str, Away] = field(default_factory=dict)

@@ -32,7 +32,7 @@ from bfinfra.model.kind import (
 )
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         return decide(name, spec, state, context)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The cluster; custom attributes and storage policies are the root's."""
         return {
             "cluster": (Entity(f"/{datacenter}/host/{name}", "ClusterComputeResource"),),

@@ -105,7 +105,7 @@ def authorities_of(spec: Spec, context: PlanContext) -> dict[str, Authority]:
     """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own, and
     of a file that isn't there yet.
     """
-    facts: offers.Facts = context.facts or offers.Facts()
+    facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
     found: dict[str, Authority] = {}
     for name, said in spec.trust.items():
         if isinstance(said, FromRegistry):
@@ -220,7 +220,7 @@ def _release(spec: Spec, version: str, context: PlanContext) -> str:
 
 
 def _offer(spec: Spec, context: PlanContext) -> offers.Offer:
-    facts: offers.Facts = context.facts or offers.Facts()
+    facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
     return facts.offers.get(spec.namespace, offers.Offer())
 
 
@@ -253,12 +253,12 @@ def _check_changes(spec: Spec, state: State, fields: set[str], context: PlanCont
 
 
 def _check_declared(name: str, spec: Spec, context: PlanContext) -> None:
-    facts: offers.Facts = context.facts or offers.Facts()
+    facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
     declared.check(spec, facts.undeclared.get(name))
 
 
 def _check(spec: Spec, context: PlanContext) -> dict[str, Authority]:
-    facts: offers.Facts = context.facts or offers.Facts()
+    facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
     offers.check(spec, _offer(spec, context), context.needs["namespace"].spec)
     fit.check(
         spec,

@@ -16,7 +16,7 @@ from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.refs import Key
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster
+    from bfinfra.backends.kubernetes import ClusterClient
 
 DEFINITION = (
     "apiextensions.k8s.io/v1",
@@ -43,7 +43,7 @@ def unproved(spec: Spec, state: State | None) -> tuple[str, ...]:
     return tuple(field for field in _used(spec) if not _within(now, field))
 
 
-def undeclared(supervisor: Cluster, api: str, fields: tuple[str, ...]) -> frozenset[str] | None:
+def undeclared(supervisor: ClusterClient, api: str, fields: tuple[str, ...]) -> frozenset[str] | None:
     """Those of the fields that the definition doesn't name, by one read; None where it doesn't say, or isn't
     shown to us.
     """

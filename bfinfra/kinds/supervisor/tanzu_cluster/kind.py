@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.kinds.cluster_locator import Home, Places
+from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
 from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared, fit, offers, state, upgrade
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import CLUSTER_API, FORMS, TANZU
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1, V1ALPHA3, V1BETA1, Spec
@@ -46,8 +46,7 @@ from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API as OWN
 from bfinfra.model.rights import CLUSTERS as HERE
-from bfinfra.model.rights import Api, may
-from bfinfra.model.rights import Places as Where
+from bfinfra.model.rights import Api, PrivilegePlaces, may
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -93,7 +92,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         self._clusters = clusters
         self._vcenter = vcenter
         self._ground = fit.Environment()
-        self._places = Places(clusters, HOMES)
+        self._places = ClusterLocator(clusters, HOMES)
         self._offers: dict[str, offers.Offer] = {}
         self._undeclared: dict[str, frozenset[str] | None] = {}
         self._authorities: dict[str, str] = {}
@@ -141,7 +140,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
             for name, found in files.items()
             if (spec := wanted[name]) and (each := away(spec, found))
         }
-        facts = offers.Facts(
+        facts = offers.TanzuClusterFacts(
             dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared), gone
         )
         return Observation(states, facts, answers.unreadable)
@@ -171,7 +170,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         return found
 
     @staticmethod
-    def conflicts(wanted: Specs, states: Specs, facts: offers.Facts | None) -> Iterator[Conflict]:
+    def conflicts(wanted: Specs, states: Specs, facts: offers.TanzuClusterFacts | None) -> Iterator[Conflict]:
         """Fields of which nobody can tell whether the supervisor keeps them."""
         for name, unknown in (facts.undeclared if facts else {}).items():
             key = Key("tanzu_cluster", name)
@@ -179,7 +178,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
                 yield declared.untold(key, wanted[key])
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Where:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The supervisor namespace, as the place of one kind of cluster or the other; what its supervisor
         offers to all; the cluster itself.
         """
@@ -277,7 +276,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         return replace(seen, contents=found)
 
     def _learn(
-        self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Home], states: Mapping[str, State]
+        self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Cluster], states: Mapping[str, State]
     ) -> None:
         """What the namespaces offer, for clusters that will be made or changed; and the authorities'
         files.
@@ -310,7 +309,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
                 self._offers[name] = offers.of_new(self._clusters.at(Endpoint(server=supervisor.endpoint)))
 
 
-def _lists(home: Home, asked: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
+def _lists(home: Cluster, asked: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
     """(API, object) of a namespace's clusters. An older supervisor has no Cluster API, a newer one not
     Tanzu's oldest.
     """

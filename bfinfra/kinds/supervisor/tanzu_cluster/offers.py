@@ -17,7 +17,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Cluster
+    from bfinfra.backends.kubernetes import ClusterClient
 
 VM_OPERATOR = "vmoperator.vmware.com/v1alpha1"
 RELEASES = "run.tanzu.vmware.com/v1alpha1"
@@ -34,7 +34,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Facts:
+class TanzuClusterFacts:
     """`offers` by supervisor namespace; `authorities`: path → PEM, "" where it isn't there yet, or why it
     can't be read (`!…`); `ground`: what clusters stand on; `undeclared`: cluster → the fields that its
     supervisor doesn't know, None where it doesn't say.
@@ -48,7 +48,7 @@ class Facts:
     """Cluster → the first file of an authority that isn't there yet."""
 
 
-def read(cluster: Cluster, namespace: str) -> Offer:
+def read(cluster: ClusterClient, namespace: str) -> Offer:
     """Three or four small lists; RemoteError."""
     return Offer(
         _asked(lambda: _classes(cluster, namespace)),
@@ -57,7 +57,7 @@ def read(cluster: Cluster, namespace: str) -> Offer:
     )
 
 
-def of_new(supervisor: Cluster) -> Offer:
+def of_new(supervisor: ClusterClient) -> Offer:
     """What a namespace that is still to be made offers: its own spec's classes and policies, the supervisor's
     releases.
     """
@@ -117,7 +117,7 @@ def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:
         return None
 
 
-def _classes(cluster: Cluster, namespace: str) -> list[str]:
+def _classes(cluster: ClusterClient, namespace: str) -> list[str]:
     """Newer supervisors have classes in the namespace itself: bindings are not served any more, or served and
     filled by nobody.
     """
@@ -131,7 +131,7 @@ def _classes(cluster: Cluster, namespace: str) -> list[str]:
     return [c["metadata"]["name"] for c in classes if c["metadata"].get("namespace") == namespace]
 
 
-def _storage(cluster: Cluster, namespace: str) -> list[str]:
+def _storage(cluster: ClusterClient, namespace: str) -> list[str]:
     quotas = cluster.list("v1", "ResourceQuota", namespace)
     found = [
         m[1] for q in quotas for key in (q.get("spec") or {}).get("hard") or {} if (m := QUOTA.fullmatch(key))
@@ -139,7 +139,7 @@ def _storage(cluster: Cluster, namespace: str) -> list[str]:
     return found or [c["metadata"]["name"] for c in cluster.list("storage.k8s.io/v1", "StorageClass")]
 
 
-def _releases(cluster: Cluster) -> list[str]:
+def _releases(cluster: ClusterClient) -> list[str]:
     return [_version(release) for release in cluster.list(RELEASES, "TanzuKubernetesRelease")]
 
 

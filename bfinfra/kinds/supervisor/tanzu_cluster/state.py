@@ -8,7 +8,7 @@ from typing import Annotated
 
 from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.backends.words import safe
-from bfinfra.kinds.cluster_locator import Home
+from bfinfra.kinds.cluster_locator import Cluster
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS, Form
 from bfinfra.kinds.supervisor.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1, Spec
@@ -71,7 +71,7 @@ class State(kind.State):
         return "; ".join((f"{self.phase or 'accepted'}{nodes}", *include_unlisted[:2], *self.messages[:2]))
 
 
-def of(obj: Fields, api: str, home: Home) -> State:
+def of(obj: Fields, api: str, home: Cluster) -> State:
     """From the object."""
     form, status = FORMS[api], obj.get("status") or {}
     phase = "deleting" if obj["metadata"].get("deletionTimestamp") else form.phase(obj)

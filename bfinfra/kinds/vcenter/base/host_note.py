@@ -15,7 +15,7 @@ RIGHTS = (holds("hosts", "Global.SetCustomField"), holds("definitions", "Global.
 
 
 @dataclass(frozen=True)
-class Note:
+class HostNote:
     """The mark, and the earlier value as text; None where there was nothing before."""
 
     mark: Mark
@@ -26,7 +26,7 @@ class Note:
         return self.mark.encode() + ("" if self.before is None else f" before={quote(self.before, safe='')}")
 
     @classmethod
-    def decode(cls, text: str) -> Note | None:
+    def decode(cls, text: str) -> HostNote | None:
         """The note, or None where there is no mark."""
         mark = Mark.decode(text)
         before = next(

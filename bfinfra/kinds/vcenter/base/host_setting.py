@@ -13,7 +13,7 @@ from pydantic import Field
 from bfinfra.backends.vcenter.esxi_settings import NotedHost
 from bfinfra.kinds.capabilities import SETTINGS, anywhere
 from bfinfra.kinds.ownership import refuse_others
-from bfinfra.kinds.vcenter.base.host_note import Note
+from bfinfra.kinds.vcenter.base.host_note import HostNote
 from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import Refusal
@@ -22,7 +22,7 @@ from bfinfra.model.mark import Mark, common
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, Use, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 
@@ -74,7 +74,7 @@ class Setting:
     moid: str
     key: str
     now: str | None
-    note: Note | None = None
+    note: HostNote | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +190,7 @@ class HostSettings(kind.Kind[S, T]):
                 hosts[host].moid,
                 key,
                 values.get(hosts[host].moid, {}).get(key),
-                Note.decode(hosts[host].notes.get(self.prefix + key, "")),
+                HostNote.decode(hosts[host].notes.get(self.prefix + key, "")),
             )
             for host, key in places
             if host in hosts
@@ -204,7 +204,7 @@ class HostSettings(kind.Kind[S, T]):
         return {}
 
     @staticmethod
-    def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The hosts; custom attributes are defined at the root."""
         return {
             "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts),
@@ -266,7 +266,7 @@ def _settle(spec: Spec, state: State | None, context: PlanContext, classes: Step
     for host in spec.hosts:
         each = _found(spec, host, state, context)
         value = spec.wanted(host, context)
-        note = Note(mark, each.note.before if each.note else each.now).encode()
+        note = HostNote(mark, each.note.before if each.note else each.now).encode()
         at: dict[str, Any] = {"host": host, "moid": each.moid, "key": each.key, "note": note}
         if each.now != value:
             yield classes.set(value=value, changes=(Change(f"hosts.{host}", each.now, value), *changed), **at)

@@ -8,7 +8,7 @@ from bfinfra.kinds.vcenter.bitfusion_server import groups
 from bfinfra.kinds.vcenter.bitfusion_server.differ import Difference, between, misplaced
 from bfinfra.kinds.vcenter.bitfusion_server.sizing import GIB
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO_SIZE, Facts, State, identity
+from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO_SIZE, BitfusionServerFacts, State, identity
 from bfinfra.kinds.vcenter.bitfusion_server.steps import (
     Configure,
     Delete,
@@ -147,7 +147,7 @@ def _configure(
     )
 
 
-def _moves(spec: Spec, state: State, target: Target, facts: Facts) -> tuple[Change, ...]:
+def _moves(spec: Spec, state: State, target: Target, facts: BitfusionServerFacts) -> tuple[Change, ...]:
     """Folder and pool, by their names: an id tells nobody anything."""
     machine, found = state.machine, []
     if machine.folder and machine.folder != target.folder:

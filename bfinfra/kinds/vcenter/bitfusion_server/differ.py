@@ -12,7 +12,7 @@ from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.vm import Attach, Attached
 from bfinfra.kinds.vcenter.bitfusion_server import registration
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State
+from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, BitfusionServerFacts, State
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Change, Unknown
@@ -42,7 +42,7 @@ class Difference:
         return bool(self.changes)
 
 
-def between(name: str, spec: Spec, state: State, target: Target, facts: Facts) -> Difference:
+def between(name: str, spec: Spec, state: State, target: Target, facts: BitfusionServerFacts) -> Difference:
     """All that a reconfiguration can mend; what can't be mended in place is `misplaced`'s."""
     machine = state.machine
     attach, drop = _devices(machine.pci, target.attach)
@@ -177,7 +177,7 @@ def _pci_wanted(devices: tuple[Attach, ...]) -> list[str]:
 
 
 def _adapters(
-    state: State, target: Target, facts: Facts
+    state: State, target: Target, facts: BitfusionServerFacts
 ) -> tuple[dict[int, str | Unknown], tuple[str | Unknown, ...], tuple[int, ...], list[Change]]:
     """Adapters to move (key → network), to add, to drop; adapters are matched in their order."""
     nics, wanted = state.machine.nics, target.adapters
@@ -204,7 +204,7 @@ def _adapters(
 
 
 def _properties(
-    name: str, spec: Spec, state: State, target: Target, facts: Facts
+    name: str, spec: Spec, state: State, target: Target, facts: BitfusionServerFacts
 ) -> tuple[dict[str, str | Secret], list[Change]]:
     """Properties to write: those that differ, secrets whose digest tells so, and defaults for what the site
     no longer says.

@@ -15,7 +15,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import Facts, State
+from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, State
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.document import Document
@@ -32,13 +32,13 @@ from bfinfra.model.kind import (
 )
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
-    from bfinfra.backends.vcenter.vm import Machine
+    from bfinfra.backends.vcenter.vm import Vm
 
 __all__ = ["BitfusionServer", "Spec", "State"]
 KNOCK = 3.0  # seconds for a connect to the server's port
@@ -94,7 +94,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         return decide.steps(name, spec, state, context)
 
     @staticmethod
-    def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
+    def conflicts(wanted: Specs, states: Specs, facts: BitfusionServerFacts | None) -> Iterator[Conflict]:
         """Servers that together want more of a host or a datastore than it has; those too old for the site's
         device plug-in.
         """
@@ -105,7 +105,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         yield from minimum.conflicts(wanted, facts.ovas if facts else {})
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Where its VM goes. All datastores where the site names none; libraries belong to no folder but the
         root.
         """
@@ -151,7 +151,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
             self._runs.small(step)
 
 
-def _silent(spec: Spec, machine: Machine) -> str:
+def _silent(spec: Spec, machine: Vm) -> str:
     """Why nobody need ask it yet, or ""."""
     if not machine.on:
         return "the VM is off"

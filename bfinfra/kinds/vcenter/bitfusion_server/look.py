@@ -13,7 +13,7 @@ from bfinfra.backends import ova
 from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Brief, Machine
+from bfinfra.backends.vcenter.vm import Brief, Vm
 from bfinfra.kinds.vcenter.base.machine_notes import OF_ALL, given
 from bfinfra.kinds.vcenter.bitfusion_server import properties, room, state
 from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
@@ -21,7 +21,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.noted import noted
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.registration import asked
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK, Facts, SecretSeen, State
+from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK, BitfusionServerFacts, SecretSeen, State
 from bfinfra.model.awaited import Absent, away
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Observation, ResolvedRef
@@ -102,10 +102,13 @@ class Looks:
         rooms = room.look(self._vcenter, specs, states, hosts) if include_unlisted else {}
         vcenter = self._vcenter_for(specs, states, ovas)
         return Observation(
-            states, Facts(self._inventory, ovas, secrets, self._moids.gone, damaged, told, rooms, vcenter)
+            states,
+            BitfusionServerFacts(
+                self._inventory, ovas, secrets, self._moids.gone, damaged, told, rooms, vcenter
+            ),
         )
 
-    def _again(self, wanted: Wanted, hosts: Hosts) -> list[Machine] | None:
+    def _again(self, wanted: Wanted, hosts: Hosts) -> list[Vm] | None:
         """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or
         on a host that isn't known.
 
@@ -140,7 +143,7 @@ class Looks:
             if holder.moid not in self._moids.gone
         )
 
-    def _survey(self, wanted: Wanted, hosts: Hosts, *, include_unlisted: bool) -> list[Machine]:
+    def _survey(self, wanted: Wanted, hosts: Hosts, *, include_unlisted: bool) -> list[Vm]:
         """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment
         ago, told everything.
         """
@@ -161,7 +164,7 @@ class Looks:
         known = [machine for moid in mine if include_unlisted and (machine := holders.get(moid))]
         return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
 
-    def _states(self, found: Iterable[Machine], wanted: Wanted) -> dict[str, State]:
+    def _states(self, found: Iterable[Vm], wanted: Wanted) -> dict[str, State]:
         """Server → its VM. A clone has its original's mark; where that notes no id, the VM is meant that was
         made for it, else the older one.
         """

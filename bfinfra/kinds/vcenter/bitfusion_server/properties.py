@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from bfinfra.backends.ova import Ova, Property, check
 from bfinfra.kinds.vcenter.bitfusion_server import registration
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Item, Network, Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import Facts, SecretSeen, State
+from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, SecretSeen, State
 from bfinfra.model.errors import Refusal
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
@@ -25,7 +25,9 @@ WHAT: Mapping[Item, re.Pattern[str]] = {
 NUMBER = re.compile(r"(\d+)")
 
 
-def checked(name: str, spec: Spec, ova: Ova, facts: Facts, standing: State | None) -> dict[str, Value]:
+def checked(
+    name: str, spec: Spec, ova: Ova, facts: BitfusionServerFacts, standing: State | None
+) -> dict[str, Value]:
     """Every property to be set. Refusal naming the field. `standing`: None for a VM that is to be made."""
     declared, found = (
         ova.declared,

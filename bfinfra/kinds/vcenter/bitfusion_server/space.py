@@ -8,13 +8,13 @@ from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.places import Datastore, Inventory
 from bfinfra.kinds.vcenter.base.datastores import Claim, store_of
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import Facts, State
+from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, State
 from bfinfra.model.conflict import Spot
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 
 
-def claims(wanted: Specs, states: Specs, facts: Facts) -> Iterator[Claim]:
+def claims(wanted: Specs, states: Specs, facts: BitfusionServerFacts) -> Iterator[Claim]:
     """Of servers that are to be made, as far as their OVA tells, and of disks that are to grow."""
     for key, spec in wanted.items():
         if not isinstance(spec, Spec):

@@ -13,7 +13,7 @@ from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.esxi import Room
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.gpu_host.state import VM_KEYS, VM_MARK
 from bfinfra.model import kind
 from bfinfra.model.awaited import Absent
@@ -36,7 +36,7 @@ class State(kind.State):
     go after it.
     """
 
-    machine: Machine
+    machine: Vm
     host: Annotated[str, Ref("gpu_host")]
     importing: bool = False
     """Its import did not come to its end."""
@@ -68,7 +68,7 @@ class SecretSeen:
 
 
 @dataclass(frozen=True)
-class Facts:
+class BitfusionServerFacts:
     """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property.
 
     `vcenter`: which one it is, where a server is to be made or changed that is told of it. `noted`: server →
@@ -107,7 +107,7 @@ def _digest(descriptor: str, files: tuple[tuple[str, tuple[str, str]], ...]) -> 
     return hashlib.sha256((descriptor + manifest).encode()).hexdigest()
 
 
-def read(machine: Machine, host: str) -> State:
+def read(machine: Vm, host: str) -> State:
     """The state of one VM on the host of that name. A clone has its original's mark and another instance
     UUID: it bears none of ours.
     """

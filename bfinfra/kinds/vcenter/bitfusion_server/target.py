@@ -12,7 +12,14 @@ from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.vcenter.bitfusion_server import gpus, properties, sizing
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova as OvaSpec
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, Facts, State, release
+from bfinfra.kinds.vcenter.bitfusion_server.state import (
+    MMIO,
+    MMIO_SIZE,
+    OVA,
+    BitfusionServerFacts,
+    State,
+    release,
+)
 from bfinfra.model.awaited import Absent, held
 from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.kind import PlanContext, Unknown
@@ -79,7 +86,7 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
 
     `anew`: of a VM that is to be made, maybe in the place of the one that `state` tells of.
     """
-    facts: Facts = context.facts
+    facts: BitfusionServerFacts = context.facts
     ova = _ova(name, spec, facts, anew=anew)
     detail = _host(spec, context)
     cluster = next((c for c in facts.inventory.clusters if c.moid == detail.cluster), None)
@@ -113,7 +120,7 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
     )
 
 
-def _ova(name: str, spec: Spec, facts: Facts, *, anew: bool) -> Ova:
+def _ova(name: str, spec: Spec, facts: BitfusionServerFacts, *, anew: bool) -> Ova:
     if not anew and name in facts.noted:
         return facts.noted[name]
     if isinstance(problem := facts.ovas.get(spec.ova.text), Absent):
@@ -302,7 +309,7 @@ def _network(label: str, spec: Spec, detail: HostDetail, context: PlanContext) -
         need is not None and need.spec is not None
     ):  # not asked whether the host has it: that was looked at before it was made
         return Unknown(need.key, "group") if need.state is None else str(need.state.group.moid)
-    facts: Facts = context.facts
+    facts: BitfusionServerFacts = context.facts
     reached = [n for n in facts.inventory.networks if n.moid in detail.networks]
     named = [n for n in reached if n.name == wanted]
     if len(named) != 1:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bfinfra.kinds.vcenter.gpu_host.cards import chosen, ours
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
-from bfinfra.kinds.vcenter.gpu_host.state import HELPED, Facts, Note, State
+from bfinfra.kinds.vcenter.gpu_host.state import HELPED, GpuHostFacts, GpuHostNote, State
 from bfinfra.kinds.vcenter.gpu_host.steps import Await, Forget, Leave, Reboot, Seal, Set, ShutDown
 from bfinfra.model import kind
 from bfinfra.model.errors import Refusal
@@ -19,7 +19,7 @@ Changes = tuple[Change, ...]
 Wanted = Mapping[str, bool]  # PCI address → passthrough on?
 
 
-def absent(name: str, spec: Spec | None, facts: Facts) -> Sequence[Step]:
+def absent(name: str, spec: Spec | None, facts: GpuHostFacts) -> Sequence[Step]:
     """A host can't be made. Refusal where one is wanted."""
     if spec is None:
         return ()
@@ -117,7 +117,7 @@ def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes
     steps: list[Step] = []
     if unset:
         before = {a: not wanted[a] for a in unset} | dict(state.before)
-        note = Note(mark, before, HELPED if state.reboot == HELPED else "").encode()
+        note = GpuHostNote(mark, before, HELPED if state.reboot == HELPED else "").encode()
         steps.append(
             Set(
                 name=name,
@@ -182,8 +182,8 @@ def _leave(name: str, state: State, wanted: Wanted) -> Leave:
     )
 
 
-def _note(state: State, mark: Mark) -> Note:
-    return state.note or Note(mark)
+def _note(state: State, mark: Mark) -> GpuHostNote:
+    return state.note or GpuHostNote(mark)
 
 
 def _check_running(name: str, state: State, site: str, *, in_use: bool) -> None:

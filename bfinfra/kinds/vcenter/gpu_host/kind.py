@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.ahead import Ahead
 from bfinfra.kinds.vcenter.gpu_host import decide, state, steps
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
-from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, Facts, State
+from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, GpuHostFacts, State
 from bfinfra.model import kind
 from bfinfra.model.document import Document
 from bfinfra.model.kind import (
@@ -23,7 +23,7 @@ from bfinfra.model.kind import (
 )
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, Places, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -74,7 +74,7 @@ class GpuHost(kind.Kind[Spec, State]):
         states = {d.name: state.read(d, self._clusters.get(d.cluster, "")) for d in found}
         return Observation(
             {name: each for name, each in states.items() if each.mark or wanted.get(name)},
-            Facts(tuple(sorted(self._ids))),
+            GpuHostFacts(tuple(sorted(self._ids))),
         )
 
     def _survey(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> list[HostDetail]:
@@ -102,7 +102,7 @@ class GpuHost(kind.Kind[Spec, State]):
         return decide.manage(name, spec, state, context.mark)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The host; custom attributes are defined at the root."""
         host = (Entity(f"/{datacenter}/host/{spec.cluster or '*'}/{name}", "HostSystem"),)
         return {"host": host, "rebooted": host if spec.reboot == "if_needed" else (), "definitions": (ROOT,)}

@@ -27,7 +27,7 @@ are allowed.
 
 
 @dataclass(frozen=True)
-class Note:
+class GpuHostNote:
     """What bfinfra writes on a host, in one line: the mark; each device it changed and how it was; a reboot
     of its own.
 
@@ -49,7 +49,7 @@ class Note:
         )
 
     @classmethod
-    def decode(cls, text: str) -> Note | None:
+    def decode(cls, text: str) -> GpuHostNote | None:
         """The note, or None where there is no mark."""
         mark = Mark.decode(text)
         words = dict(word.split("=", 1) for word in text.split() if word.startswith(("before=", "reboot=")))
@@ -67,7 +67,7 @@ class State(kind.State):
 
     detail: HostDetail
     cluster: str
-    note: Note | None = None
+    note: GpuHostNote | None = None
 
     @property
     def before(self) -> Mapping[str, bool]:
@@ -123,7 +123,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class GpuHostFacts:
     """The names of all hosts."""
 
     hosts: tuple[str, ...]
@@ -131,5 +131,5 @@ class Facts:
 
 def read(detail: HostDetail, cluster: str) -> State:
     """The state of a host in the cluster of that name."""
-    note = Note.decode(detail.attributes.get(ATTRIBUTE, ""))
+    note = GpuHostNote.decode(detail.attributes.get(ATTRIBUTE, ""))
     return State(mark=note.mark if note else None, detail=detail, cluster=cluster, note=note)

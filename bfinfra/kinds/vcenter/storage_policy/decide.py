@@ -9,7 +9,7 @@ from typing import Any
 from bfinfra.backends.vcenter.policies import Policy
 from bfinfra.backends.vcenter.tagging import DATASTORE, Category
 from bfinfra.kinds.vcenter.storage_policy.spec import OwnTag, Spec
-from bfinfra.kinds.vcenter.storage_policy.state import Facts, Own, State, fitting
+from bfinfra.kinds.vcenter.storage_policy.state import Own, State, StoragePolicyFacts, fitting
 from bfinfra.kinds.vcenter.storage_policy.steps import (
     Attach,
     Create,
@@ -32,7 +32,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     """The tag first, then the policy, then what is left of an earlier tag."""
     if spec is None:
         return () if state is None else tuple(_gone(name, state, context.mark))
-    facts: Facts = context.facts
+    facts: StoragePolicyFacts = context.facts
     _check(spec, facts, context.mark)
     wanted = {facts.datastores[each] for each in spec.tag.datastores} if spec.tag else set[str]()
     nowhere = not fitting(
@@ -94,7 +94,7 @@ def _tag(
     """What makes the tag, and puts it where it shall be."""
     if wanted is None:
         return
-    facts: Facts = context.facts
+    facts: StoragePolicyFacts = context.facts
     home, mark = facts.categories.get(wanted.category), context.mark.open
     shown: dict[str, Any] = {"tag": wanted.name, "changes": tuple(changes)}
     on = sorted(facts.datastores[each] for each in wanted.datastores)
@@ -121,7 +121,7 @@ def _own(wanted: OwnTag, state: State | None) -> Own | None:
     )
 
 
-def _drift(wanted: OwnTag, state: State | None, facts: Facts) -> tuple[Change, ...]:
+def _drift(wanted: OwnTag, state: State | None, facts: StoragePolicyFacts) -> tuple[Change, ...]:
     own = _own(wanted, state)
     if own is None:
         return (Change("tag.name", None, wanted.name),)
@@ -148,7 +148,7 @@ def _view(policy: Policy) -> dict[str, Any]:
     return rules | ({"rules": "others than tags"} if policy.others else {})
 
 
-def _check(spec: Spec, facts: Facts, mark: Mark) -> None:
+def _check(spec: Spec, facts: StoragePolicyFacts, mark: Mark) -> None:
     """Refusal for a category, tag or datastore that isn't there, and for a tag that is somebody else's."""
     for category, tags in spec.tags.items():
         if category not in facts.categories:
@@ -177,7 +177,7 @@ def _check(spec: Spec, facts: Facts, mark: Mark) -> None:
             _check_category(spec.tag, home, facts, mark)
 
 
-def _check_category(wanted: OwnTag, home: Category, facts: Facts, mark: Mark) -> None:
+def _check_category(wanted: OwnTag, home: Category, facts: StoragePolicyFacts, mark: Mark) -> None:
     found = home.tag(wanted.name)
     whose = Mark.decode(found.description) if found else None
     if found is not None and (whose is None or (whose.site, whose.address) != (mark.site, mark.address)):

@@ -10,7 +10,7 @@ from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
 from bfinfra.backends.vcenter.tagging import Category, Tagging
 from bfinfra.kinds.vcenter.storage_policy.decide import decide
 from bfinfra.kinds.vcenter.storage_policy.spec import Spec
-from bfinfra.kinds.vcenter.storage_policy.state import PREFIX, Facts, Own, State, fitting
+from bfinfra.kinds.vcenter.storage_policy.state import PREFIX, Own, State, StoragePolicyFacts, fitting
 from bfinfra.kinds.vcenter.storage_policy.steps import (
     VIEW,
     Attach,
@@ -29,7 +29,7 @@ from bfinfra.model.errors import Denied, Missing
 from bfinfra.model.kind import READY, Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, ROOT, VCENTER, Places, holds
+from bfinfra.model.rights import READ, ROOT, VCENTER, PrivilegePlaces, holds
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
         }
         return Observation(
             states,
-            Facts(
+            StoragePolicyFacts(
                 {home.name: home for home in categories},
                 self._datastores() if any(spec.tag for spec in specs.values()) else {},
             ),
@@ -118,7 +118,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
         return decide(name, spec, state, context)
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Policies and tags are vCenter's own."""
         return {"policies": (ROOT,), "tags": (ROOT,) if spec.tag else ()}
 

@@ -43,7 +43,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True)
-class Facts:
+class StoragePolicyFacts:
     """The categories that are wanted, with their tags; the datastores' ids by name, where a tag is to be put
     on some.
     """

@@ -12,7 +12,7 @@ from bfinfra.kinds.vcenter.virtual_machine.disks import gone
 from bfinfra.kinds.vcenter.virtual_machine.make import make, source
 from bfinfra.kinds.vcenter.virtual_machine.properties import differing
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
-from bfinfra.kinds.vcenter.virtual_machine.state import GUEST, Facts, State, options
+from bfinfra.kinds.vcenter.virtual_machine.state import GUEST, State, VirtualMachineFacts, options
 from bfinfra.kinds.vcenter.virtual_machine.steps import (
     Delete,
     DeleteDisks,
@@ -34,7 +34,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     """Make and start; settle what is half done; change what can change; delete."""
     if spec is None:
         return () if state is None else (Delete(name=name, moid=state.machine.moid),)
-    facts: Facts = context.facts
+    facts: VirtualMachineFacts = context.facts
     guest = facts.guests.get(name, {})
     if isinstance(guest, str):
         raise Refusal("cloud-init's files can't be read", field="cloud_init", why=guest)
@@ -61,7 +61,7 @@ def _unless_away(
     """The steps. Awaited where they take a file that isn't there yet: to make the machine, or to write that
     text or secret.
     """
-    facts: Facts = context.facts
+    facts: VirtualMachineFacts = context.facts
     written = {key for step in steps if isinstance(step, Reconfigure) for key in step.properties}
     for key, seen in facts.secrets.get(name, {}).items():
         if seen.away and (key in written or any(isinstance(step, Make) for step in steps)):

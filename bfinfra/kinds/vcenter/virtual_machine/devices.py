@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Attach, Machine, Nic
+from bfinfra.backends.vcenter.vm import Attach, Nic, Vm
 from bfinfra.kinds.vcenter.virtual_machine import disks
 from bfinfra.kinds.vcenter.virtual_machine.spec import Adapter, Spec
 from bfinfra.model.errors import Refusal
@@ -76,7 +76,7 @@ def _added(pairs: Sequence[tuple[Adapter, Place]]) -> dict[str, Any]:
     }
 
 
-def between(spec: Spec, machine: Machine, context: PlanContext) -> Difference:
+def between(spec: Spec, machine: Vm, context: PlanContext) -> Difference:
     """What of the machine's devices is another. What is on the right network stays; of the rest, an adapter
     of the same type is moved before one is added.
     """
@@ -101,7 +101,7 @@ def between(spec: Spec, machine: Machine, context: PlanContext) -> Difference:
     )
 
 
-def _compared(spec: Spec, machine: Machine, where: Sequence[Place], inventory: Inventory) -> Difference:
+def _compared(spec: Spec, machine: Vm, where: Sequence[Place], inventory: Inventory) -> Difference:
     left, new, moved = list(machine.nics), [], list[tuple[int, Nic]]()
     for index, (adapter, place) in enumerate(zip(spec.adapters, where, strict=True)):
         if (
@@ -148,7 +148,7 @@ def _text(network: str, rdma: str) -> str:
     return f"{network} ({rdma})" if rdma else network
 
 
-def _vgpus(spec: Spec, machine: Machine) -> Difference:
+def _vgpus(spec: Spec, machine: Vm) -> Difference:
     now = [each for each in machine.pci if each.way == "vgpu"]
     missing, drop = Counter(spec.vgpus), []
     for each in now:
@@ -163,7 +163,7 @@ def _vgpus(spec: Spec, machine: Machine) -> Difference:
     return Difference(changes, {"attach": attach, "drop": tuple(drop)}, bool(changes))
 
 
-def _disk(spec: Spec, machine: Machine) -> Difference:
+def _disk(spec: Spec, machine: Vm) -> Difference:
     grow = grown(spec, machine)
     now = machine.disks[0].capacity if grow else 0
     return (
@@ -173,7 +173,7 @@ def _disk(spec: Spec, machine: Machine) -> Difference:
     )
 
 
-def grown(spec: Spec, machine: Machine) -> dict[int, int]:
+def grown(spec: Spec, machine: Vm) -> dict[int, int]:
     """Disk key → capacity of the first disk of a machine or template, where it is to grow; it may while the
     machine runs.
     """

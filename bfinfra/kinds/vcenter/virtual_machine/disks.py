@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Disk, Hardware, Machine, NewDisk
+from bfinfra.backends.vcenter.vm import Disk, Hardware, NewDisk, Vm
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Change
@@ -45,7 +45,7 @@ def wanted(spec: Spec, inventory: Inventory) -> tuple[NewDisk, ...]:
     return tuple(found)
 
 
-def between(spec: Spec, machine: Machine, inventory: Inventory) -> Further:
+def between(spec: Spec, machine: Vm, inventory: Inventory) -> Further:
     """What a machine or template lacks. Refusal where a disk would have to shrink, or has two sizes."""
     there = {disk.address: disk for disk in machine.disks if disk.address}
     changes, add, grow = [], [], dict[int, int]()
@@ -76,7 +76,7 @@ def between(spec: Spec, machine: Machine, inventory: Inventory) -> Further:
     return Further(tuple(changes), tuple(add), grow)
 
 
-def gone(spec: Spec, machine: Machine, mark: Mark | None) -> Sequence[Disk]:
+def gone(spec: Spec, machine: Vm, mark: Mark | None) -> Sequence[Disk]:
     """Those that the site put in or grew, and that left the file. Refusal for one that is to be where it
     isn't, and for the first place.
     """
@@ -103,7 +103,7 @@ def gone(spec: Spec, machine: Machine, mark: Mark | None) -> Sequence[Disk]:
     return found
 
 
-def fitted(hardware: Hardware, machine: Machine) -> Hardware:
+def fitted(hardware: Hardware, machine: Vm) -> Hardware:
     """The hardware of a machine that nobody knew when it was written: disks that it has are grown, not put
     in.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.library_items import OVF, Declared, Item
 from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Machine
+from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, OF_ALL, SECRETS, digested, revealed
@@ -19,7 +19,7 @@ from bfinfra.kinds.vcenter.virtual_machine.properties import Observation as Secr
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.space import claims
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
-from bfinfra.kinds.vcenter.virtual_machine.state import GUEST, KEYS, Facts, State, encoded
+from bfinfra.kinds.vcenter.virtual_machine.state import GUEST, KEYS, State, VirtualMachineFacts, encoded
 from bfinfra.kinds.vcenter.virtual_machine.steps import (
     Delete,
     DeleteDisks,
@@ -49,7 +49,7 @@ from bfinfra.model.kind import (
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import READ, VCENTER, Entity, Places, holds
+from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, holds
 from bfinfra.model.secret import Secret, digest
 from bfinfra.model.site import Site
 
@@ -128,7 +128,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         away = {name: gone for name, (_, gone) in guests.items() if gone}
         return Observation(
             states,
-            Facts(
+            VirtualMachineFacts(
                 inventory,
                 templates,
                 items,
@@ -145,14 +145,14 @@ class VirtualMachine(kind.Kind[Spec, State]):
         return decide(name, spec, state, context)
 
     @staticmethod
-    def conflicts(wanted: Specs, states: Specs, facts: Facts | None) -> Iterator[Conflict]:
+    def conflicts(wanted: Specs, states: Specs, facts: VirtualMachineFacts | None) -> Iterator[Conflict]:
         """Disks that don't fit on their datastores."""
         return datastores.conflicts(
             claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys()
         )
 
     @staticmethod
-    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Places:
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """Folder, pool, datastores and networks."""
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),) if spec.adapters else ()
         machines, pool = (
@@ -259,7 +259,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         )
 
     def _declared(
-        self, found: tuple[Item, Machine | None], inventory: Inventory, spec: Spec
+        self, found: tuple[Item, Vm | None], inventory: Inventory, spec: Spec
     ) -> Sequence[Declared]:
         """What can be set of an OVF item; nothing is asked where the place to deploy it to isn't there."""
         cluster = inventory.cluster(spec.cluster)
@@ -290,7 +290,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     def _items(
         self, specs: Mapping[str, Spec], states: Mapping[str, State]
-    ) -> Mapping[tuple[str, str], tuple[Item, Machine | None]]:
+    ) -> Mapping[tuple[str, str], tuple[Item, Vm | None]]:
         """What those that are to be made are made of, as far as it is in libraries."""
         wanted = {
             (spec.library.name, spec.library.item)
@@ -317,7 +317,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         return brief.name if wanted.get(brief.name) is not None else ""
 
 
-def _state(machine: Machine) -> State:
+def _state(machine: Vm) -> State:
     noted = Mark.decode(machine.extra.get(MARK))
     mark = noted.where(machine.instance_uuid) if noted else None
     copy = (

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
-from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Machine
+from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Vm
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
 from bfinfra.kinds.vcenter.virtual_machine import disks
 from bfinfra.kinds.vcenter.virtual_machine.devices import adapters, grown, places
 from bfinfra.kinds.vcenter.virtual_machine.properties import check, normal
 from bfinfra.kinds.vcenter.virtual_machine.spec import Library, Spec
-from bfinfra.kinds.vcenter.virtual_machine.state import Facts, identity, options
+from bfinfra.kinds.vcenter.virtual_machine.state import VirtualMachineFacts, identity, options
 from bfinfra.kinds.vcenter.virtual_machine.steps import Deployed
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import PlanContext, Unknown
@@ -34,7 +34,7 @@ def make(
     """With all that it shall have. Refusal where a part of it isn't there; Later where this site makes a port
     group or the library first.
     """
-    facts: Facts = context.facts
+    facts: VirtualMachineFacts = context.facts
     inventory, where, origin = facts.inventory, places(spec, context), _origin(spec, context)
     if (later := next((each for each in (*where, origin) if isinstance(each, Unknown)), None)) is not None:
         return later
@@ -71,7 +71,7 @@ def make(
         "host": host,
         "datastore": datastore.moid,
     }
-    template = origin if isinstance(origin, Machine) else None
+    template = origin if isinstance(origin, Vm) else None
     own, further = (
         identity(context.mark.site, name),
         disks.between(spec, template, inventory)
@@ -114,11 +114,11 @@ def pair(spec: Spec) -> tuple[str, str]:
     return (spec.library.name, spec.library.item) if spec.library else ("", "")
 
 
-def _origin(spec: Spec, context: PlanContext) -> Machine | Item | Unknown:
-    facts: Facts = context.facts
+def _origin(spec: Spec, context: PlanContext) -> Vm | Item | Unknown:
+    facts: VirtualMachineFacts = context.facts
     if spec.library is not None:
         return _held(spec.library, context)
-    found: Machine = _there(
+    found: Vm = _there(
         facts.templates.get(spec.template or ""),
         "template or machine",
         spec.template,
@@ -128,9 +128,9 @@ def _origin(spec: Spec, context: PlanContext) -> Machine | Item | Unknown:
     return found
 
 
-def _held(library: Library, context: PlanContext) -> Machine | Item | Unknown:
+def _held(library: Library, context: PlanContext) -> Vm | Item | Unknown:
     """The VM template of an item, or the item where it is an OVF."""
-    facts: Facts = context.facts
+    facts: VirtualMachineFacts = context.facts
     need, (item, template) = (
         context.needs.get("library.name"),
         facts.items.get((library.name, library.item), (None, None)),

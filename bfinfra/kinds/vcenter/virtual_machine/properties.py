@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.library_items import Declared
-from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.base.machine_notes import given
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.model.awaited import Absent, away
@@ -102,7 +102,7 @@ def usable(key: str, secrets: Mapping[str, Observation]) -> Observation:
 
 
 def differing(
-    spec: Spec, machine: Machine, secrets: Mapping[str, Observation]
+    spec: Spec, machine: Vm, secrets: Mapping[str, Observation]
 ) -> Iterator[tuple[Change, str | Secret]]:
     """What a machine has otherwise. Refusal for a property that it doesn't have."""
     for key, value in spec.properties.items():

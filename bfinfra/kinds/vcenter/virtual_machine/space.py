@@ -9,13 +9,13 @@ from bfinfra.backends.vcenter.vm import Disk
 from bfinfra.kinds.vcenter.base.datastores import Claim, store_of
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
-from bfinfra.kinds.vcenter.virtual_machine.state import Facts, State
+from bfinfra.kinds.vcenter.virtual_machine.state import State, VirtualMachineFacts
 from bfinfra.model.conflict import Spot
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 
 
-def claims(wanted: Specs, states: Specs, facts: Facts) -> Iterator[Claim]:
+def claims(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Iterator[Claim]:
     """Of machines that are to be made, as far as their template tells, of disks that are to be put in or to
     grow.
     """

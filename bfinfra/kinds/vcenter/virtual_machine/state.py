@@ -11,7 +11,7 @@ from typing import Annotated
 
 from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Inventory
-from bfinfra.backends.vcenter.vm import Machine
+from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
 from bfinfra.kinds.vcenter.virtual_machine.properties import Observation
 from bfinfra.model import kind
@@ -29,7 +29,7 @@ NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 class State(kind.State):
     """One machine. `networks`: those that it was given; their port groups go after it."""
 
-    machine: Machine
+    machine: Vm
     importing: bool = False
     """Its deployment did not come to its end."""
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True)
-class Facts:
+class VirtualMachineFacts:
     """The inventory; templates by name; items by library and name, each with the VM template that it holds;
     cloud-init's files by machine, encoded, or why they can't be read.
 
@@ -47,8 +47,8 @@ class Facts:
     """
 
     inventory: Inventory = field(default_factory=Inventory)
-    templates: Mapping[str, Machine] = field(default_factory=dict)
-    items: Mapping[tuple[str, str], tuple[Item, Machine | None]] = field(default_factory=dict)
+    templates: Mapping[str, Vm] = field(default_factory=dict)
+    items: Mapping[tuple[str, str], tuple[Item, Vm | None]] = field(default_factory=dict)
     guests: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
     declared: Mapping[tuple[str, str], Sequence[Declared]] = field(default_factory=dict)
     secrets: Mapping[str, Mapping[str, Observation]] = field(default_factory=dict)
