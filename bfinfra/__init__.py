@@ -77,6 +77,8 @@ _HOMES = {
     "worlds": ("embedded",),
 }
 
+_RENAMED = {"Setting": "RunContext"}
+
 __all__ = [  # noqa: RUF022 - in the order of their homes
     "Outcome",
     "Rotation",
@@ -120,5 +122,13 @@ def __getattr__(name: str) -> Any:
     """Each name is imported when first used: `import bfinfra` costs nothing."""
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"bfinfra.{home}"), name)
+            found = getattr(import_module(f"bfinfra.{home}"), name)
+            return _deprecated().taking_old_arguments(found) if home == "app" and name.islower() else found
+    if name in _RENAMED:
+        _deprecated().renamed(name, _RENAMED[name])
+        return _deprecated().taking_old_arguments(__getattr__(_RENAMED[name]))
     raise AttributeError(f"module 'bfinfra' has no attribute {name!r}")
+
+
+def _deprecated() -> Any:
+    return import_module("bfinfra.deprecated")

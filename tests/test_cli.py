@@ -463,7 +463,7 @@ def test_the_sandbox_is_found_or_started_with_the_world_beside_the_site(site, pl
     assert file == world
     assert state.parent == Path(site.parent / "state/bfinfra/sandbox")
     assert state.name.startswith("site-")
-    assert isinstance(asked["around"].sandbox, Running)
+    assert isinstance(asked["context"].sandbox, Running)
     assert asked["site"].vcenter.password.reveal() == "of the sandbox"
 
 

@@ -65,7 +65,7 @@ class World:
 
     def __call__(self, site, *, approve, options, on_event, context, **how):
         self.stop = context.stop
-        self.how = {"site": site, "options": options, "around": context, **how}
+        self.how = {"site": site, "options": options, "context": context, **how}
         self.allow = approve(self.plan)
         if self.allow is None:
             return app.Outcome(self.plan, {}, 0.0, declined=True)

@@ -60,7 +60,7 @@ def test_a_drift_of_servers_imports_nothing_of_what_lives_in_clusters(
 import bfinfra, pathlib
 from bfinfra.sandbox import running
 world = running(pathlib.Path({str(sandbox.state)!r}))
-found = bfinfra.drift(bfinfra.load({str(site)!r}, sandbox=world), around=bfinfra.RunContext(sandbox=world))
+found = bfinfra.drift(bfinfra.load({str(site)!r}, sandbox=world), context=bfinfra.RunContext(sandbox=world))
 assert found.found or found.problems
 """)
     assert "bfinfra.kinds.vcenter.bitfusion_server.decide" in seen

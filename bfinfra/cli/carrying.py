@@ -4,6 +4,7 @@ is left out.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
@@ -143,7 +144,7 @@ def _named(file: LocalFile, at: Spot) -> str:
 def below(path: Path, base: Path) -> Path:
     """The path as it is named from the site's folder. BfinfraError where it isn't in there."""
     try:
-        return Path(path).absolute().relative_to(base)
+        return Path(os.path.normpath(Path(path).absolute())).relative_to(base)
     except ValueError:
         raise BfinfraError(
             Problem(

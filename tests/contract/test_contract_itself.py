@@ -17,7 +17,7 @@ from contract.cassette import NotOnTape, Tape
 from contract.scrub import HIDDEN, Scrub, leaks
 from contract.sides import CASSETTES
 
-from bfinfra.backends.kubernetes.cluster import Cluster
+from bfinfra.backends.kubernetes.cluster import ClusterClient
 from bfinfra.backends.kubernetes.clusters import Clusters
 from bfinfra.backends.vcenter import (
     capacity,
@@ -72,7 +72,7 @@ NOUNS = {
     "switches": switches.Switches,
     "host_settings": host_settings.HostSettings,
     "vm_classes": vm_classes.VmClasses,
-    "cluster": Cluster,
+    "cluster": ClusterClient,
     "clusters": Clusters,
 }
 NO_CALL = {

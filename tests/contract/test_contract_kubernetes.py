@@ -476,7 +476,7 @@ def test_the_clock_is_told(kubernetes: KubernetesSide) -> None:
     assert abs((now - dt.datetime.now(dt.UTC)).total_seconds()) < 60
 
 
-@call("cluster.strangers", case="what neither the site nor an owner made")
+@call("cluster.unmanaged", case="what neither the site nor an owner made")
 def test_strangers_are_told(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
     cluster.create(marked(config(space, {}, "ours"), Mark("mine", "workload/x")))

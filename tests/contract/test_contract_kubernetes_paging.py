@@ -11,11 +11,11 @@ from contract.calls import Account, call
 from contract.sides import KubernetesSide
 
 from bfinfra.backends.kubernetes import cluster as module
-from bfinfra.backends.kubernetes.cluster import Cluster
+from bfinfra.backends.kubernetes.cluster import ClusterClient
 from bfinfra.model.errors import Busy, Rejected
 
 
-def events(cluster: Cluster, space: str, count: int) -> None:
+def events(cluster: ClusterClient, space: str, count: int) -> None:
     """Events, of which a kube-apiserver keeps no lists in memory: their pages come from etcd."""
     for number in range(count):
         about = {"kind": "Namespace", "name": space, "namespace": space}

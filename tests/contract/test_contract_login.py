@@ -91,7 +91,7 @@ def test_a_kubeconfig_is_written(vcenter: VCenterSide) -> None:
     "cluster.patch",
     "cluster.apply",
     "cluster.delete",
-    "cluster.strangers",
+    "cluster.unmanaged",
     case="the life of a Tanzu cluster in a namespace of the supervisor",
 )
 @lacks(NO_LOGIN)

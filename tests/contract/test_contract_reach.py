@@ -81,7 +81,7 @@ def life(path: Path, world: Running) -> set[str]:
     how: dict[str, Any] = {
         "approve": lambda _: EVERYTHING,
         "options": Options(patience=QUICK, deadline=LONG),
-        "around": context,
+        "context": context,
     }
     done = app.apply(site, **how)
     assert made(done), endings(done)

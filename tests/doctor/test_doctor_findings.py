@@ -175,7 +175,7 @@ def test_a_supervisor_that_does_not_run(on, monkeypatch):
 
 def test_a_supervisor_that_serves_no_such_api(on, monkeypatch):
     with on("tanzu_cluster") as ground:
-        monkeypatch.setattr("bfinfra.backends.kubernetes.Cluster.serves", lambda *_: False)
+        monkeypatch.setattr("bfinfra.backends.kubernetes.ClusterClient.serves", lambda *_: False)
         assert "kubectl api-versions" in one(clusters.tanzu(ground))[1]
 
 
@@ -189,7 +189,7 @@ def test_a_supervisor_that_serves_no_such_api(on, monkeypatch):
     ],
 )
 def test_versions_of_clusters(on, monkeypatch, version, health, words):
-    monkeypatch.setattr("bfinfra.backends.kubernetes.Cluster.version", lambda _: version)
+    monkeypatch.setattr("bfinfra.backends.kubernetes.ClusterClient.version", lambda _: version)
     with on("kubernetes_cluster") as ground:
         found = one(clusters.versions(ground))
     assert found[0] is health
@@ -206,7 +206,7 @@ def test_a_cluster_whose_clock_is_off(on):
 
 def test_a_right_that_one_can_do_without(on, monkeypatch):
     monkeypatch.setattr(
-        "bfinfra.backends.kubernetes.Cluster.can", lambda _, verb, resource, *__: resource != "spares"
+        "bfinfra.backends.kubernetes.ClusterClient.can", lambda _, verb, resource, *__: resource != "spares"
     )
     with on("namespace") as ground:
         api = next(api for api in ground.rights.apis if api.cluster.kind == "kubernetes_cluster")

@@ -31,7 +31,7 @@ class Slow:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(settle, "time", made)
+    monkeypatch.setattr(readiness_wait, "time", made)
     return made
 
 

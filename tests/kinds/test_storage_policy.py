@@ -127,7 +127,7 @@ def with_tag(home: Category, spec: Spec | None = OWN, users: tuple[str, ...] = (
 
 
 @pytest.mark.parametrize(
-    ("around", "state", "steps"),
+    ("context", "state", "steps"),
     [
         (having(), None, [MakeCategory, MakeTag, Attach, Create]),
         (having(Category("c-2", "bfinfra")), None, [MakeTag, Attach, Create]),
@@ -183,7 +183,7 @@ def test_the_tag_goes_with_its_policy_unless_somebody_else_uses_it():
 
 
 @pytest.mark.parametrize(
-    ("around", "why"),
+    ("context", "why"),
     [
         (having(tagged(mark=Mark("other", "storage_policy/p"))), "did not make it for this policy"),
         (having(Category("c-2", "bfinfra", types=("VirtualMachine",))), "is not for datastores"),

@@ -30,12 +30,12 @@ class Tree(Plant):
 
 
 def test_the_docstring_under_a_field_is_its_documentation() -> None:
-    assert documentation(Plant) == {"height": "In metres,\nrounded.", "latin": "Its name in Latin."}
+    assert documentation(Plant) == {"height": "In metres, rounded.", "latin": "Its name in Latin."}
 
 
 def test_fields_of_a_base_are_documented_there() -> None:
     assert documentation(Tree) == {
-        "height": "In metres,\nrounded.",
+        "height": "In metres, rounded.",
         "latin": "Its name in Latin.",
         "rings": "One a year.",
     }

@@ -184,6 +184,7 @@ def test_a_site_is_printed_with_where_its_references_lead(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "certs").mkdir()
     (tmp_path / "certs/ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    (tmp_path / "one.kubeconfig").write_text("")
     (tmp_path / "site.yaml").write_text(
         "site: Poc_1\nvcenter: {server: vc.test, username: me, password: {env: PASSWORD}, trust: "
         "{ca_file: certs/ca.pem}}\n"
@@ -208,7 +209,7 @@ def test_a_site_is_printed_with_where_its_references_lead(
     [
         ("{command: [pass, show]}", "command"),
         ("{keyring: a/b}", "keyring"),
-        ("{file: '../x'}", "can't carry"),
+        ("{file: '../x'}", "outside of the site's folder"),
         ("{file: 'site.yaml'}", "can't carry"),
     ],
 )

@@ -22,7 +22,7 @@ def kubeconfig(sandbox: Running, address: str = CLUSTER) -> dict[str, Any]:
     done = apply(SITE, sandbox)
     assert made(done), endings(done)
     given: dict[str, Any] = yaml.safe_load(
-        app.kubeconfig(app.load(SITE, sandbox=sandbox), address, around=setting(sandbox))
+        app.kubeconfig(app.load(SITE, sandbox=sandbox), address, context=setting(sandbox))
     )
     return given
 

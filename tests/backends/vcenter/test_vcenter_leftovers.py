@@ -11,7 +11,7 @@ import pytest
 
 import bfinfra
 from bfinfra.backends.transport import Transport
-from bfinfra.backends.vcenter import VCenter, door, leftovers
+from bfinfra.backends.vcenter import VCenter, connector, leftovers
 from bfinfra.sandbox import Running
 
 HERE = leftovers.process.me().rpartition("/")[0]
@@ -55,11 +55,11 @@ def agents(vcenter: VCenter) -> list[str]:
 def left_by(pid: int, monkeypatch: pytest.MonkeyPatch, machine: str = "") -> str:
     """Sets who we are: the agent of a run with this process id."""
     monkeypatch.setattr(leftovers.process, "me", lambda: f"{machine or HERE}/{pid}")
-    return door.agent("left")
+    return connector.agent("left")
 
 
 def test_what_a_killed_run_left_is_ended_and_nobody_elses_is(enter, gone, monkeypatch):
-    mine = door.agent("left")
+    mine = connector.agent("left")
     with monkeypatch.context() as as_another:
         killed = left_by(gone, as_another)
         enter("left", read_only=True)

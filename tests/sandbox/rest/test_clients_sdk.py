@@ -90,7 +90,7 @@ def run(site: dict[str, Any], folder: Path, sandbox: Running, recorder: Recorder
         given,
         approve=lambda _: EVERYTHING,
         options=Options(patience=QUICK, deadline=LONG),
-        around=setting,
+        context=setting,
         **how,
     )
     assert made(done), endings(done)
