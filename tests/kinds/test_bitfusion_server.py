@@ -186,8 +186,8 @@ def test_each_card_goes_to_one_server():
 
 
 def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_than_its_peers_know():
-    wanted, include_unlisted = spec(gpus=1), spec(gpus=1)
-    siblings = Siblings({"bf-01": (wanted, None), "bf-02": (include_unlisted, None)})
+    wanted, others = spec(gpus=1), spec(gpus=1)
+    siblings = Siblings({"bf-01": (wanted, None), "bf-02": (others, None)})
     here = context()
     known = {
         name: replace(here, mark=Mark("site", f"bitfusion_server/{name}"), siblings=siblings.but(name))
@@ -195,7 +195,7 @@ def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_tha
     }
     cards = [
         steps(each, None, known[name], name=name)[0].target.attach
-        for name, each in (("bf-01", wanted), ("bf-02", include_unlisted))
+        for name, each in (("bf-01", wanted), ("bf-02", others))
     ]
     assert {a.address for found in cards for a in found} == set(CARDS)
     with pytest.raises(Refusal, match="bf-01 takes 1"):

@@ -71,7 +71,7 @@ def decided(spec: Spec | None, state: State | None, context: PlanContext = AROUN
         (None, None, []),
         (Spec(tags={"tier": ("fast", "slow")}), standing(), [Update]),
         (SPEC, standing(tags={"tier": ("slow",)}), [Update]),
-        (SPEC, standing(include_unlisted=True), [Update]),
+        (SPEC, standing(others=True), [Update]),
     ],
 )
 def test_what_is_decided(spec, state, steps):

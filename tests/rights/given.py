@@ -108,7 +108,7 @@ class Site:
 
     @classmethod
     def of(cls, kind: str, folder: Path, *changes: tuple[str, str]) -> Site:
-        base, include_unlisted = VARIANTS.get(kind, (kind, ()))
+        base, others = VARIANTS.get(kind, (kind, ()))
         source = SPECS / f"kinds/{base}.yaml" if kind != POC else SPECS / f"{POC}.yaml"
         text = (
             source.read_text()
@@ -122,9 +122,7 @@ class Site:
             if "access: [" in text
             else text.replace("cluster: compute\n", f"cluster: compute\n    {own}]\n")
         )
-        return (
-            cls(kind, text, folder).by(ACCOUNT, f"{folder}/robot.kubeconfig").but(*include_unlisted, *changes)
-        )
+        return cls(kind, text, folder).by(ACCOUNT, f"{folder}/robot.kubeconfig").but(*others, *changes)
 
     def by(self, account: str, kubeconfig: str) -> Site:
         """The same, entered by somebody else."""

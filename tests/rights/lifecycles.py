@@ -306,15 +306,15 @@ def noted_elsewhere(sandbox: Running, text: str) -> list[str]:
     with administrator(sandbox) as si:
         manager, there = si.content.customFieldsManager, paths(si).values()
         for each in [field for field in manager.field if field.name.startswith("bfinfra.")]:
-            include_unlisted = [
+            others = [
                 ref
                 for ref in there
                 if type(ref) is each.managedObjectType
                 and not any(v.key == each.key and v.value.startswith("bfinfra:") for v in ref.customValue)
             ]
-            for ref in include_unlisted:
+            for ref in others:
                 manager.SetField(ref, each.key, text)
-            found += [each.name] if include_unlisted else []
+            found += [each.name] if others else []
     return found
 
 

@@ -125,9 +125,9 @@ def attach(manifest: Manifest, spec: Spec, there: Installed, where: str) -> None
     holder = manifest if manifest["kind"] == "Pod" else manifest["spec"]["template"]
     metadata = holder.setdefault("metadata", {})
     metadata["annotations"] = {**(metadata.get("annotations") or {}), **_notes(spec)}
-    first, *include_unlisted = pod["containers"]
+    first, *others = pod["containers"]
     if there.release.strict and (
-        late := next((each["name"] for each in include_unlisted if each.get("command")), None)
+        late := next((each["name"] for each in others if each.get("command")), None)
     ):
         raise Refusal(
             f"{where}: the container {late} has a command and asks for no GPU",

@@ -89,8 +89,8 @@ def _one(document: Manifest, spec: Spec, filling: Values) -> Rendered:
         elif spec.gpus:
             _gpus(container, spec, identity(manifest))
         if filling.pull:
-            include_unlisted = [s for s in pod.get("imagePullSecrets") or [] if s != {"name": filling.pull}]
-            pod["imagePullSecrets"] = [*include_unlisted, {"name": filling.pull}]
+            others = [s for s in pod.get("imagePullSecrets") or [] if s != {"name": filling.pull}]
+            pod["imagePullSecrets"] = [*others, {"name": filling.pull}]
     if manifest["kind"] == "Job":
         metadata = manifest["spec"]["template"].setdefault("metadata", {})
         metadata["labels"] = {**(metadata.get("labels") or {}), SITE: filling.site}

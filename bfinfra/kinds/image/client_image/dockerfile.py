@@ -56,10 +56,10 @@ def _client(spec: Spec) -> Iterator[str]:
 
 
 def _run_as(spec: Spec) -> Iterator[str]:
-    include_unlisted = [user for user in spec.users if user != "root"]
-    if include_unlisted:
+    others = [user for user in spec.users if user != "root"]
+    if others:
         yield (
-            f"RUN if getent group bitfusion; then for user in {' '.join(include_unlisted)}; do usermod "
+            f"RUN if getent group bitfusion; then for user in {' '.join(others)}; do usermod "
             "-aG bitfusion "
             "$user; done; fi"
         )

@@ -181,16 +181,11 @@ def _upgrade(
     steps: list[kind.Step] = []
     if state.phase != "failed" and state.missing(_count(now)):
         steps.append(Wait(name=write.name, version=state.version))
-    last, include_unlisted = state.version, [change for change in changes if change.field != "version"]
+    last, others = state.version, [change for change in changes if change.field != "version"]
     for version in between:
-        steps.append(
-            write.step(Hop, version, [Change("version", last, version), *include_unlisted], version=version)
-        )
-        last, include_unlisted = version, []
-    return (
-        *steps,
-        write.step(Roll, spec.version, [Change("version", last, spec.version), *include_unlisted]),
-    )
+        steps.append(write.step(Hop, version, [Change("version", last, version), *others], version=version))
+        last, others = version, []
+    return (*steps, write.step(Roll, spec.version, [Change("version", last, spec.version), *others]))
 
 
 def _count(now: Fields) -> int:

@@ -107,8 +107,8 @@ def _reserved(  # noqa: PLR0913 - one sentence's parts
     spec: Spec, siblings: Specs, ground: Environment, what: str, most: int | None, who: str, remedy: str
 ) -> None:
     each = {"memory": _memory, "cpu": _cpu}[what](ground, spec.namespace)
-    mine, include_unlisted = _sum(spec, each), {name: _sum(peer, each) for name, peer in siblings.items()}
-    if most is None or not mine or mine + sum(include_unlisted.values()) <= most:
+    mine, others = _sum(spec, each), {name: _sum(peer, each) for name, peer in siblings.items()}
+    if most is None or not mine or mine + sum(others.values()) <= most:
         return
     text = {"memory": bytes_text, "cpu": megahertz_text}[what]
     reserving = [(role, nodes) for role, nodes in _nodes(spec) if each(nodes)]
@@ -119,7 +119,7 @@ def _reserved(  # noqa: PLR0913 - one sentence's parts
         f"{count} × {name} with {text(each(next(n for _, n in reserving if n.vm_class == name)))} each"
         for name, count in counted.items()
     ]
-    why += [f"tanzu_cluster/{name} takes {text(size)}" for name, size in include_unlisted.items() if size]
+    why += [f"tanzu_cluster/{name} takes {text(size)}" for name, size in others.items() if size]
     label = {"memory": "memory", "cpu": "CPU"}[what]
     raise Refusal(
         f"its nodes are guaranteed {text(mine)} of {label}; {who} {text(most)}",
@@ -150,11 +150,11 @@ def _cpu(ground: Environment, namespace: str) -> Callable[[Nodes], int]:
 
 def _volumes(spec: Spec, siblings: Specs, space: Space) -> None:
     """The volumes of all nodes against the policy's limit and that of the namespace."""
-    mine, include_unlisted = _claims(spec), Counter[str]()
+    mine, others = _claims(spec), Counter[str]()
     for peer in siblings.values():
-        include_unlisted.update(_claims(peer))
-    limits = [(name, size, include_unlisted[name], space.storage.get(name)) for name, size in mine.items()]
-    limits.append(("", sum(mine.values()), sum(include_unlisted.values()), space.total_storage))
+        others.update(_claims(peer))
+    limits = [(name, size, others[name], space.storage.get(name)) for name, size in mine.items()]
+    limits.append(("", sum(mine.values()), sum(others.values()), space.total_storage))
     for policy, size, besides, limit in limits:
         if limit is None or not size or size + besides <= limit:
             continue

@@ -67,8 +67,8 @@ class State(kind.State):
         if self.phase == "running" and up == count and (self.nodes is None or len(self.nodes) == count):
             return ""
         nodes = "" if self.nodes is None else f", {up} of {count} nodes ready"
-        include_unlisted = sorted({status for status in (self.nodes or {}).values() if " " in status})
-        return "; ".join((f"{self.phase or 'accepted'}{nodes}", *include_unlisted[:2], *self.messages[:2]))
+        others = sorted({status for status in (self.nodes or {}).values() if " " in status})
+        return "; ".join((f"{self.phase or 'accepted'}{nodes}", *others[:2], *self.messages[:2]))
 
 
 def of(obj: Fields, api: str, home: Cluster) -> State:

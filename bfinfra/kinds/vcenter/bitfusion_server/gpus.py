@@ -102,9 +102,7 @@ def _cards(state: State | None, host: ResolvedRef, context: PlanContext) -> tupl
 def _too_many(
     name: str, spec: Spec, cards: tuple[Gpu, ...], given: Mapping[str, tuple[Gpu, ...]], host: HostState
 ) -> Refusal:
-    include_unlisted = [
-        f"bitfusion_server/{n} takes {len(g)}" for n, g in sorted(given.items()) if n != name and g
-    ]
+    others = [f"bitfusion_server/{n} takes {len(g)}" for n, g in sorted(given.items()) if n != name and g]
     taken = {gpu.address for each in given.values() for gpu in each}
     held = [
         f"the VM {h.name} holds {a}"
@@ -121,7 +119,7 @@ def _too_many(
         why="; ".join(
             [
                 f"gpu_host/{spec.host} passes {len(cards)} through",
-                *([few(include_unlisted)] if include_unlisted else []),
+                *([few(others)] if others else []),
                 *([few(held)] if held else []),
             ]
         ),

@@ -26,12 +26,12 @@ def check(name: str, spec: Spec, context: PlanContext) -> None:
             why="it names another one itself" if spec.first != name else "a server can't come after itself",
             next="name the one server of the group that has no first",
         )
-    include_unlisted = [
+    others = [
         peer
         for peer, (other, _) in context.siblings.items()
         if other is not None and peer != spec.first and other.first == spec.first
     ]
-    if 1 + 1 + len(include_unlisted) == LOSING:
+    if 1 + 1 + len(others) == LOSING:
         raise Refusal(
             f"{spec.first} and {name} are a group of {LOSING} servers",
             field="first",

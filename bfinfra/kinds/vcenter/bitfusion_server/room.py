@@ -69,12 +69,12 @@ def _memory(
 ) -> Iterator[Conflict]:
     sizes = {key: _size(spec, states.get(key), cards) for key, spec in servers.items()}
     ours = {state.machine.moid for key, state in states.items() if key.kind == SERVER}
-    include_unlisted = {name: size for moid, (name, size) in room.reserved.items() if moid not in ours}
-    if not room.memory or sum(sizes.values()) + sum(include_unlisted.values()) <= room.memory:
+    others = {name: size for moid, (name, size) in room.reserved.items() if moid not in ours}
+    if not room.memory or sum(sizes.values()) + sum(others.values()) <= room.memory:
         return
     first, *rest = sorted(sizes, key=lambda key: (-sizes[key], key))
     takes = [f"{key} takes {bytes_text(sizes[key])}" for key in rest] + [
-        f"the VM {name} holds {bytes_text(size)}" for name, size in sorted(include_unlisted.items())
+        f"the VM {name} holds {bytes_text(size)}" for name, size in sorted(others.items())
     ]
     yield Conflict(
         Spot(first, "memory"),
