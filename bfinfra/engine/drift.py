@@ -124,9 +124,7 @@ def _told(found: Drifted, told: Mapping[tuple[Key, str], LastWriter]) -> Drifted
 
 def _stranger(key: Key, wish: DesiredState, world: ObservedState) -> bool:
     state = world.states.get(key)
-    return state is not None and (
-        state.mark is None or (state.mark.site, state.mark.address) != (wish.site, str(key))
-    )
+    return state is not None and (state.mark is None or state.mark.owner != (wish.site, str(key)))
 
 
 def _whose(state: Any) -> str:

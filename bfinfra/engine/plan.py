@@ -187,7 +187,7 @@ def _check_owner(key: Key, spec: Any, state: State, wish: DesiredState) -> None:
             why="an object without the mark is never touched",
             next=f"choose another name, or take it over with: bfinfra adopt SITE {key}",
         )
-    if mark is not None and spec is not None and (mark.site, mark.address) != (wish.site, str(key)):
+    if mark is not None and spec is not None and mark.owner != (wish.site, str(key)):
         raise Refusal(
             f"it belongs to {mark.address} of the site {mark.site}",
             why="two sites would undo each other's work",

@@ -129,18 +129,18 @@ def standing(
     machine. `include_unlisted`: also what else this site made.
     """
     owned = [
-        each.mark.address.partition("/")[2]
+        name
         for each in found.values()
-        if include_unlisted and each.mark and each.mark.site == site
+        if include_unlisted and each.mark and (name := each.mark.name_of(site, kind))
     ]
     stands = {}
     for name in dict.fromkeys([*wanted, *owned]):
-        spec, mine = wanted.get(name), (site, f"{kind}/{name}")
+        spec = wanted.get(name)
         stands[name] = {
             host: each
             for host, each in found.items()
             if (spec and host in spec.hosts and each.there)
-            or (each.mark and (each.mark.site, each.mark.address) == mine)
+            or (each.mark and each.mark.name_of(site, kind) == name)
         }
     return {name: on for name, on in stands.items() if on}
 
@@ -156,7 +156,7 @@ def while_away(
     `stood`: the package's digest on each machine, "" where none is; `decide`: the steps; `needs`: the steps
     that take the package, and are awaited with it. The facts have `packages` and `away`, by resource.
     """
-    name = context.mark.address.partition("/")[2]
+    name = context.name
     if name not in context.facts.away:
         return decide(context)
     field, problem = context.facts.away[name]

@@ -227,6 +227,11 @@ class PlanContext:
     siblings: Mapping[str, Pair] = field(default_factory=dict)
     facts: Any = None
 
+    @property
+    def name(self) -> str:
+        """The name of the resource that is decided on."""
+        return self.mark.name
+
     def sharing(self, field: str) -> dict[str, Pair]:
         """The peers whose spec or state names in this field the same resource as one's own spec."""
         siblings = self.siblings if isinstance(self.siblings, Siblings) else Siblings(self.siblings)

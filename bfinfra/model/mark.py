@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
+from bfinfra.model.errors import Refusal
 from bfinfra.model.records import dataclass
 
 LINE = re.compile(
@@ -39,6 +40,32 @@ class Mark:
     address: str
     applied: Mapping[str, Any] | None = field(default=None)
     id: str = ""
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """The site and the address in it: two marks with the same owner are of the same resource."""
+        return self.site, self.address
+
+    @property
+    def name(self) -> str:
+        """The name of the resource, without its kind."""
+        return self.address.partition("/")[2]
+
+    def name_of(self, site: str, kind: str) -> str | None:
+        """The name of the resource if it is one of this site and of this kind, else None."""
+        return self.name if self.site == site and self.address.startswith(f"{kind}/") else None
+
+    def refuse_others(self, found: Mark | None, what: str, field: str = "") -> None:
+        """Refusal where the mark that was found is another resource's, of this site or of another one.
+        `what`: what is said of it.
+        """
+        if found is not None and found.owner != self.owner:
+            raise Refusal(
+                what,
+                field=field,
+                why=f"it belongs to {found.address} of {found.site}",
+                next="take it out of one of the two",
+            )
 
     def seal(self, applied: Mapping[str, Any]) -> Mark:
         """The same mark, on a finished object."""
@@ -84,6 +111,14 @@ class Mark:
         return match["address"] if match else None
 
     @classmethod
+    def own(cls, text: str | None, address: str) -> Mark | None:
+        """The mark in the description of the object that this address makes, of whichever site; None where
+        the text was copied from another object.
+        """
+        mark = cls.decode(text)
+        return mark if mark is not None and mark.address == address else None
+
+    @classmethod
     def decode(cls, text: str | None) -> Mark | None:
         """The mark in `text`, or None; a spoiled `applied` counts as unfinished work."""
         match = LINE.search(text) if isinstance(text, str) else None
@@ -101,9 +136,7 @@ def common(marks: Sequence[Mark | None]) -> Mark | None:
     first = marks[0] if marks else None
     if first is None or None in marks:
         return None
-    foreign = next(
-        (mark for mark in marks if mark and (mark.site, mark.address) != (first.site, first.address)), None
-    )
+    foreign = next((mark for mark in marks if mark and mark.owner != first.owner), None)
     return foreign or (first if all(mark == first for mark in marks) else first.open)
 
 

@@ -3,6 +3,9 @@ from __future__ import annotations
 import base64
 import zlib
 
+import pytest
+
+from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark, above, below
 
 MARK = Mark("poc", "supervisor_namespace/cnasg")
@@ -52,3 +55,24 @@ def test_a_mark_counts_only_on_the_object_that_it_was_written_for():
     assert Mark.decode(sealed.encode()).where("uuid-2") == sealed, "one of before says nothing of it"
     assert Mark.site_in(sealed.on("uuid-1").encode(), "uuid-1") == "poc"
     assert Mark.site_in(sealed.on("uuid-1").encode(), "uuid-2") is None
+
+
+def test_a_name_is_told_only_to_its_own_site_and_kind():
+    assert MARK.name_of("poc", "supervisor_namespace") == "cnasg"
+    assert MARK.name_of("another", "supervisor_namespace") is None
+    assert MARK.name_of("poc", "supervisor") is None, "a kind whose name begins like another's"
+
+
+def test_what_was_copied_with_a_description_is_not_the_marks_own():
+    assert Mark.own(MARK.encode(), "supervisor_namespace/cnasg") == MARK
+    assert Mark.own(MARK.encode(), "supervisor_namespace/copy") is None
+
+
+def test_what_another_resource_looks_after_is_refused():
+    MARK.refuse_others(None, "its registry is looked after by another")
+    MARK.refuse_others(MARK.seal({"a": 1}), "its registry is looked after by another")
+    for other in (Mark("another", MARK.address), Mark("poc", "supervisor_namespace/other")):
+        with pytest.raises(Refusal, match="looked after by another") as refused:
+            MARK.refuse_others(other, "its registry is looked after by another", "cluster")
+        assert refused.value.field == "cluster"
+        assert f"it belongs to {other.address} of {other.site}" in str(refused.value)

@@ -258,10 +258,8 @@ class Namespace(kind.Kind[Spec, State]):
             for name, spec in wanted.items()
             if spec and home_of(spec.cluster, [home.key], WHOLE)
         )
-        include_unlisted = home.cluster.find(
-            "v1", "Namespace", (("", real) for real in here if real not in found)
-        )
-        return found | {obj["metadata"]["name"]: obj for obj in include_unlisted}
+        others = home.cluster.find("v1", "Namespace", (("", real) for real in here if real not in found))
+        return found | {obj["metadata"]["name"]: obj for obj in others}
 
     def _states(
         self,
@@ -298,7 +296,7 @@ class Namespace(kind.Kind[Spec, State]):
 def _name(real: str, state: State, wanted: Mapping[str, Spec | None]) -> str:
     """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
     if state.mark:
-        return state.mark.address.removeprefix("namespace/")
+        return state.mark.name
     return next(
         (
             n

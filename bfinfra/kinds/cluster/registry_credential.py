@@ -53,7 +53,7 @@ class RegistryCredential(replicated_secret.ReplicatedSecret[Spec, State]):
     """The account for a container registry, as an image pull Secret."""
 
     document = Document.SINGAPORE_POC
-    address = "registry_credential"
+    name = "registry_credential"
     secret_type = "kubernetes.io/dockerconfigjson"  # noqa: S105 - a type, no secret
 
     def expected(self, name: str, spec: Spec, needs: Mapping[Key, ResolvedRef]) -> Content | None:

@@ -471,10 +471,7 @@ def _check(
         spec.client_files.check(facts.tokens.get(name, {}))
     if any(each.mark for each in on.values()):
         for host, each in on.items():
-            if each.mark is None or (each.mark.site, each.mark.address) != (
-                context.mark.site,
-                context.mark.address,
-            ):
+            if each.mark is None or each.mark.owner != context.mark.owner:
                 raise Refusal(
                     f"the client on {host} is not of {context.mark.address}",
                     field="hosts",

@@ -188,22 +188,17 @@ class FlexdirectPool(kind.Kind[Spec, State]):
         self, name: str, spec: Spec | None, host: str, files: Mapping[str, Listed]
     ) -> dict[str, Listed]:
         wanted = spec.files(name) if spec and host in spec.hosts else ()
-        mine = (self._site, f"flexdirect_pool/{name}")
         return {
             file: each
             for file, each in files.items()
-            if file in wanted or (each.mark and (each.mark.site, each.mark.address) == mine)
+            if file in wanted or (each.mark and each.mark.name_of(self._site, "flexdirect_pool") == name)
         }
 
     def _owned(self, found: Mapping[str, Mapping[str, Listed]]) -> Iterator[str]:
         for files in found.values():
             for each in files.values():
-                if (
-                    each.mark
-                    and each.mark.site == self._site
-                    and each.mark.address.startswith("flexdirect_pool/")
-                ):
-                    yield each.mark.address.partition("/")[2]
+                if each.mark and (name := each.mark.name_of(self._site, "flexdirect_pool")):
+                    yield name
 
 
 def _read(text: str) -> dict[str, Listed]:
@@ -305,7 +300,7 @@ def _check(state: State | None, context: PlanContext) -> None:
     ]
     if any(mark for _, _, mark in found):
         for host, file, mark in found:
-            if mark is None or (mark.site, mark.address) != (context.mark.site, context.mark.address):
+            if mark is None or mark.owner != context.mark.owner:
                 raise Refusal(
                     f"{FOLDER}/{file} on {host} is not of {context.mark.address}",
                     field="hosts",

@@ -329,10 +329,7 @@ def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[k
 def _check(spec: Spec, on: Mapping[str, Installed], facts: VgpuLicenseFacts, context: PlanContext) -> None:
     if any(each.mark for each in on.values()):
         for host, each in on.items():
-            if each.mark is None or (each.mark.site, each.mark.address) != (
-                context.mark.site,
-                context.mark.address,
-            ):
+            if each.mark is None or each.mark.owner != context.mark.owner:
                 raise Refusal(
                     f"{CONF} on {host} names a license server, and not by {context.mark.address}",
                     field="hosts",

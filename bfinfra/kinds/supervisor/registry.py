@@ -13,7 +13,6 @@ from pydantic import AfterValidator
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.registries import Registries, Registry
 from bfinfra.backends.vcenter.supervisors import Supervisors
-from bfinfra.kinds.ownership import refuse_others
 from bfinfra.kinds.supervisor import base
 from bfinfra.kinds.supervisor.base import RIGHTS, Leave, OnCluster, Take
 from bfinfra.model import conflict, kind
@@ -43,7 +42,7 @@ from bfinfra.model.units import Bytes, bytes_text
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
-ATTRIBUTE, ADDRESS = "bfinfra.registry", "registry/"
+ATTRIBUTE = "bfinfra.registry"
 NSX = "NSXT_CONTAINER_PLUGIN"
 MIB = 2**20
 Cluster = Annotated[str, Ref("supervisor", optional=True)]
@@ -153,9 +152,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=bool(specs))
         marks = {cluster: mark for cluster, (_, text) in notes.items() if (mark := Mark.decode(text))}
         homes = {
-            mark.address.removeprefix(ADDRESS): cluster
-            for cluster, mark in marks.items()
-            if mark.site == self._site
+            name: cluster for cluster, mark in marks.items() if (name := mark.name_of(self._site, "registry"))
         }
         asked = {name: cluster for name, cluster in homes.items() if include_unlisted or name in wanted} | {
             name: spec.cluster for name, spec in specs.items() if name not in homes
@@ -266,11 +263,7 @@ class RegistryKind(kind.Kind[Spec, State]):
     def _strange(self, found: Registry, moid: str) -> tuple[str, ...]:
         """Projects but those of this site's own namespaces."""
         spaces = Supervisors(self._vcenter.rest).namespaces(moid)
-        own = {
-            name
-            for name, text in spaces.items()
-            if (mark := Mark.decode(text)) is not None and mark.site == self._site
-        }
+        own = {name for name, text in spaces.items() if Mark.site_in(text) == self._site}
         return tuple(f"project {name}" for name in self._registries.projects(found.id) if name not in own)
 
     def _facts(self, specs: Mapping[str, Spec], clusters: Mapping[str, str]) -> RegistryFacts:
@@ -327,9 +320,8 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
             field="policy",
             next=nearest(spec.policy, facts.policies),
         )
-    refuse_others(
+    context.mark.refuse_others(
         state.mark if state is not None else None,
-        context,
         f"the registry of {spec.cluster} is looked after by another",
         "cluster",
     )

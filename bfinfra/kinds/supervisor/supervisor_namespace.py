@@ -366,8 +366,7 @@ def _unknown(at: Spot, entry: Access, found: Found | str | None) -> Iterator[Con
 
 def _own(name: str, description: str) -> bool:
     """Whether its mark is its own, and not copied from another one with the description."""
-    mark = Mark.decode(description)
-    return mark is not None and mark.address == f"supervisor_namespace/{name}"
+    return Mark.own(description, f"supervisor_namespace/{name}") is not None
 
 
 def _state(found: Namespace) -> State:

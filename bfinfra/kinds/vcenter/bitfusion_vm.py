@@ -14,7 +14,6 @@ from pydantic import AfterValidator, Field, StringConstraints
 from bfinfra.backends.vcenter.vm import Brief, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.capabilities import machine
-from bfinfra.kinds.ownership import refuse_others
 from bfinfra.kinds.vcenter.base.machine_notes import OF_ALL, SETTINGS
 from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Taken
@@ -44,7 +43,7 @@ from bfinfra.model.suggest import nearest
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
-ADDRESS = "bitfusion_vm/"
+NAME = "bitfusion_vm"
 BEFORE = "bfinfra.bitfusion.before"
 """The key under which the values of before are kept, as a mark's `applied`; "" = there was none."""
 VM = Annotated[str, Ref("virtual_machine", optional=True)]
@@ -168,7 +167,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
 
     def begin(self, wanted: Mapping[str, Spec]) -> None:
         """The marks of all VMs, with the other kinds of machines."""
-        self._vcenter.machines.begin(ADDRESS, *OF_ALL)
+        self._vcenter.machines.begin(NAME, *OF_ALL)
 
     def observe(
         self,
@@ -178,7 +177,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         include_unlisted: bool = True,
     ) -> Observation:
         """The notes of all VMs, then everything of those with one of ours and of those that are wanted."""
-        briefs = self._vcenter.machines.begun(ADDRESS, *OF_ALL)
+        briefs = self._vcenter.machines.begun(NAME, *OF_ALL)
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         homes = {
             brief.moid: name
@@ -248,9 +247,9 @@ class BitfusionVM(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _noted(self, brief: Brief) -> str:
+    def _noted(self, brief: Brief) -> str | None:
         mark = Mark.decode(brief.also[-1])
-        return mark.address.removeprefix(ADDRESS) if mark is not None and mark.site == self._site else ""
+        return mark.name_of(self._site, NAME) if mark is not None else None
 
     def _with_before(self, machine: Vm) -> Vm:
         """With what is set there by the note, whatever the file says by now."""
@@ -345,8 +344,8 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
         raise Refusal(
             f"{need.key} is to be off", field="vm", why="a client runs", next="write power: on there"
         )
-    refuse_others(
-        state.mark if state else None, context, f"the settings of {spec.vm} are looked after by another", "vm"
+    context.mark.refuse_others(
+        state.mark if state else None, f"the settings of {spec.vm} are looked after by another", "vm"
     )
     if state is not None and state.mark is not None and state.vm != spec.vm:
         raise Refusal(

@@ -229,8 +229,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
 
 def _mark(found: Library) -> Mark | None:
     """Its own mark; none where it was copied from another library with the description."""
-    mark = Mark.decode(found.description)
-    return mark if mark is not None and mark.address == f"content_library/{found.name}" else None
+    return Mark.own(found.description, f"content_library/{found.name}")
 
 
 def _library(name: str, spec: Spec, mark: Mark) -> Library:

@@ -28,7 +28,6 @@ from bfinfra.model.suggest import nearest
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
-ADDRESS = "distributed_switch/"
 Nic = Annotated[str, StringConstraints(pattern=r"^vmnic\d+$")]
 MEMBERS = (holds("members", "DVSwitch.HostOp"), holds("hosts", "Host.Config.Network"))
 """What it takes that hosts come, go or change NICs."""
@@ -138,7 +137,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         states = {}
         for switch in found.switches:
             mark = Mark.decode(switch.description)
-            own = mark is not None and mark.site == self._site and mark.address == f"{ADDRESS}{switch.name}"
+            own = mark is not None and mark.name_of(self._site, "distributed_switch") == switch.name
             if (own and (include_unlisted or switch.name in wanted)) or wanted.get(switch.name):
                 states[switch.name] = State(
                     mark=mark,

@@ -71,7 +71,7 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
 
     document = Document.PVRDMA
     step_types = (Set, Seal, PutBack)
-    address = "host_firewall_rule"
+    name = "host_firewall_rule"
     prefix = "bfinfra.firewall."
 
     @staticmethod

@@ -72,7 +72,7 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
 
     document = Document.PVRDMA
     step_types = (Set, Seal, PutBack)
-    address = "host_graphics"
+    name = "host_graphics"
     prefix = "bfinfra.graphics."
 
     @staticmethod

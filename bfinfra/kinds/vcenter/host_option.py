@@ -94,7 +94,7 @@ class HostOption(host_setting.HostSettings[Spec, State]):
 
     document = Document.PVRDMA
     step_types = (Set, Seal, PutBack)
-    address = "host_option"
+    name = "host_option"
     prefix = "bfinfra.option."
 
     @staticmethod

@@ -23,8 +23,6 @@ from bfinfra.model.suggest import nearest
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
-ADDRESS = "port_group/"
-
 
 class Spec(kind.Spec):
     """What a user writes for one port group; its name is the port group's name in vCenter."""
@@ -117,7 +115,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
         states: dict[str, State] = {}
         for group in found.groups:
             mark = Mark.decode(group.description)
-            own = mark is not None and mark.site == self._site and mark.address == f"{ADDRESS}{group.name}"
+            own = mark is not None and mark.name_of(self._site, "port_group") == group.name
             if (
                 (own and (include_unlisted or group.name in wanted)) or wanted.get(group.name)
             ) and group.switch in switches:

@@ -205,8 +205,7 @@ def _counted(namespaces: Sequence[str]) -> str:
 
 def _mark(name: str, found: vm_classes.VmClass) -> Mark | None:
     """Its own mark; none where it was copied from another class with the description."""
-    mark = Mark.decode(found.description)
-    return mark if mark is not None and mark.address == f"vm_class/{name}" else None
+    return Mark.own(found.description, f"vm_class/{name}")
 
 
 def _settings(spec: Spec, mark: Mark) -> vm_classes.VmClass:

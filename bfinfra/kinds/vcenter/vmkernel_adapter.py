@@ -12,7 +12,6 @@ from pydantic import AfterValidator, Field
 
 from bfinfra.backends.vcenter.esxi_settings import NotedHost, Vmk, VmkPlan
 from bfinfra.kinds.capabilities import SETTINGS
-from bfinfra.kinds.ownership import refuse_others
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS, HostNote
 from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Conflict, Spot, Taken
@@ -30,7 +29,6 @@ from bfinfra.model.suggest import nearest
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
-ADDRESS = "vmkernel_adapter/"
 PREFIX = "bfinfra.vmkernel."
 DHCP = "dhcp"
 NETWORK = (holds("hosts", "Host.Config.Network"), *RIGHTS)
@@ -204,7 +202,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         for host, found in hosts.items():
             for attribute, text in found.notes.items():
                 mark = Mark.decode(text)
-                name = mark.address.removeprefix(ADDRESS) if mark and mark.site == self._site else ""
+                name = mark.name_of(self._site, "vmkernel_adapter") if mark else None
                 if name and (include_unlisted or name in wanted):
                     groups[name] = attribute.removeprefix(PREFIX)
                     on.setdefault(name, {})[host] = None
@@ -339,5 +337,5 @@ def _found(host: str, state: State | None, context: PlanContext) -> Adapter:
             why="bfinfra did not make it",
             next="remove it, or leave the host out",
         )
-    refuse_others(mark, context, f"the adapter of {host} on the port group is another's", f"hosts.{host}")
+    context.mark.refuse_others(mark, f"the adapter of {host} on the port group is another's", f"hosts.{host}")
     return each

@@ -164,7 +164,7 @@ class ReplicatedSecret(kind.Kind[S, T]):
     step_types: ClassVar[tuple[type[kind.Step], ...]] = (Write, Remove)
     survey_privileges = (may("list", "secrets", rights.CLUSTERS),)
     resource_privileges: ClassVar[tuple[rights.Right, ...]] = (may("get", "secrets", "namespaces"),)
-    address: ClassVar[str]
+    name: ClassVar[str]
     """The kind's name, as marks have it."""
     secret_type: ClassVar[str] = "Opaque"  # noqa: S105 - a type, no secret
 
@@ -340,12 +340,8 @@ class ReplicatedSecret(kind.Kind[S, T]):
         found: dict[str, list[Object]] = {}
         for obj in objects:
             mark, metadata = mark_of(obj), obj["metadata"]
-            own = mark is not None and mark.site == self._site and mark.address.startswith(f"{self.address}/")
-            name = (
-                mark.address.partition("/")[2]
-                if mark and own
-                else owner.get((metadata["namespace"], metadata["name"]))
-            )
+            own = mark.name_of(self._site, self.name) if mark is not None else None
+            name = own or owner.get((metadata["namespace"], metadata["name"]))
             if name:
                 found.setdefault(name, []).append(obj)
         return found

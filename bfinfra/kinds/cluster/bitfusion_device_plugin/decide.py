@@ -177,9 +177,9 @@ def _here(
     yield from certificates
     yield from _writes(objects, state, context, home, must_wait(state, filling))
     stale = tuple(place for place in standing if place not in planned)
-    include_unlisted = tuple(place for place in (state.records if state else ()) if place != record)
-    if state is not None and (stale or include_unlisted):
-        yield from _removal(state, Remove, stale, records=include_unlisted)
+    others = tuple(place for place in (state.records if state else ()) if place != record)
+    if state is not None and (stale or others):
+        yield from _removal(state, Remove, stale, records=others)
     mark = context.mark.seal(spec.applied())
     if (
         noted is None

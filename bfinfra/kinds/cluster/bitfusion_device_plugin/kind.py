@@ -51,7 +51,6 @@ from bfinfra.model.site import Site
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient, Clusters
 
-ADDRESS = "bitfusion_device_plugin/"
 RECORD = "bfinfra-device-plugin-"
 
 
@@ -202,12 +201,12 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
     def _remove(self, cluster: ClusterClient, place: Place) -> None:
         """Only what bears this site's mark, in the version that was looked at."""
         found = cluster.get(place.api_version, place.kind, place.name, place.namespace)
-        if found is not None and self._ours(mark_of(found)):
+        if found is not None and self._own_name(mark_of(found)):
             seen = {name: str(found["metadata"][name]) for name in ("uid", "resourceVersion")}
             cluster.delete(place.api_version, place.kind, place.name, place.namespace, seen=seen)
 
-    def _ours(self, mark: Mark | None) -> bool:
-        return mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
+    def _own_name(self, mark: Mark | None) -> str | None:
+        return mark.name_of(self._site, "bitfusion_device_plugin") if mark is not None else None
 
     def _read(
         self,
@@ -224,9 +223,8 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         ]
         by_name: dict[str, list[Object]] = {}
         for obj in records:
-            mark = mark_of(obj)
-            if mark is not None and self._ours(mark):
-                by_name.setdefault(mark.address.removeprefix(ADDRESS), []).append(obj)
+            if name := self._own_name(mark_of(obj)):
+                by_name.setdefault(name, []).append(obj)
         here = {
             name: spec for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], WHOLE)
         }
@@ -274,7 +272,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             for (api, thing), there in by_kind.items()
             for obj in home.cluster.find(api, thing, there)
         ]
-        own = [obj for obj in objects if place_of(obj) in wanted or self._ours(mark_of(obj))]
+        own = [obj for obj in objects if place_of(obj) in wanted or self._own_name(mark_of(obj))]
         noted = {
             place_of(obj): obj
             for obj in (*records, *(each for each in own if each["metadata"]["name"].startswith(RECORD)))

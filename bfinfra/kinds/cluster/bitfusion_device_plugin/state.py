@@ -184,9 +184,7 @@ def _mark(records: Sequence[Mark | None], things: Sequence[Mark | None]) -> Mark
     first = every[0] if every else None
     if first is None or None in every:
         return None
-    foreign = next(
-        (mark for mark in every if mark and (mark.site, mark.address) != (first.site, first.address)), None
-    )
+    foreign = next((mark for mark in every if mark and mark.owner != first.owner), None)
     return foreign or (first if records else first.open)
 
 

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
 
 __all__ = ["MpiJob", "Spec", "State"]
-ADDRESS = "mpi_job/"
 UNTOLD = "its result is not told"
 UNSEEN = f"{UNTOLD}, and a job that never ran is not replaced without an allowance"
 BEFORE = ("", "Created")  # phases in which no launcher ran yet
@@ -227,12 +226,8 @@ class MpiJob(kind.Kind[Spec, State]):
     def _name(self, obj: Object, owner: Mapping[tuple[str, str], str]) -> str:
         """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
         mark, metadata = mark_of(obj), obj["metadata"]
-        own = mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
-        return (
-            mark.address.removeprefix(ADDRESS)
-            if mark and own
-            else owner.get((metadata["namespace"], metadata["name"]), "")
-        )
+        own = mark.name_of(self._site, "mpi_job") if mark is not None else None
+        return own or owner.get((metadata["namespace"], metadata["name"]), "")
 
 
 def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
 
 __all__ = ["MpiOperator", "Spec", "State"]
-ADDRESS = "mpi_operator/"
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 ROLE = "clusterroles.rbac.authorization.k8s.io"
 ROLES = f"{ROLE} clusterrolebindings.rbac.authorization.k8s.io"
@@ -211,15 +210,14 @@ class MpiOperator(kind.Kind[Spec, State]):
         crd = home.cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
         found: dict[str, State] = {}
         mark = mark_of(crd) if crd else None
-        if mark and mark.site == self._site and mark.address.startswith(ADDRESS):
-            name = mark.address.removeprefix(ADDRESS)
-            if include_unlisted or name in wanted:
-                found[name] = self._state(
-                    home,
-                    crd,
-                    str((mark.applied or {}).get("namespace") or _namespace(wanted.get(name), needs)),
-                    gone=wanted.get(name) is None,
-                )
+        name = mark.name_of(self._site, "mpi_operator") if mark else None
+        if mark and name and (include_unlisted or name in wanted):
+            found[name] = self._state(
+                home,
+                crd,
+                str((mark.applied or {}).get("namespace") or _namespace(wanted.get(name), needs)),
+                gone=wanted.get(name) is None,
+            )
         for name, spec in wanted.items():
             if (
                 spec is not None

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
 
 __all__ = ["NetworkPath", "Spec", "State"]
-ADDRESS = "network_path/"
 API, KIND = "networking.k8s.io/v1", "NetworkPolicy"
 BATCH, JOB = "batch/v1", "Job"
 Object = dict[str, Any]
@@ -176,7 +175,7 @@ class NetworkPath(kind.Kind[Spec, State]):
         ours = [
             job
             for job in home.cluster.list(BATCH, JOB, home.namespace, selector(self._site))
-            if self._ours(job)
+            if self._own_name(job)
         ]
         have = {(job["metadata"]["namespace"], job["metadata"]["name"]) for job in ours}
         places = [
@@ -211,7 +210,7 @@ class NetworkPath(kind.Kind[Spec, State]):
             "namespace": metadata["namespace"],
             "home": home.endpoint,
         }
-        if not self._ours(job):
+        if not self._own_name(job):
             whose = (
                 f"is of {safe(mark.address, 120)} of the site {safe(mark.site, 63)}"
                 if mark
@@ -232,15 +231,15 @@ class NetworkPath(kind.Kind[Spec, State]):
         applied = ((mark.applied if mark else None) or {}).get("probe") or {}
         return State(mark=mark, probe=found, registry_credential=applied.get("registry_credential"), **at)
 
-    def _ours(self, job: Object) -> bool:
+    def _own_name(self, job: Object) -> str | None:
         mark = mark_of(job)
-        return mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
+        return mark.name_of(self._site, "network_path") if mark is not None else None
 
     def _name(self, job: Object, here: Mapping[str, str]) -> str:
         """Whose it is by its mark; a stranger's by who wants its place."""
-        mark, metadata = mark_of(job), job["metadata"]
-        if mark and self._ours(job):
-            return mark.address.removeprefix(ADDRESS)
+        if own := self._own_name(job):
+            return own
+        metadata = job["metadata"]
         return next(
             (
                 name

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
 
 __all__ = ["NvidiaDevicePlugin", "Spec", "State"]
-ADDRESS = "nvidia_device_plugin/"
 SETS = "daemonsets.apps"
 NODES = may("list", "nodes", "cluster")
 """What is waited for stands there."""
@@ -240,8 +239,8 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
     def _name(self, obj: Manifest, spots: Mapping[str, str]) -> str:
         """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
         mark = mark_of(obj)
-        if mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS):
-            return mark.address.removeprefix(ADDRESS)
+        if mark is not None and (name := mark.name_of(self._site, "nvidia_device_plugin")):
+            return name
         return spots.get(obj["metadata"]["namespace"], "") if obj["metadata"]["name"] == NAME else ""
 
 

@@ -48,7 +48,7 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
     """A Bitfusion token as Secrets in a cluster's namespaces."""
 
     document = Document.SINGAPORE_POC
-    address = "token_secret"
+    name = "token_secret"
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         super().__init__(clusters, site)
@@ -112,7 +112,7 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
     ) -> Iterator[Conflict]:
         """Namespaces whose pods go on with a token before."""
         for name, spaces in (facts or {}).items():
-            if (spec := wanted.get(key := Key(TokenSecret.address, name))) is not None:
+            if (spec := wanted.get(key := Key(TokenSecret.name, name))) is not None:
                 listed = ", ".join(spaces[:SHOWN]) + (
                     f" and {len(spaces) - SHOWN} more" if len(spaces) > SHOWN else ""
                 )

@@ -106,7 +106,7 @@ def about(site: Site, token: str) -> frozenset[Key]:
     """The token that is meant, "" for the only one, and its token_secrets. SiteError where there is none, or
     several to choose from.
     """
-    used = {key: spec.token for key, spec in site.resources.items() if key.kind == TokenSecret.address}
+    used = {key: spec.token for key, spec in site.resources.items() if key.kind == TokenSecret.name}
     names = sorted(set(used.values()))
     if token not in names and (token or len(names) != 1):
         what = (
@@ -141,7 +141,7 @@ class Rotation(TokenSecret):
         super().__init__(clusters, site)
         self._restart = restart
         self._specs: dict[str, Spec] = {
-            key.name: spec for key, spec in site.resources.items() if key.kind == self.address
+            key.name: spec for key, spec in site.resources.items() if key.kind == self.name
         }
         self._found: dict[str, Found] = {}
 
@@ -243,7 +243,7 @@ class Rotation(TokenSecret):
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Whoever was restarted has the new token; what was left is the note."""
-        found = self._found.get(state.mark.address.partition("/")[2]) if state.mark else None
+        found = self._found.get(state.mark.name) if state.mark else None
         if found is None:
             return READY
         every = [each for listed in found.consumers.values() for each in listed]
@@ -341,8 +341,7 @@ class Rotation(TokenSecret):
         """
         if mark is None:
             return ""
-        ours = mark.site == self._site and mark.address.startswith(f"{self.address}/")
-        return mark.address.partition("/")[2] if ours else None
+        return mark.name_of(self._site, self.name)
 
     def _known(self, name: str, new: Mapping[str, str], secrets: Iterable[Object]) -> dict[str, set[str]]:
         """File → digests of what our own Secrets hold and held, the new content among them."""

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient, Clusters
 
 KINDS = (("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"), ("batch/v1", "Job"), ("v1", "Pod"))
-ADDRESS = "workload/"
 LOCKED = re.compile(r"Locked (\d+) GPUs? with partial memory ([\d.]+)")
 SERVERS = re.compile(r"server list \[([^\]\s]{1,200})\]")
 ERROR = re.compile(r"^.*\b(?:Error|ERROR)\b.*$", re.MULTILINE)
@@ -256,12 +255,8 @@ class Workload(kind.Kind[Spec, State]):
         found: dict[str, list[Object]] = {}
         for obj in objects:
             mark, metadata = mark_of(obj), obj["metadata"]
-            own = mark is not None and mark.site == self._site and mark.address.startswith(ADDRESS)
-            name = (
-                mark.address.removeprefix(ADDRESS)
-                if mark and own
-                else owner.get((obj["kind"], metadata["namespace"], metadata["name"]))
-            )
+            own = mark.name_of(self._site, "workload") if mark is not None else None
+            name = own or owner.get((obj["kind"], metadata["namespace"], metadata["name"]))
             if name and not metadata.get("ownerReferences"):
                 found.setdefault(name, []).append(obj)
         return found

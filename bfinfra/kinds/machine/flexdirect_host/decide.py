@@ -114,7 +114,7 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
         return () if state is None else (_remove(state, tuple(state.on)),)
     stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
     found = while_away(context, stood, lambda context: _steps(spec, state, context), SetUp)
-    name = context.mark.address.partition("/")[2]
+    name = context.name
     if name in context.facts.unlicensed and any(isinstance(step, SetUp) for step in found):
         field, problem = context.facts.unlicensed[name]
         raise held(problem, field, found)
@@ -123,7 +123,7 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
 
 def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
     facts: FlexDirectHostFacts = context.facts
-    name = context.mark.address.partition("/")[2]
+    name = context.name
     _check(name, spec, state, facts, context)
     gone = (
         tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark)
@@ -169,11 +169,7 @@ def _check(
             ),
         )
     for host, found in on.items():
-        if (
-            host in spec.hosts
-            and found.mark
-            and (found.mark.site, found.mark.address) != (context.mark.site, context.mark.address)
-        ):
+        if host in spec.hosts and found.mark and found.mark.owner != context.mark.owner:
             raise Refusal(
                 f"{host} belongs to {found.mark.address} of the site {found.mark.site}",
                 field="hosts",

@@ -61,7 +61,7 @@ def _while_cni_away(spec: Spec, state: State | None, context: PlanContext) -> Se
     cluster is as good.
     """
     facts: KubeadmFacts = context.facts
-    name = context.mark.address.partition("/")[2]
+    name = context.name
     if name not in facts.cni_away:
         return tuple(_steps(spec, state, context))
     known = state is not None and (state.cni or (state.endpoint is not None and state.nodes is None))
@@ -75,7 +75,7 @@ def _while_cni_away(spec: Spec, state: State | None, context: PlanContext) -> Se
 
 def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     facts: KubeadmFacts = context.facts
-    name, on = context.mark.address.partition("/")[2], state.on if state else {}
+    name, on = context.name, state.on if state else {}
     if not facts.cni.get(name) and name not in facts.cni_away:
         raise Refusal(
             f"the manifest {spec.cni.text} can't be read",
@@ -89,24 +89,20 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
             next="download them, or correct the paths",
         )
     for host, node in on.items():
-        if (
-            host in spec.hosts
-            and node.mark
-            and (node.mark.site, node.mark.address) != (context.mark.site, context.mark.address)
-        ):
+        if host in spec.hosts and node.mark and node.mark.owner != context.mark.owner:
             raise Refusal(
                 f"{host} belongs to {node.mark.address} of the site {node.mark.site}",
                 field="workers",
                 next="name another machine, or remove it from there first",
             )
     ours = on.get(spec.control_plane, NOTHING).authority
-    if include_unlisted := [
+    if others := [
         host
         for host, node in on.items()
         if host in spec.hosts and node.joined and not node.mark and node.authority != ours
     ]:
         raise Refusal(
-            f"{', '.join(include_unlisted)}: a node of another cluster",
+            f"{', '.join(others)}: a node of another cluster",
             field="workers",
             why="its kubelet.conf names another authority",
             next="run kubeadm reset there, or name another machine",
@@ -124,7 +120,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
 
 def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
     facts: KubeadmFacts = context.facts
-    name, mark = context.mark.address.partition("/")[2], context.mark.seal(spec.applied())
+    name, mark = context.name, context.mark.seal(spec.applied())
     found = {host: facts.found.get(host, NOTHING) for host in spec.hosts}
     first, package, cni = found[spec.control_plane], facts.packages.get(name, ""), facts.cni[name]
     now, then = _now(spec, state, found, first), {host: _then(spec, package) for host in spec.hosts}

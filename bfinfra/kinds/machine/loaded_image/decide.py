@@ -148,10 +148,9 @@ def _check(
             why=problem,
             next="write it with: docker save --output FILE IMAGE",
         )
-    mine = (context.mark.site, context.mark.address)
     if any(each.mark for each in on.values()) and (
         theirs := [
-            host for host, each in on.items() if not each.mark or (each.mark.site, each.mark.address) != mine
+            host for host, each in on.items() if not each.mark or each.mark.owner != context.mark.owner
         ]
     ):
         raise Refusal(

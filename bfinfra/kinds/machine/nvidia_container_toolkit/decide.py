@@ -89,7 +89,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[ki
 
 def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     facts: ToolkitFacts = context.facts
-    if not facts.packages.get(context.mark.address.partition("/")[2]):
+    if not facts.packages.get(context.name):
         raise Refusal(
             f"{', '.join(each.text for each in spec.files())} can't be read",
             field="packages" if spec.packages else "repository",
@@ -98,10 +98,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     on = state.on if state else {}
     if any(found.mark for found in on.values()):
         for host, found in on.items():
-            if host in spec.hosts and (
-                found.mark is None
-                or (found.mark.site, found.mark.address) != (context.mark.site, context.mark.address)
-            ):
+            if host in spec.hosts and (found.mark is None or found.mark.owner != context.mark.owner):
                 raise Refusal(
                     f"the toolkit on {host} is not of {context.mark.address}",
                     field="hosts",
@@ -124,7 +121,7 @@ def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[k
     facts: ToolkitFacts = context.facts
     on, package, mark = (
         state.on if state else {},
-        facts.packages[context.mark.address.partition("/")[2]],
+        facts.packages[context.name],
         context.mark.seal(spec.applied()),
     )
     todo: dict[str, dict[str, Any]] = {}

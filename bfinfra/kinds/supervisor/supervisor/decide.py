@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from bfinfra.backends.vcenter.supervisors import Supervisor
-from bfinfra.kinds.ownership import refuse_others
 from bfinfra.kinds.supervisor.base import RIGHTS, Leave, OnCluster, Take
 from bfinfra.kinds.supervisor.supervisor import standing
 from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, settings
@@ -76,8 +75,8 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         raise Refusal(
             f"there is no cluster {name}", why="vCenter doesn't know it", next=nearest(name, ids.clusters)
         )
-    refuse_others(
-        state.mark if state is not None else None, context, "its supervisor is looked after by another site"
+    context.mark.refuse_others(
+        state.mark if state is not None else None, "its supervisor is looked after by another site"
     )
     _check(spec, ids, context)
     note = context.mark.seal(spec.applied()).encode()

@@ -202,9 +202,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         """Namespaces on it that this site didn't make."""
         found = self._supervisors.namespaces(cluster)
         return tuple(
-            f"namespace {name}"
-            for name, text in sorted(found.items())
-            if (mark := Mark.decode(text)) is None or mark.site != self._site
+            f"namespace {name}" for name, text in sorted(found.items()) if Mark.site_in(text) != self._site
         )
 
 

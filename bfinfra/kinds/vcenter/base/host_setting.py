@@ -12,7 +12,6 @@ from pydantic import Field
 
 from bfinfra.backends.vcenter.esxi_settings import NotedHost
 from bfinfra.kinds.capabilities import SETTINGS, anywhere
-from bfinfra.kinds.ownership import refuse_others
 from bfinfra.kinds.vcenter.base.host_note import HostNote
 from bfinfra.model import conflict, kind
 from bfinfra.model.conflict import Taken
@@ -134,7 +133,7 @@ class HostSettings(kind.Kind[S, T]):
     managed = False
     alone = True
     survey_privileges = (holds(VCENTER, *READ),)
-    address: ClassVar[str]
+    name: ClassVar[str]
     """The kind's name, as marks have it."""
     prefix: ClassVar[str]
     """How its custom attributes are called, before the key."""
@@ -164,9 +163,7 @@ class HostSettings(kind.Kind[S, T]):
         for host, found in hosts.items():
             for attribute, text in found.notes.items():
                 mark = Mark.decode(text)
-                name = (
-                    mark.address.removeprefix(f"{self.address}/") if mark and mark.site == self._site else ""
-                )
+                name = mark.name_of(self._site, self.name) if mark else None
                 if name and (include_unlisted or name in wanted):
                     places.setdefault(name, {})[host, attribute.removeprefix(self.prefix)] = None
         for name, spec in wanted.items():
@@ -291,7 +288,7 @@ def _found(spec: Spec, host: str, state: State | None, context: PlanContext) -> 
             why="its release does not know it, or its name is another",
             next="correct the name",
         )
-    refuse_others(
-        each.note.mark if each.note else None, context, f"{spec.setting} of {host} is set by another", "hosts"
+    context.mark.refuse_others(
+        each.note.mark if each.note else None, f"{spec.setting} of {host} is set by another", "hosts"
     )
     return each

@@ -319,5 +319,4 @@ def _address(mark: Mark | None) -> str:
 
 
 def _server(address: str | None) -> str:
-    kind, _, name = (address or "").partition("/")
-    return name if kind == KIND else ""
+    return address.removeprefix(f"{KIND}/") if address and address.startswith(f"{KIND}/") else ""

@@ -80,8 +80,7 @@ def _removed(own: Sequence[Own], mark: Mark) -> Iterator[kind.Step]:
     """What nobody else uses."""
     for each in own:
         if not each.users:
-            made = Mark.decode(each.category.description)
-            home = each.category.id if made is not None and made.site == mark.site else ""
+            home = each.category.id if Mark.site_in(each.category.description) == mark.site else ""
             change = Change("tag", f"{each.category.name}/{each.tag.name}", None)
             yield RemoveTag(
                 tag=each.tag.name, category=each.category.name, id=each.tag.id, home=home, changes=(change,)
@@ -180,7 +179,7 @@ def _check(spec: Spec, facts: StoragePolicyFacts, mark: Mark) -> None:
 def _check_category(wanted: OwnTag, home: Category, facts: StoragePolicyFacts, mark: Mark) -> None:
     found = home.tag(wanted.name)
     whose = Mark.decode(found.description) if found else None
-    if found is not None and (whose is None or (whose.site, whose.address) != (mark.site, mark.address)):
+    if found is not None and (whose is None or whose.owner != mark.owner):
         raise Refusal(
             f"the tag {wanted.name} is there already, and bfinfra did not make it for this policy",
             field="tag.name",

@@ -10,7 +10,7 @@ from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
 from bfinfra.backends.vcenter.tagging import Category, Tagging
 from bfinfra.kinds.vcenter.storage_policy.decide import decide
 from bfinfra.kinds.vcenter.storage_policy.spec import Spec
-from bfinfra.kinds.vcenter.storage_policy.state import PREFIX, Own, State, StoragePolicyFacts, fitting
+from bfinfra.kinds.vcenter.storage_policy.state import NAME, Own, State, StoragePolicyFacts, fitting
 from bfinfra.kinds.vcenter.storage_policy.steps import (
     VIEW,
     Attach,
@@ -184,7 +184,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
 
     def _ours(self, description: str) -> bool:
         mark = Mark.decode(description)
-        return mark is not None and mark.site == self._site and mark.address.startswith(PREFIX)
+        return mark is not None and mark.name_of(self._site, NAME) is not None
 
     def _own(self, home: Category) -> Iterable[Own]:
         return (Own(home, tag) for tag in home.tags if self._ours(tag.description))
@@ -206,7 +206,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
             if _of(each.tag.description) == name
         )
         empty = tuple(home.id for home in categories if self._empty(home) and _of(home.description) == name)
-        mark = _mark(policy) if policy else Mark(self._site, f"{PREFIX}{name}")
+        mark = _mark(policy) if policy else Mark(self._site, f"{NAME}/{name}")
         known = {home.name: home for home in categories}
         return State(
             mark=mark,
@@ -239,10 +239,9 @@ def _users(own: Own, name: str, policies: Iterable[Policy]) -> tuple[str, ...]:
 def _of(description: str) -> str:
     """The policy that a mark names."""
     mark = Mark.decode(description)
-    return mark.address.removeprefix(PREFIX) if mark is not None else ""
+    return mark.name if mark is not None else ""
 
 
 def _mark(found: Policy) -> Mark | None:
     """Its own mark; none where it was copied from another policy with the description."""
-    mark = Mark.decode(found.description)
-    return mark if mark is not None and mark.address == f"{PREFIX}{found.name}" else None
+    return Mark.own(found.description, f"{NAME}/{found.name}")

@@ -11,7 +11,7 @@ from bfinfra.model import kind
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 
-PREFIX = "storage_policy/"
+NAME = "storage_policy"
 
 
 @dataclass(frozen=True)

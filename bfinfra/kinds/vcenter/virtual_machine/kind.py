@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 __all__ = ["Spec", "State", "VirtualMachine"]
-ADDRESS = "virtual_machine/"
+NAME = "virtual_machine"
 
 
 class VirtualMachine(kind.Kind[Spec, State]):
@@ -75,7 +75,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     def begin(self, wanted: Mapping[str, Spec]) -> None:
         """The marks of all machines, with the other kinds of machines."""
-        self._vcenter.machines.begin(ADDRESS, *OF_ALL)
+        self._vcenter.machines.begin(NAME, *OF_ALL)
 
     def observe(
         self,
@@ -87,7 +87,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         """The marks of all machines, then everything of ours and of those that stand under wanted names;
         templates and places where one is to be made.
         """
-        briefs = self._vcenter.machines.begun(ADDRESS, *OF_ALL)
+        briefs = self._vcenter.machines.begun(NAME, *OF_ALL)
         mine = {
             each.moid: name
             for each in briefs
@@ -252,10 +252,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         return replace(
             hardware,
             properties=values,
-            extra={
-                **hardware.extra,
-                **digested(Mark(self._site.name, f"{ADDRESS}{name}"), {**keep, **fresh}),
-            },
+            extra={**hardware.extra, **digested(Mark(self._site.name, f"{NAME}/{name}"), {**keep, **fresh})},
         )
 
     def _declared(
@@ -312,8 +309,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
     def _name(self, brief: Brief, wanted: Mapping[str, Spec | None]) -> str:
         """Ours by its mark; a stranger's by who wants its name."""
         mark = Mark.decode(brief.mark)
-        if mark is not None and mark.site == self._site.name and mark.address.startswith(ADDRESS):
-            return mark.address.removeprefix(ADDRESS)
+        if mark is not None and (name := mark.name_of(self._site.name, NAME)):
+            return name
         return brief.name if wanted.get(brief.name) is not None else ""
 
 
