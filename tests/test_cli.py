@@ -203,11 +203,11 @@ def test_drift_ends_with_2_on_drift_and_only_then(report, code, site, checked):
     assert main(["drift", str(site)]) == code
 
 
-def test_lasting_drift_is_news_once_and_so_is_its_end(site, checked, capsys):
+def test_lasting_drift_is_reported_once_and_so_is_its_end(site, checked, capsys):
     said = []
     for report in (REPORT, REPORT, replace(REPORT, found=()), replace(REPORT, found=())):
         checked(report)
-        main(["drift", str(site), "--news"])
+        main(["drift", str(site), "--changes-only"])
         said.append(capsys.readouterr().out)
     assert "limits.memory" in said[0]
     assert said[1] == ""
@@ -215,15 +215,25 @@ def test_lasting_drift_is_news_once_and_so_is_its_end(site, checked, capsys):
     assert said[3] == ""
 
 
-def test_a_blind_check_ends_nothing_and_is_said_even_where_only_news_is_asked_for(site, checked, capsys):
+def test_the_old_name_of_changes_only_still_answers(site, checked, capsys):
+    checked(REPORT)
+    main(["drift", str(site), "--news"])
+    assert "limits.memory" in capsys.readouterr().out
+    main(["drift", str(site), "--news"])
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_blind_check_ends_nothing_and_is_reported_even_where_only_changes_are_asked_for(
+    site, checked, capsys
+):
     checked(REPORT)
     main(["drift", str(site)])
     checked(replace(REPORT, found=(), unreadable={"supervisor_namespace": "no answer"}))
     capsys.readouterr()
-    assert main(["drift", str(site), "--news"]) == 1
+    assert main(["drift", str(site), "--changes-only"]) == 1
     assert "no answer" in capsys.readouterr().out
     checked(REPORT)
-    main(["drift", str(site), "--news"])
+    main(["drift", str(site), "--changes-only"])
     assert capsys.readouterr().out == ""
 
 

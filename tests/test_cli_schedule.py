@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_timer_and_its_service_name_absolute_paths_and_where_secrets_come_from(folder, capsys):
     assert main(["schedule", "systemd", "site.yaml", "--every", "6h", "--out", "."]) == 0
     service, timer = (folder / f"bfinfra-drift-poc.{each}" for each in ("service", "timer"))
-    assert f"drift --news {folder}/site.yaml" in service.read_text()
+    assert f"drift --changes-only {folder}/site.yaml" in service.read_text()
     assert "EnvironmentFile=/etc/bfinfra/poc.env" in service.read_text()
     assert "# VCENTER_PASSWORD: one NAME=value a line" in service.read_text()
     assert "OnCalendar=*-*-* 00/6:" in timer.read_text()
@@ -57,7 +57,7 @@ def test_a_line_of_a_crontab_is_what_a_shell_reads_back(folder, capsys):
     assert main(["schedule", "cron", "site.yaml", "--every", "15m"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     words = shlex.split(line.split(None, 5)[5])
-    assert words[-3:] == ["drift", "--news", f"{folder}/site.yaml"]
+    assert words[-3:] == ["drift", "--changes-only", f"{folder}/site.yaml"]
 
 
 def kubernetes(capsys: Any, *more: str) -> tuple[dict[str, Any], str]:
@@ -101,7 +101,7 @@ def test_in_its_own_cluster_its_account_may_read_and_only_read(folder, capsys):
     ]
     assert (
         found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"][1]
-        == "--news"
+        == "--changes-only"
     )
     assert (
         main(
@@ -144,13 +144,15 @@ def test_words_of_paths_mean_nothing_to_systemd_or_a_crontab():
         for line in systemd(CHECK)["bfinfra-drift-poc.service"].splitlines()
         if line.startswith("ExecStart=")
     )
-    assert command == 'ExecStart="/opt/my tools/bfinfra" drift --news "/srv/100%%/$$HOME/a\'b\\"c.yaml"'
+    assert (
+        command == 'ExecStart="/opt/my tools/bfinfra" drift --changes-only "/srv/100%%/$$HOME/a\'b\\"c.yaml"'
+    )
     line = cron(CHECK)
     assert r"100\%" in line
     assert shlex.split(line.replace(r"\%", "%").split(None, 5)[5]) == [
         CHECK.program,
         "drift",
-        "--news",
+        "--changes-only",
         *CHECK.sites,
     ]
 

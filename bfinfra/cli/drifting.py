@@ -28,10 +28,12 @@ def drift(args: argparse.Namespace) -> int:
     site, setting = where.site(args)
     found = app.drift(site, context=setting)
     screen = Screen.of(args)
-    if not args.news or found.blind or found.new or found.ended:
+    if not args.changes_only or found.blind or found.new or found.ended:
         screen.show(
             lambda style: (
-                render.news(found, style) if args.news and not found.blind else render.text(found, style)
+                render.changes(found, style)
+                if args.changes_only and not found.blind
+                else render.text(found, style)
             ),
             lambda: render.data(found),
             markdown=lambda style: render.markdown(found, style),

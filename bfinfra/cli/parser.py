@@ -94,10 +94,11 @@ def _reading(verbs: argparse._SubParsersAction[Parser]) -> None:
         )
     )
     drift.add_argument(
-        "--news",
+        "--changes-only",
         action="store_true",
-        help="say only what began or ended since the last check on this machine; nothing where nothing did",
+        help="report only drift that started or ended since the last check on this machine",
     )
+    drift.add_argument("--news", dest="changes_only", action="store_true", help=argparse.SUPPRESS)
     drift.add_argument("--forget", action="store_true", help="don't keep what was seen for the next check")
     drift.add_argument("--junit", metavar="FILE", help="also write a JUnit report, a test case a resource")
     drift.add_argument(

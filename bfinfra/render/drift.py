@@ -52,8 +52,8 @@ def text(found: Report, style: Style = PLAIN) -> str:
     )
 
 
-def news(found: Report, style: Style = PLAIN) -> str:
-    """Only what began or ended since the last check; "" where nothing did."""
+def changes(found: Report, style: Style = PLAIN) -> str:
+    """Only the drift that started or ended since the last check; "" where none did."""
     begun = _groups(each for each in found.alarming if each.identity in found.new)
     return "\n\n".join(
         filter(
@@ -139,7 +139,7 @@ def data(found: Report) -> dict[str, Any]:
 
 def message(found: Report) -> dict[str, Any]:
     """What a webhook is told: what began and what ended, without values that the files or servers hold. The
-    same news has the same `id`.
+    same change has the same `id`.
     """
     new = [each for each in found.alarming if each.identity in found.new]
     began = [

@@ -73,7 +73,7 @@ def systemd(check: Check, user: str = "") -> dict[str, str]:
     that OnFailure= in a drop-in tells somebody.
     """
     who = f"User={user}" if user else "DynamicUser=yes"
-    command = " ".join(map(_unit_word, (check.program, "drift", "--news", *check.sites)))
+    command = " ".join(map(_unit_word, (check.program, "drift", "--changes-only", *check.sites)))
     needs = (
         (
             f"# {', '.join(check.env)}: one NAME=value a line, mode "
@@ -99,7 +99,7 @@ def systemd(check: Check, user: str = "") -> dict[str, str]:
 
 def cron(check: Check) -> str:
     """One line of a user's crontab; cron mails what it prints: what is new, and nothing while nothing is."""
-    command = shlex.join([check.program, "drift", "--news", *check.sites])
+    command = shlex.join([check.program, "drift", "--changes-only", *check.sites])
     given = f"set -a; . {shlex.quote(check.variables)}; set +a; " if check.env else ""
     return f"{check.when.cron} {given}{command}".replace("%", r"\%")
 
@@ -149,7 +149,7 @@ def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
         "image": image,
         "args": [
             "drift",
-            *(["--news"] if claim else ["--forget"]),
+            *(["--changes-only"] if claim else ["--forget"]),
             *(f"{MOUNT}/{site}" for site in check.sites),
         ],
         "env": [

@@ -117,9 +117,9 @@ def test_what_is_ignored_is_shown_with_its_reason_when_asked():
 
 
 def test_only_what_is_new_or_over_is_news():
-    assert drift.news(REPORT).splitlines()[0] == "? workload/w is not there"
-    assert drift.news(REPORT).splitlines()[-1] == "no longer: gpu_host/esx2 passthrough drift"
-    assert "bf-01" not in drift.news(REPORT)
+    assert drift.changes(REPORT).splitlines()[0] == "? workload/w is not there"
+    assert drift.changes(REPORT).splitlines()[-1] == "no longer: gpu_host/esx2 passthrough drift"
+    assert "bf-01" not in drift.changes(REPORT)
 
 
 def test_agreement_says_so():

@@ -166,7 +166,7 @@ BEFORE = {KEY: {}, OTHER: {KEY: WORDS}}
         lambda: text.plan(PLAN, LOUD),
         lambda: markdown.plan(PLAN, LOUD),
         lambda: markdown.outcome(OUTCOME, EVENTS),
-        *(lambda made=made: made(REPORT, LOUD) for made in (drift.text, drift.news, drift.markdown)),
+        *(lambda made=made: made(REPORT, LOUD) for made in (drift.text, drift.changes, drift.markdown)),
         lambda: markdown.problems([PROBLEM]),
         lambda: summary.outcome(OUTCOME, EVENTS, LOUD),
         lambda: problems.problems([PROBLEM, PROBLEM], LOUD),

@@ -60,7 +60,7 @@ report:
   returned: always, but where the site is refused
   type: dict
 told:
-  description: Whether the webhook was told. Where it did not take the news, the next check tells it again.
+  description: Whether the webhook was told. Where it was not, the next check sends the message again.
   returned: success
   type: bool
 problems:
