@@ -19,12 +19,13 @@ from bfinfra.cli import signals
 from bfinfra.cli.main import UNUSED, main
 from bfinfra.engine import checks
 from bfinfra.engine.journal import Journal
+from bfinfra.model.compare import Change
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import Denied, Problem
 from bfinfra.model.events import Ended, Ending, StepEnded
-from bfinfra.model.kind import Change, Step
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Step
 from bfinfra.sandbox.makers.ova import make_ova
 
 SPACE = Key("supervisor_namespace", "cnasg")

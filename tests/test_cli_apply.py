@@ -18,11 +18,13 @@ from bfinfra import app
 from bfinfra.cli import ask, main, writing
 from bfinfra.cli.signals import conduct
 from bfinfra.engine import guard, saved
+from bfinfra.model.compare import Change
 from bfinfra.model.errors import Problem
 from bfinfra.model.events import Ended, Ending, Progressed, StepBegun, StepEnded
-from bfinfra.model.kind import Change, Disruption, Done, Step
+from bfinfra.model.kind import Done
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Disruption, Step
 from bfinfra.model.stop import Stop
 
 SPACE, OLD, HOST = (

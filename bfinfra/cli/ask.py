@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from bfinfra.engine.guard import Allow
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.kind import Disruption
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Disruption
 from bfinfra.model.stop import Stop
 from bfinfra.render.safe import safe
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bfinfra.model.kind import Spec
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import AFTER
 from bfinfra.model.plan import plain
+from bfinfra.model.resource import Spec
 
 
 def spec_of(model: type[Spec], applied: Mapping[str, Any], written: Spec | None) -> Spec:

@@ -16,9 +16,11 @@ from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.engine.plan import DesiredState, decide, known, ours
 from bfinfra.engine.retry import RetryPolicy
+from bfinfra.model.awaited import Awaited
+from bfinfra.model.compare import UNFINISHED, Change, differences
 from bfinfra.model.drift import Cause, Drifted, Report
-from bfinfra.model.errors import Awaited, BfinfraError, Problem, Warned
-from bfinfra.model.kind import UNFINISHED, Change, LastWriter, differences
+from bfinfra.model.errors import BfinfraError, Problem, Warned
+from bfinfra.model.kind import LastWriter
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import field
 
 from bfinfra.model.errors import BfinfraError, Problem, Unsafe
-from bfinfra.model.kind import Disruption
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Disruption
 
 
 @dataclass(frozen=True)

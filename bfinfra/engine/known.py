@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from bfinfra.engine import graph
-from bfinfra.model.kind import PlanContext, ResolvedRef
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass

@@ -10,8 +10,9 @@ from typing import Any
 from bfinfra.engine import graph
 from bfinfra.engine.provider_errors import provider_errors
 from bfinfra.engine.retry import OUTAGE, RetryPolicy
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import RemoteError, Unreachable
-from bfinfra.model.kind import Kind, Observation, ResolvedRef
+from bfinfra.model.kind import Kind, Observation
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named

@@ -11,14 +11,17 @@ from bfinfra.engine.applied import as_applied
 from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.engine.provider_errors import provider_errors
-from bfinfra.model.errors import Awaited, Malformed, Problem, Refusal, Warned
-from bfinfra.model.kind import Disruption, State, Step, differences
+from bfinfra.model.awaited import Awaited
+from bfinfra.model.compare import differences
+from bfinfra.model.errors import Malformed, Problem, Refusal, Warned
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.plan import Action, Item, Plan, derive
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
+from bfinfra.model.resource import State
 from bfinfra.model.site import Site
+from bfinfra.model.step import Disruption, Step
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from bfinfra.engine.reconciler import Reconciler
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
 from bfinfra.model.events import Ending, Settling
-from bfinfra.model.kind import READY, Kind, Readiness, Ready, failed, waiting
+from bfinfra.model.kind import Kind
+from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 

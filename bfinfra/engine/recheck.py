@@ -10,9 +10,9 @@ from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.engine.reconciler import Reconciler
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.kind import Step
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Step
 
 AT_ONCE = 4  # kinds that are looked at side by side
 NEXT = "see who else changes it, then apply again"

@@ -14,11 +14,12 @@ from bfinfra.engine.observe import Kinds, ObservedState, needs_of
 from bfinfra.engine.plan import DesiredState, decide
 from bfinfra.engine.provider_errors import provider_errors
 from bfinfra.engine.retry import LOOK, RetryPolicy
+from bfinfra.model.compare import UNFINISHED, Change
 from bfinfra.model.errors import BfinfraError, Diverged, Problem, Unreachable
 from bfinfra.model.events import Event, Progressed, StepBegun, StepEnded
-from bfinfra.model.kind import UNFINISHED, Change, Disruption, Step
 from bfinfra.model.plan import Action, Item, agrees, derive, plain
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Disruption, Step
 
 Tell = Callable[[Event], None]
 MOST_STEPS = 64  # an item that is still not done by then goes in circles

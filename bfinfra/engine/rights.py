@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bfinfra.engine.graph import resolve
-from bfinfra.model.kind import Kind, ResolvedRef
+from bfinfra.model.context import ResolvedRef
+from bfinfra.model.kind import Kind
 from bfinfra.model.refs import Key, kinds_named
 from bfinfra.model.rights import (
     API,

@@ -12,7 +12,8 @@ import pkgutil
 from types import ModuleType
 from typing import Any
 
-from bfinfra.model.kind import Kind, Spec
+from bfinfra.model.kind import Kind
+from bfinfra.model.resource import Spec
 
 GROUPS = ("cluster", "image", "machine", "source", "supervisor", "vcenter")
 

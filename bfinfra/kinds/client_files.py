@@ -13,8 +13,8 @@ from pydantic import StringConstraints
 from bfinfra.backends.bitfusion import read_token, token_of
 from bfinfra.kinds.linux import Answers, first_word
 from bfinfra.model.errors import BfinfraError, Problem, Refusal, Rejected
-from bfinfra.model.kind import Part
 from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:

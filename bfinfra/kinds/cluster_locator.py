@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 from pydantic import StringConstraints
 
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.names import DNS_LABEL
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key

@@ -11,14 +11,15 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
-from bfinfra.model import kind as kinds
+from bfinfra.model import resource
 from bfinfra.model.awaited import held
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import BfinfraError, RemoteError
-from bfinfra.model.kind import PlanContext, ResolvedRef, Step
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.ssh import LinuxMachine
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import Answer, LinuxHosts
@@ -90,7 +91,7 @@ def ask(
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnHosts(kinds.State, Generic[On]):
+class OnHosts(resource.State, Generic[On]):
     """How something stands on machines. `on`: by machine; only where there is something of it. `vms`: the
     virtual machines of this site among them.
     """

@@ -9,14 +9,30 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bfinfra.model.errors import Awaited, Problem
-from bfinfra.model.kind import Spec, Step, Unknown
+from bfinfra.model.compare import Unknown
+from bfinfra.model.errors import Problem, Refusal
 from bfinfra.model.records import dataclass
+from bfinfra.model.resource import Spec
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
+from bfinfra.model.step import Step
 
 WHY = "what needs it waits for it; what stands is compared with what was noted when it was made"
 UNNOTED = "what needs it waits for it; what stands can't be compared with it, as nothing of it was noted"
+
+
+class Awaited(Refusal):
+    """A file that isn't there yet: its resource waits, and what waits for that. Everything else is planned
+    and applied.
+
+    `steps`: what is to be done once it is there, as far as that is known.
+    """
+
+    def __init__(
+        self, what: str, *, field: str = "", why: str = "", next: str = "", steps: Sequence[Step] = ()
+    ) -> None:
+        self.steps = tuple(steps)
+        super().__init__(what, field=field, why=why, next=next)
 
 
 @dataclass(frozen=True, slots=True)

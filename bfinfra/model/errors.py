@@ -3,7 +3,7 @@
 BfinfraError
 ├── SiteError       the files are wrong; carries every problem found
 ├── Refusal         a kind refuses, before anything is written; names the field
-│   └── Awaited     a file that isn't there yet holds a resource back, and nothing else
+│   └── Awaited     (model/awaited.py) a file that isn't there yet holds a resource back, and nothing else
 ├── Unsafe          the guard stopped a plan
 ├── Diverged        fresh state would change the announced action
 ├── Locked          another apply of this site runs on this machine
@@ -24,15 +24,11 @@ BfinfraError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import redact
-
-if TYPE_CHECKING:
-    from bfinfra.model.kind import Step
 
 
 class Place(NamedTuple):
@@ -83,20 +79,6 @@ class Refusal(BfinfraError):
     def __init__(self, what: str, *, field: str = "", why: str = "", next: str = "") -> None:
         self.field = field
         super().__init__(Problem(what, "", why, next))
-
-
-class Awaited(Refusal):
-    """A file that isn't there yet: its resource waits, and what waits for that. Everything else is planned
-    and applied.
-
-    `steps`: what is to be done once it is there, as far as that is known.
-    """
-
-    def __init__(
-        self, what: str, *, field: str = "", why: str = "", next: str = "", steps: Sequence[Step] = ()
-    ) -> None:
-        self.steps = tuple(steps)
-        super().__init__(what, field=field, why=why, next=next)
 
 
 class Unsafe(BfinfraError):

@@ -7,11 +7,12 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.errors import Problem, Warned
-from bfinfra.model.kind import Change, Disruption, Step, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
+from bfinfra.model.step import Disruption, Step
 
 
 class Action(enum.StrEnum):

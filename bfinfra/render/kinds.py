@@ -8,10 +8,11 @@ from typing import Any
 
 from bfinfra.model.document import Document
 from bfinfra.model.documentation import summary
-from bfinfra.model.kind import Kind, Spec
+from bfinfra.model.kind import Kind
 from bfinfra.model.order import Ordered
 from bfinfra.model.plan import plain
 from bfinfra.model.refs import kinds_named
+from bfinfra.model.resource import Spec
 from bfinfra.render.data import document
 from bfinfra.render.fields import Field, fields, units
 from bfinfra.render.style import PLAIN, Style

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bfinfra.model.events import Ending
-from bfinfra.model.kind import Disruption
 from bfinfra.model.plan import Action
 from bfinfra.model.records import dataclass
+from bfinfra.model.step import Disruption
 
 CODES = {
     "bold": "1",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from bfinfra.model.compare import Change
 from bfinfra.model.drift import Report
 from bfinfra.model.errors import Problem, Warned
 from bfinfra.model.events import Ending
-from bfinfra.model.kind import Change, Disruption, Step
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Disruption, Step
 from bfinfra.render import problems
 from bfinfra.render.safe import safe
 from bfinfra.render.style import DISRUPTIONS, ENDINGS, PLAIN, SYMBOLS, Style

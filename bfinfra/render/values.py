@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bfinfra.model.kind import Unknown
+from bfinfra.model.compare import Unknown
 from bfinfra.model.plan import plain
 from bfinfra.model.redact import redact
 from bfinfra.model.secret import Secret

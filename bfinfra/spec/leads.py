@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
-from bfinfra.model.kind import BESIDE_FIELDS, LEADS
 from bfinfra.model.refs import Key
+from bfinfra.model.resource import BESIDE_FIELDS, LEADS
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.sources import LocalFile

@@ -23,7 +23,8 @@ from engine.toys import (
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import Busy, Denied, Exists, Refusal, Unanswered
 from bfinfra.model.events import Ended, Settling, StepBegun, StepEnded
-from bfinfra.model.kind import READY, Kind, waiting
+from bfinfra.model.kind import Kind
+from bfinfra.model.readiness import READY, waiting
 
 
 def once(error):

@@ -6,14 +6,14 @@ import pytest
 from engine.toys import BoxSpec, ToyWorld, applied, planned, site
 
 from bfinfra.engine.conflicts import still_named
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.refs import Key, Ref
 
 A = Key("box", "a")
 
 
-class RopeSpec(kind.Spec):
+class RopeSpec(resource.Spec):
     box: Annotated[str, Ref("box", optional=True)]
     knot: Annotated[str, Ref("box")] = "a"
 

@@ -13,33 +13,35 @@ from pydantic import Field
 from bfinfra.engine.drift import report
 from bfinfra.engine.observe import ObservedState
 from bfinfra.engine.plan import DesiredState, make
-from bfinfra.model import kind
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.compare import Change
 from bfinfra.model.document import Document
 from bfinfra.model.drift import Cause, DriftSettings, Report, judged
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Observation
+from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 KEY = Key("tank", "one")
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     litres: int = 10
     colour: str = "red"
     labels: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     millilitres: int
     colour: str
     labels: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paint(kind.Step):
+class Paint(Step):
     """change the tank"""
 
     rights = ()
@@ -60,7 +62,7 @@ class Tank(kind.Kind[Spec, State]):
         if spec.litres > 100:
             raise Refusal("too large", field="litres")
         if state is None:
-            return (Paint(changes=kind.differences(None, spec.applied())),)
+            return (Paint(changes=compare.differences(None, spec.applied())),)
         world = [
             Change(f, now, wanted)
             for f, now, wanted in (
@@ -69,8 +71,8 @@ class Tank(kind.Kind[Spec, State]):
             )
             if now != wanted
         ]
-        world += kind.differences({"labels": dict(state.labels)}, {"labels": spec.labels})
-        found = kind.changes(spec, state.mark, world)
+        world += compare.differences({"labels": dict(state.labels)}, {"labels": spec.labels})
+        found = compare.changes(spec, state.mark, world)
         return (Paint(changes=found),) if found else ()
 
     def run(self, step, report):

@@ -13,7 +13,8 @@ from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, lines, planned, si
 from bfinfra.engine import drift, graph, plan
 from bfinfra.engine.known import Known
 from bfinfra.engine.observe import ObservedState
-from bfinfra.model.kind import Observation, PlanContext, ResolvedRef
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key, edges
 from bfinfra.model.siblings import Siblings

@@ -12,9 +12,9 @@ from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, applied, lines, pl
 from bfinfra.engine.graph import sort, waits
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.events import Ended
-from bfinfra.model.kind import failed
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability
+from bfinfra.model.readiness import failed
 from bfinfra.model.refs import Key
 
 A, B, C = (Key("box", name) for name in "abc")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, applied, lines, planned, site
 
-from bfinfra.model.kind import Unknown
+from bfinfra.model.compare import Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 

@@ -8,7 +8,7 @@ import pytest
 
 from bfinfra.engine import readiness_wait
 from bfinfra.engine.retry import RetryPolicy
-from bfinfra.model.kind import waiting
+from bfinfra.model.readiness import waiting
 from bfinfra.model.refs import Key
 
 BOX = Key("box", "a")

@@ -11,37 +11,31 @@ from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import DesiredState, make
 from bfinfra.engine.retry import RetryPolicy
-from bfinfra.model import kind
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
 from bfinfra.model.events import Ended, Event
-from bfinfra.model.kind import (
-    READY,
-    Disruption,
-    Observation,
-    PlanContext,
-    Readiness,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Plan
+from bfinfra.model.readiness import READY, Readiness, failed, waiting
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
+from bfinfra.model.step import Disruption, Step
 
 
-class BoxSpec(kind.Spec):
+class BoxSpec(resource.Spec):
     size: int = 1
     material: str = "wood"
 
 
-class LidSpec(kind.Spec):
+class LidSpec(resource.Spec):
     box: Annotated[str, Ref("box")]
     colour: str = "red"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToyState(kind.State):
+class ToyState(resource.State):
     fields: Mapping[str, Any]
     phase: str = "fine"
     serial: str = ""
@@ -53,7 +47,7 @@ class LidState(ToyState):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Make(kind.Step):
+class Make(Step):
     """make {name}"""
 
     name: str
@@ -63,7 +57,7 @@ class Make(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change(kind.Step):
+class Change(Step):
     """change {name}"""
 
     name: str
@@ -72,7 +66,7 @@ class Change(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Burn(kind.Step):
+class Burn(Step):
     """burn {name}"""
 
     destructive = True
@@ -97,8 +91,8 @@ class ToyWorld:
     things: dict[tuple[str, str], Any] = field(default_factory=dict)
     reads: list[tuple[str, bool]] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
-    fail: Callable[[kind.Step], None] = lambda _: None
-    after: Callable[[kind.Step], None] = lambda _: None
+    fail: Callable[[Step], None] = lambda _: None
+    after: Callable[[Step], None] = lambda _: None
     readiness: Callable[[str], Readiness] = lambda _: READY
     unreadable: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -130,7 +124,7 @@ class Toy(kind.Kind[kind.S, kind.T]):
             return failed("it is broken")
         return waiting("the glue dries") if state.phase == "drying" else self.world.readiness(self.word)
 
-    def run(self, step: kind.Step, report) -> None:
+    def run(self, step: Step, report) -> None:
         with self.world.lock:
             self.world.fail(step)
             key = (self.word, step.name)
@@ -162,15 +156,15 @@ class Box(Toy[BoxSpec, ToyState]):
             name=name,
             fields=spec.applied(),
             mark=context.mark.seal(spec.applied()),
-            changes=kind.differences(None, spec.applied()),
+            changes=compare.differences(None, spec.applied()),
         )
         if state is None:
             return (build,)
         if state.fields.get("material", "wood") != spec.material:
             return BurnToReplace(
-                name=name, changes=(kind.Change("material", state.fields.get("material"), spec.material),)
+                name=name, changes=(compare.Change("material", state.fields.get("material"), spec.material),)
             ), build
-        found = kind.changes(spec, state.mark, kind.differences(state.fields, spec.applied()))
+        found = compare.changes(spec, state.mark, compare.differences(state.fields, spec.applied()))
         return (
             (Change(name=name, fields=spec.applied(), mark=context.mark.seal(spec.applied()), changes=found),)
             if found
@@ -197,10 +191,10 @@ class Lid(Toy[LidSpec, LidState]):
                     fields=spec.applied(),
                     mark=context.mark.seal(spec.applied()),
                     on=context.needs["box"].get("serial"),
-                    changes=kind.differences(None, spec.applied()),
+                    changes=compare.differences(None, spec.applied()),
                 ),
             )
-        found = kind.changes(spec, state.mark, kind.differences(state.fields, spec.applied()))
+        found = compare.changes(spec, state.mark, compare.differences(state.fields, spec.applied()))
         return (
             (Change(name=name, fields=spec.applied(), mark=context.mark.seal(spec.applied()), changes=found),)
             if found

@@ -24,10 +24,11 @@ from bfinfra.kinds.vcenter.bitfusion_server.state import (
 )
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec as HostSpec
 from bfinfra.kinds.vcenter.gpu_host.state import read as read_host
-from bfinfra.model.kind import PlanContext, ResolvedRef, Step
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.sources import Sources
+from bfinfra.model.step import Step
 
 GIB = 1 << 30
 PW = "a-very-secret-word"

@@ -22,9 +22,9 @@ from bfinfra.kinds.machine.bitfusion_client import (
     State,
     _files_of,
 )
-from bfinfra.model.awaited import Absent
-from bfinfra.model.errors import Awaited, Refusal, Rejected
-from bfinfra.model.kind import PlanContext, ResolvedRef
+from bfinfra.model.awaited import Absent, Awaited
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.errors import Refusal, Rejected
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import step_data
 from bfinfra.model.refs import Key

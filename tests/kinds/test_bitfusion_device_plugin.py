@@ -24,9 +24,9 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.check import check
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import Values, render
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import NamespaceFacts
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.device_plugin import RELEASES
 from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import step_data
 from bfinfra.model.refs import Key

@@ -28,12 +28,13 @@ from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, identity
 from bfinfra.kinds.vcenter.bitfusion_server.steps import PowerOn
+from bfinfra.model.compare import Change
 from bfinfra.model.errors import Conflict, Missing, Refusal
-from bfinfra.model.kind import Change, Disruption
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 from bfinfra.model.siblings import Siblings
 from bfinfra.model.site import Site
+from bfinfra.model.step import Disruption
 
 
 def refused(**how) -> Refusal:

@@ -7,8 +7,8 @@ from kinds.servers import MARK, spec
 
 from bfinfra.engine.graph import waits
 from bfinfra.kinds.vcenter.bitfusion_server.groups import check
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.refs import Key
 
 

@@ -10,7 +10,8 @@ from kinds.lifecycle import EXAMPLES, KILLED, apply, difference, endings, kill_a
 from kinds.servers import context, spec, steps
 
 import bfinfra.app as app
-from bfinfra.model.kind import ResolvedRef, Unknown
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 

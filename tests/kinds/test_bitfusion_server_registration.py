@@ -14,8 +14,8 @@ from kinds.servers import INVENTORY, context, machine, package, spec, state, ste
 from bfinfra.backends.ova import Property
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.kinds.vcenter.bitfusion_server.state import MARK, BitfusionServerFacts
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 
 GUID, SHA1, SHA256 = "4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61", ":".join(["7E"] * 20), ":".join(["AB"] * 32)

@@ -18,7 +18,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec as HostSpec
 from bfinfra.kinds.vcenter.gpu_host.state import read as read_host
 from bfinfra.model.errors import BfinfraError
-from bfinfra.model.kind import Ready
+from bfinfra.model.readiness import Ready
 from bfinfra.model.refs import Key
 
 ESX = Key("gpu_host", "esx1")

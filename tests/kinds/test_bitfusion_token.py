@@ -7,8 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from bfinfra.kinds.source.bitfusion_token import BitfusionToken, Spec, State
-from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef
+from bfinfra.model.awaited import Awaited
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.sources import LocalFile

@@ -29,8 +29,9 @@ from bfinfra.kinds.vcenter.bitfusion_vm import (
     Stop,
     StopFirst,
 )
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 

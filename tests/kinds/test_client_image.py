@@ -24,11 +24,12 @@ from bfinfra.kinds.image.client_image.kind import ClientImage, Spec
 from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
 from bfinfra.kinds.machine import linux_host
 from bfinfra.kinds.source.bitfusion_token import BitfusionToken
-from bfinfra.model.errors import Awaited, BfinfraError, Refusal, Rejected, SiteError, Unreachable
-from bfinfra.model.kind import Step
+from bfinfra.model.awaited import Awaited
+from bfinfra.model.errors import BfinfraError, Refusal, Rejected, SiteError, Unreachable
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import HostTrust, LinuxMachine
+from bfinfra.model.step import Step
 from bfinfra.sandbox.makers.deb import make_deb
 from bfinfra.sandbox.makers.token import make_token
 from bfinfra.spec.load import load

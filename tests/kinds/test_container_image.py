@@ -15,8 +15,8 @@ import bfinfra.app as app
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Images
 from bfinfra.kinds.image.container_image import Build, Push, Seal
 from bfinfra.model.errors import BfinfraError
-from bfinfra.model.kind import Step
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Step
 
 KEY = Key("container_image", "webhook")
 IMAGE = "10.1.0.3/team/bitfusion-webhook:0.4-1"

@@ -20,9 +20,11 @@ from bfinfra.kinds.vcenter.content_library import (
     State,
     Update,
 )
+from bfinfra.model.compare import Change
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, PlanContext, Ready
 from bfinfra.model.mark import Mark
+from bfinfra.model.readiness import Ready
 
 MARK = Mark("site", "content_library/releases")
 

@@ -13,9 +13,9 @@ from bfinfra.kinds.machine.flexdirect_host import decide
 from bfinfra.kinds.machine.flexdirect_host.decide import Anew, Remove, Restart, SetUp, unit_text
 from bfinfra.kinds.machine.flexdirect_host.spec import Scheduler, Spec
 from bfinfra.kinds.machine.flexdirect_host.state import LOOK, FlexDirectHostFacts, Installed, State, read
-from bfinfra.model.awaited import Absent
-from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import PlanContext
+from bfinfra.model.awaited import Absent, Awaited
+from bfinfra.model.context import PlanContext
+from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, LinuxMachine
 

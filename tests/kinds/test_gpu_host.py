@@ -9,9 +9,11 @@ from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice
 from bfinfra.kinds.vcenter.gpu_host import cards
 from bfinfra.kinds.vcenter.gpu_host.kind import GpuHost, Spec, State
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, GpuHostFacts, GpuHostNote, read
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Disruption, PlanContext, Ready
 from bfinfra.model.mark import Mark
+from bfinfra.model.readiness import Ready
+from bfinfra.model.step import Disruption
 
 MARK = Mark("site", "gpu_host/esx1")
 AROUND = PlanContext(MARK, facts=GpuHostFacts(("esx1", "esx2")))

@@ -17,7 +17,7 @@ import bfinfra.kinds
 from bfinfra.backends.vcenter.esxi import Holder
 from bfinfra.kinds.vcenter.gpu_host.state import Note
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Disruption, Step
+from bfinfra.model.step import Disruption, Step
 
 IF_NEEDED = test_gpu_host.spec(reboot="if_needed", reboot_in_use=True)
 SEALED = MARK.seal(IF_NEEDED.applied())

@@ -14,8 +14,9 @@ from bfinfra.kinds.vcenter.base.host_note import HostNote
 from bfinfra.kinds.vcenter.base.host_setting import Setting
 from bfinfra.kinds.vcenter.host_option import HostOption
 from bfinfra.kinds.vcenter.vmkernel_adapter import Adapter, VmkernelAdapter
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 

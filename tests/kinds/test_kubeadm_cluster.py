@@ -25,10 +25,10 @@ from bfinfra.kinds.machine.kubeadm_cluster.state import (
     without_swap,
 )
 from bfinfra.kinds.machine.kubeadm_cluster.steps import Join
-from bfinfra.model.awaited import Absent
+from bfinfra.model.awaited import Absent, Awaited
+from bfinfra.model.context import PlanContext
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import PlanContext
+from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bfinfra.kinds.linux import OnHosts, across
 from bfinfra.kinds.machine import linux_host
-from bfinfra.model.kind import ResolvedRef
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key, edges
 from bfinfra.model.ssh import HostTrust, LinuxMachine

@@ -24,9 +24,10 @@ from bfinfra.kinds.machine.loaded_image.decide import Load, Remove
 from bfinfra.kinds.machine.loaded_image.runtime import commands, listed, of_kubelet
 from bfinfra.kinds.machine.loaded_image.spec import Spec
 from bfinfra.kinds.machine.loaded_image.state import Found, Loaded, LoadedImageFacts, Noted, State, record
-from bfinfra.model.awaited import Absent
-from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
+from bfinfra.model.awaited import Absent, Awaited
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret

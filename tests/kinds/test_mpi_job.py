@@ -14,9 +14,9 @@ from bfinfra.kinds.cluster.mpi_job.kind import TOTAL, _phase
 from bfinfra.kinds.cluster.mpi_job.manifest import digest, manifest, mpirun
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec as Operator
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 

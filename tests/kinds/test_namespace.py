@@ -6,8 +6,8 @@ import pytest
 from at_cluster import Site
 from kube_api import somebody_patches
 
+from bfinfra.model.compare import Change
 from bfinfra.model.errors import BfinfraError
-from bfinfra.model.kind import Change
 from bfinfra.model.plan import Action
 
 

@@ -15,10 +15,12 @@ from bfinfra.kinds.cluster.network_path.kind import NetworkPath, _found
 from bfinfra.kinds.cluster.network_path.policies import Judged, judge
 from bfinfra.kinds.cluster.network_path.probe import TRIED, read
 from bfinfra.kinds.cluster.network_path.spec import Spec
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, Ready, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
+from bfinfra.model.readiness import Ready
 from bfinfra.model.refs import Key
 
 SERVER = "172.16.31.211"

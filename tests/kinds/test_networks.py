@@ -14,8 +14,9 @@ from bfinfra.backends.vcenter.networks import Networks, PortGroup, Switch
 from bfinfra.kinds.vcenter import distributed_switch, port_group
 from bfinfra.kinds.vcenter.distributed_switch import DistributedSwitch
 from bfinfra.kinds.vcenter.port_group import PortGroupKind
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
 

@@ -15,9 +15,9 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, Remove
 from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import Before, merged, standing, undone, wanted
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts
-from bfinfra.model.awaited import Absent
-from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import PlanContext
+from bfinfra.model.awaited import Absent, Awaited
+from bfinfra.model.context import PlanContext
+from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, LinuxMachine
 

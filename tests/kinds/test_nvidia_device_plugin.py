@@ -25,9 +25,9 @@ from bfinfra.kinds.cluster.nvidia_device_plugin.kind import Clear, Create, Nvidi
 from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import LABELS, NAME, fields, manifest
 from bfinfra.kinds.cluster.nvidia_device_plugin.readiness import readiness
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, SiteError
-from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 

@@ -15,8 +15,8 @@ from sandbox.asking import Rest
 from bfinfra.backends.vcenter.registries import Registry
 from bfinfra.kinds.supervisor.base import Leave, Take
 from bfinfra.kinds.supervisor.registry import NSX, Create, Delete, RegistryFacts, RegistryKind, Spec, State
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 
 OWN = Mark("s", "registry/harbor")

@@ -31,8 +31,8 @@ from bfinfra.kinds.vcenter.storage_policy.steps import (
     RemoveTag,
     Update,
 )
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Denied, Missing, Refusal
-from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site

@@ -19,10 +19,11 @@ from bfinfra.kinds.supervisor.supervisor.body import NSX, VDS, Ids
 from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.supervisor.spec import Spec
 from bfinfra.kinds.supervisor.supervisor.standing import body
-from bfinfra.model.awaited import Absent
-from bfinfra.model.errors import Awaited, BfinfraError, Refusal
-from bfinfra.model.kind import PlanContext, Ready
+from bfinfra.model.awaited import Absent, Awaited
+from bfinfra.model.context import PlanContext
+from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.mark import Mark
+from bfinfra.model.readiness import Ready
 from bfinfra.sandbox import start, stop
 
 OWN = Mark("s", "supervisor/farm")

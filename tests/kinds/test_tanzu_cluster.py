@@ -17,11 +17,13 @@ from bfinfra.kinds.supervisor.tanzu_cluster.offers import Offer, TanzuClusterFac
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.kinds.supervisor.tanzu_cluster.state import State, nodes_of, of
 from bfinfra.kinds.supervisor.tanzu_cluster.steps import Create, Delete, Hop, Move, Roll, Update, Wait
+from bfinfra.model.compare import Change, Unknown
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, PlanContext, Ready, ResolvedRef, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import agrees, plain
+from bfinfra.model.readiness import Ready
 from bfinfra.model.refs import Key, edges
 
 HOME = Endpoint(server="172.24.206.1", namespace="cnasg")

@@ -13,8 +13,9 @@ from bfinfra.kinds.supervisor.tanzu_cluster.forms import TANZU as KIND
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1 as API
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
+from bfinfra.model.compare import Change
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Change, PlanContext, ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 

@@ -8,7 +8,7 @@ from at_cluster import Site
 from pydantic import ValidationError
 
 from bfinfra.kinds.cluster.token_secret.spec import Spec
-from bfinfra.model.kind import Change, Unknown
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.plan import Action, step_data
 from bfinfra.sandbox.makers.token import make_token
 

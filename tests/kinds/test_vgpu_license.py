@@ -20,8 +20,8 @@ from bfinfra.kinds.machine.vgpu_license import (
     merged,
     read,
 )
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, LinuxMachine
 

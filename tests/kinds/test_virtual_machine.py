@@ -34,9 +34,10 @@ from bfinfra.kinds.vcenter.virtual_machine.steps import (
     Start,
     Stop,
 )
-from bfinfra.model.awaited import UNNOTED, Absent
-from bfinfra.model.errors import Awaited, Refusal, Unsafe
-from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown
+from bfinfra.model.awaited import UNNOTED, Absent, Awaited
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.errors import Refusal, Unsafe
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action, Plan, step_data
 from bfinfra.model.plan import Item as PlanItem

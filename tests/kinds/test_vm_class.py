@@ -12,7 +12,8 @@ from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter import vm_classes
 from bfinfra.kinds.vcenter.vm_class import Create, Delete, Spec, State, Update, VmClass
-from bfinfra.model.kind import Change, PlanContext
+from bfinfra.model.compare import Change
+from bfinfra.model.context import PlanContext
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.testing import world

@@ -18,8 +18,8 @@ from bfinfra.kinds.cluster.workload.decide import _kept
 from bfinfra.kinds.cluster.workload.render import Values, render
 from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.kinds.cluster.workload.state import Record, State, Thing
+from bfinfra.model.compare import Change
 from bfinfra.model.errors import Unsafe
-from bfinfra.model.kind import Change
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action
 

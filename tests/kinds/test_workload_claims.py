@@ -7,7 +7,7 @@ from types import SimpleNamespace as Observation
 import pytest
 
 from bfinfra.kinds.cluster.workload.claims import problem
-from bfinfra.model.kind import ResolvedRef
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.names import storage_class
 from bfinfra.model.refs import Key
 

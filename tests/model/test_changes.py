@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bfinfra.model.kind import Change, Part, Spec, changes
+from bfinfra.model.compare import Change, changes
 from bfinfra.model.mark import Mark
+from bfinfra.model.resource import Part, Spec
 
 
 class Disk(Part):

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import pytest
 
-from bfinfra.model.kind import Part, Spec
 from bfinfra.model.refs import Edge, Key, Ref, edges, kinds_named
+from bfinfra.model.resource import Part, Spec
 
 Cluster = Annotated[str, Ref("tanzu_cluster", "kubernetes_cluster")]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pytest
 
 from bfinfra.model.errors import Problem
-from bfinfra.model.kind import Disruption, Step
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Disruption, Step
 from bfinfra.operator.approval import Approval, allowed, digest
 from bfinfra.operator.result import LARGEST, Moved, Outcome, Planned, Result
 

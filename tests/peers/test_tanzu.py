@@ -25,10 +25,11 @@ from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import DesiredState, make
 from bfinfra.kinds.supervisor import supervisor_namespace
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
-from bfinfra.model import kind
+from bfinfra.model import kind, resource
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import SiteError
-from bfinfra.model.kind import Observation, ResolvedRef
+from bfinfra.model.kind import Observation
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -40,7 +41,7 @@ ADDRESS = "tanzu_cluster/cluster-01"
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     endpoint: Endpoint
 
 

@@ -8,11 +8,13 @@ from typing import ClassVar
 
 import pytest
 
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.errors import Place, Problem, Warned
 from bfinfra.model.events import Ended, Ending, Progressed, Settling, Started, StepBegun, StepEnded
-from bfinfra.model.kind import Change, Disruption, Done, Step, Unknown
+from bfinfra.model.kind import Done
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Disruption, Step
 
 HOST = Key("gpu_host", "esx209-161.aiml.local")
 NAMESPACE = Key("supervisor_namespace", "cnasg")

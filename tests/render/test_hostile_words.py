@@ -15,10 +15,11 @@ from bad_input.nasty import ESCAPES, acts
 from render_samples import Create, Destroy, Outcome, Reboot
 
 from bfinfra.cli import ask
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import BfinfraError, Place, Problem, Warned
 from bfinfra.model.events import Ended, Ending, Progressed, Settling, Started, StepBegun, StepEnded
-from bfinfra.model.kind import Change, Done, Unknown
+from bfinfra.model.kind import Done
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.render import data, drift, graph, history, lines, markdown, ova, problems, summary, text

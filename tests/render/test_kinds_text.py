@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bfinfra.model.document import Document
-from bfinfra.model.kind import Kind, Part, Source, Spec, State
+from bfinfra.model.kind import Kind, Source
 from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part, Spec, State
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.units import Bytes, Megahertz, PciId, Seconds

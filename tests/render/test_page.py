@@ -11,8 +11,8 @@ from test_drift_text import BLIND, HOST, NEW, REPORT, SERVER, SPACE
 
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec as Host
 from bfinfra.model.drift import Cause, Drifted, Report
-from bfinfra.model.kind import Spec
 from bfinfra.model.refs import Key
+from bfinfra.model.resource import Spec
 from bfinfra.render.page import page
 from bfinfra.render.topology import MOST
 

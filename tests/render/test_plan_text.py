@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from render_samples import NAMESPACE, units
 
-from bfinfra.model.kind import Change, Step
+from bfinfra.model.compare import Change
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Step
 from bfinfra.render import text
 from bfinfra.render.style import Style
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bfinfra.model.kind import Change, Unknown
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.render.safe import safe, width

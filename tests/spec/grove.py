@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from pydantic import Field
 
-from bfinfra.model import kind
+from bfinfra.model import kind, resource
 from bfinfra.model.errors import Place, Problem, SiteError
-from bfinfra.model.kind import Part
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.sources import LocalFile, LocalOutput
@@ -30,7 +30,7 @@ class Branch(Part):
     """How many."""
 
 
-class TreeSpec(kind.Spec):
+class TreeSpec(resource.Spec):
     """A tree."""
 
     name_pattern: ClassVar[str] = DNS_LABEL
@@ -73,7 +73,7 @@ class TreeSpec(kind.Spec):
             yield "evergreen", Problem("fast evergreens fall", next="let it grow slow")
 
 
-class NestSpec(kind.Spec):
+class NestSpec(resource.Spec):
     """A nest."""
 
     tree: Annotated[str, Ref("tree", "pole")]
@@ -84,22 +84,22 @@ class NestSpec(kind.Spec):
     """A pole under it, perhaps one of somebody else."""
 
 
-class PoleSpec(kind.Spec):
+class PoleSpec(resource.Spec):
     """A pole: everything has a default."""
 
     height: int = 3
     """Metres."""
 
 
-class Tree(kind.Source[TreeSpec, kind.State]):
+class Tree(kind.Source[TreeSpec, resource.State]):
     """A tree."""
 
 
-class Nest(kind.Source[NestSpec, kind.State]):
+class Nest(kind.Source[NestSpec, resource.State]):
     """A nest."""
 
 
-class Pole(kind.Source[PoleSpec, kind.State]):
+class Pole(kind.Source[PoleSpec, resource.State]):
     """A pole."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from grove import GROVE, TreeSpec, only, problems, site
 
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.order import Capability
 from bfinfra.model.refs import Key
 
@@ -64,7 +64,7 @@ def test_a_circle_with_what_one_requires_of_the_other_is_named_too(
         def provides(self, name, site):
             yield Capability("shade", "the garden")
 
-    class Pole(kind.Spec):
+    class Pole(resource.Spec):
         def requires(self, name, site):
             yield Capability("shade", "the garden")
 

@@ -13,32 +13,24 @@ from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.capabilities import namespace
 from bfinfra.kinds.cluster_locator import WHOLE, Answers, Cluster, ClusterLocator, DnsLabel, home_of
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
-from bfinfra.model.kind import (
-    READY,
-    Change,
-    Disruption,
-    LastWriter,
-    Observation,
-    Part,
-    PlanContext,
-    Readiness,
-    ResolvedRef,
-    Unknown,
-    differences,
-    waiting,
-)
+from bfinfra.model.kind import LastWriter, Observation
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, PrivilegePlaces, Use, may
 from bfinfra.model.site import Site
+from bfinfra.model.step import Disruption, Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -65,7 +57,7 @@ class PodSecurity(Part):
     """Pods beyond this level get a warning."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one namespace."""
 
     name_pattern = DNS_LABEL
@@ -95,7 +87,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What the cluster says."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
@@ -106,7 +98,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create namespace {namespace} in {cluster}"""
 
     rights = (may("create", "namespaces", "cluster"),)
@@ -118,7 +110,7 @@ class Create(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update(kind.Step):
+class Update(Step):
     """label namespace {namespace} in {cluster}"""
 
     rights = (may("patch", "namespaces", "self"),)
@@ -130,7 +122,7 @@ class Update(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete namespace {namespace} in {cluster} and all that is in it"""
 
     destructive = True
@@ -184,7 +176,7 @@ class Namespace(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Create, label, move by deleting first, delete."""
         if spec is None:
             return () if state is None or state.going else (_go(Delete, state),)
@@ -196,7 +188,7 @@ class Namespace(kind.Kind[Spec, State]):
             return (_go(Move, state, differences(now, then)), _create(name, spec, context))
         if state is None or state.going:
             return (_create(name, spec, context),)
-        found = kind.changes(spec, state.mark, _drift(spec, state))
+        found = compare.changes(spec, state.mark, _drift(spec, state))
         return (
             (
                 Update(
@@ -235,7 +227,7 @@ class Namespace(kind.Kind[Spec, State]):
             }
         return told
 
-    def run(self, step: kind.Step, report: kind.Report) -> None:
+    def run(self, step: Step, report: kind.Report) -> None:
         """One call."""
         match step:
             case Create(home=Endpoint() as home, manifest=manifest):

@@ -16,13 +16,14 @@ from bfinfra.kinds.cluster.base import replicated_secret
 from bfinfra.kinds.cluster.base.replicated_secret import Content, State, Write, values_of
 from bfinfra.kinds.cluster.base.sights import Object
 from bfinfra.kinds.cluster_locator import DnsLabel
-from bfinfra.model import kind
 from bfinfra.model.awaited import away, held, until
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
-from bfinfra.model.kind import Observation, PlanContext, ResolvedRef
+from bfinfra.model.kind import Observation
 from bfinfra.model.names import DNS_NAME, DNS_NAME_RULE
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
+from bfinfra.model.step import Step
 
 KEY = ".dockerconfigjson"
 
@@ -90,7 +91,7 @@ class RegistryCredential(replicated_secret.ReplicatedSecret[Spec, State]):
         return Observation(seen.states, gone, seen.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """A step a namespace. The source is the reference to the password."""
         source = {"server": spec.server, "username": spec.username, "password": spec.password} if spec else {}
         closed = (context.facts or {}).get(name) if spec else None

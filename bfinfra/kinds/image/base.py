@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made(kind.State):
+class Made(resource.State):
     """`built`, `pushed`: image and content, "" where not done."""
 
     built: str = ""

@@ -16,24 +16,28 @@ from pydantic import Field, StringConstraints, field_validator
 from bfinfra.backends.images import Images, Recipe
 from bfinfra.kinds.capabilities import image
 from bfinfra.kinds.image.base import Made
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.awaited import Absent, absent, held
+from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Problem, Refusal
-from bfinfra.model.kind import Change, Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.names import ImageName
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.readiness import Readiness, Ready
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Use
 from bfinfra.model.sources import LocalFile
+from bfinfra.model.step import Step
 
 Argument = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one image."""
 
     name_pattern = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
@@ -101,7 +105,7 @@ class ContainerImageFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Build(kind.Step):
+class Build(Step):
     """build {image} of {source} with {tool}"""
 
     rights = ()
@@ -115,7 +119,7 @@ class Build(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Push(kind.Step):
+class Push(Step):
     """push {image}"""
 
     rights = ()
@@ -126,7 +130,7 @@ class Push(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(kind.Step):
+class Seal(Step):
     """note what was made of {name}"""
 
     rights = ()
@@ -135,7 +139,7 @@ class Seal(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forget(kind.Step):
+class Forget(Step):
     """forget {name}; images stay in the registry"""
 
     rights = ()
@@ -190,7 +194,7 @@ class ContainerImage(kind.Kind[Spec, State]):
         return Observation(states, ContainerImageFacts(tool.name if tool else "", sources))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Build and push what isn't built of the folder as it is, seal; forget."""
         if spec is None:
             return () if state is None else (Forget(name=name),)
@@ -210,7 +214,7 @@ class ContainerImage(kind.Kind[Spec, State]):
             ),
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One side effect."""
         match step:
             case Build(name=name, mark=mark):
@@ -226,7 +230,7 @@ class ContainerImage(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
 
-def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> Sequence[Step]:
     facts = context.facts or ContainerImageFacts()
     files = facts.sources.get(name, "")
     if isinstance(files, Absent):
@@ -235,7 +239,7 @@ def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
         raise held(files, "source")
     if isinstance(files, Problem):
         raise Refusal(files.what, field="source", why=files.why, next=files.next)
-    content, found = spec.content(files), list[kind.Step]()
+    content, found = spec.content(files), list[Step]()
     made, before = f"{spec.image} {content}", state or State(mark=None)
     building = bool(facts.tool) and spec.build != "never"
     drift = (
@@ -243,7 +247,7 @@ def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
         if state is None or not building or state.built == made
         else (Change("built", state.built or None, made),)
     )
-    changes = kind.changes(spec, before.mark, drift)
+    changes = compare.changes(spec, before.mark, drift)
     if building and before.built != made:
         found.append(
             Build(

@@ -25,31 +25,25 @@ from bfinfra.kinds.linux import (
     standing,
     while_away,
 )
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.awaited import Away, away
+from bfinfra.model.compare import Unknown, differences
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.kind import (
-    Observation,
-    Part,
-    PlanContext,
-    Readiness,
-    Ready,
-    ResolvedRef,
-    Unknown,
-    differences,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.site import Site
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.ssh import Account, LinuxMachine, Play
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -73,7 +67,7 @@ class User(Part):
         return f"{self.home or ('/root' if self.name == 'root' else f'/home/{self.name}')}/.bitfusion"
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for machines that are alike."""
 
     awaits: ClassVar = {"package": "download the Bitfusion client's package from the vendor's site"}
@@ -160,7 +154,7 @@ class BitfusionClientFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUp(kind.Step):
+class SetUp(Step):
     """set the Bitfusion client up on {names}"""
 
     rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
@@ -180,7 +174,7 @@ class SetUp(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(kind.Step):
+class Remove(Step):
     """take the Bitfusion client off {names}"""
 
     rights = ()
@@ -224,7 +218,7 @@ class BitfusionClient(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.asked for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Set up where something differs, on all such machines side by side; take off where it shall
         not be.
         """
@@ -262,7 +256,7 @@ class BitfusionClient(kind.Kind[Spec, State]):
             ),
         )
 
-    def run(self, step: kind.Step, report: kind.Report) -> None:
+    def run(self, step: Step, report: kind.Report) -> None:
         """One play on all machines of the step."""
         match step:
             case SetUp():
@@ -386,7 +380,7 @@ def _token(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
     }
 
 
-def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     facts: BitfusionClientFacts = context.facts
     on = state.on if state else {}
     _check(name, spec, on, facts, context)
@@ -416,7 +410,7 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
             else ()
         )
         changes = (
-            kind.changes(spec, state.mark if state else None, world)
+            compare.changes(spec, state.mark if state else None, world)
             if on
             else differences(None, spec.applied())
         )

@@ -12,17 +12,21 @@ from bfinfra.backends.flexdirect import servers as lists
 from bfinfra.kinds.capabilities import FLEXDIRECT, LISTS, on_machines
 from bfinfra.kinds.linux import HOST, OnHosts, ask, machines, virtual
 from bfinfra.kinds.machine.flexdirect_host.spec import PORT
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, ResolvedRef, differences
+from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.readiness import Readiness, Ready
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import LinuxMachine, Play
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -31,7 +35,7 @@ FOLDER = "/etc/bitfusionio"
 LOOK = {"lists": ("grep", "-rs", "", FOLDER, f"--include=*{lists.FILE}")}
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one type of GPU."""
 
     name_pattern = r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}"
@@ -86,7 +90,7 @@ class FlexDirectPoolFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Write(kind.Step):
+class Write(Step):
     """write the list of servers on {names}"""
 
     rights = ()
@@ -151,7 +155,7 @@ class FlexdirectPool(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Write where a list differs, take off where it shall not be."""
         if spec is None:
             return (
@@ -175,7 +179,7 @@ class FlexdirectPool(kind.Kind[Spec, State]):
         )
         return Readiness(Ready.READY, note=f"{len(servers)} servers on {len(state.on)} hosts")
 
-    def run(self, step: kind.Step, report: kind.Report) -> None:
+    def run(self, step: Step, report: kind.Report) -> None:
         """One play on all hosts of the step."""
         assert isinstance(step, Write)
         each = {
@@ -238,7 +242,7 @@ def _addresses(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> tuple[str, ...] 
     return tuple(found)
 
 
-def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     facts: FlexDirectPoolFacts = context.facts
     servers = facts.servers[name]
     if isinstance(servers, str):
@@ -271,7 +275,7 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
     if hosts:
         world = differences({"on": now}, {"on": then}) if on else ()
         changes = (
-            kind.changes(spec, state.mark if state else None, world)
+            compare.changes(spec, state.mark if state else None, world)
             if on
             else differences(None, spec.applied())
         )
@@ -280,7 +284,7 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
             machines={host: facts.machines[host] for host in hosts if host in facts.machines},
             gone={host: stale.get(host, ()) for host in hosts},
             files={file: lists.render(servers, mark.encode()) for file in spec.files(name)},
-            changes=changes or (() if sealed else kind.changes(spec, None)),
+            changes=changes or (() if sealed else compare.changes(spec, None)),
         )
     leaving = {host: files for host, files in stale.items() if files and host not in spec.hosts}
     if leaving and state:

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from bfinfra.kinds import capabilities
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, kind, resource
 from bfinfra.model.awaited import Away, away, held
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, RemoteError, Unreachable
-from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, ResolvedRef, waiting
+from bfinfra.model.kind import Observation
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import Account, HostAddress, HostTrust, LinuxMachine
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import Answer, LinuxHosts
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 LOOK = {"release": ("cat", "/etc/os-release"), "architecture": ("uname", "-m"), "kernel": ("uname", "-r")}
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one machine."""
 
     awaits: ClassVar = {
@@ -100,7 +103,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """A machine that answered. `os`: id and version of its distribution, such as `ubuntu 20.04`."""
 
     machine: LinuxMachine
@@ -154,7 +157,7 @@ class LinuxHost(kind.Source[Spec, State]):
         return Observation(states, closed, unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """None; waits for what opens the machine and isn't there yet."""
         if spec is not None and (closed := (context.facts or {}).get(name)):
             field, problem = closed

@@ -14,17 +14,21 @@ from pydantic import Field, model_validator
 
 from bfinfra.kinds.capabilities import LICENSE, on_machines
 from bfinfra.kinds.linux import Answers, OnHosts, across, ask, machines, service, service_state, standing
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, ResolvedRef, differences, waiting
+from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import HostAddress, LinuxMachine, Play
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -36,7 +40,7 @@ Values = Mapping[str, str | None]
 """Key of gridd.conf → its value; None where it doesn't stand there."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for machines that are alike."""
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
@@ -114,7 +118,7 @@ class VgpuLicenseFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUp(kind.Step):
+class SetUp(Step):
     """name the license server on {names}"""
 
     rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
@@ -127,7 +131,7 @@ class SetUp(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(kind.Step):
+class Remove(Step):
     """give gridd.conf on {names} back"""
 
     rights = ()
@@ -170,7 +174,7 @@ class VgpuLicense(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Write where something differs; give back where it shall not be."""
         if spec is None:
             return () if state is None else (_remove(state, tuple(state.on)),)
@@ -196,7 +200,7 @@ class VgpuLicense(kind.Kind[Spec, State]):
                 )
         return Readiness(Ready.READY, note=f"licensed: {', '.join(spec.hosts)}")
 
-    def run(self, step: kind.Step, report: kind.Report) -> None:
+    def run(self, step: Step, report: kind.Report) -> None:
         """One play on all machines of the step."""
         match step:
             case SetUp():
@@ -274,7 +278,7 @@ def _read(answers: Answers) -> Installed:
     )
 
 
-def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     facts: VgpuLicenseFacts = context.facts
     on = state.on if state else {}
     _check(spec, on, facts, context)
@@ -309,7 +313,7 @@ def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[k
             else ()
         )
         changes = (
-            kind.changes(spec, state.mark if state else None, world)
+            compare.changes(spec, state.mark if state else None, world)
             if on
             else differences(None, spec.applied())
         )

@@ -14,15 +14,18 @@ from pydantic import model_validator
 
 from bfinfra.backends.bitfusion import Token, read_token
 from bfinfra.kinds.capabilities import SERVERS
-from bfinfra.model import kind
+from bfinfra.model import kind, resource
 from bfinfra.model.awaited import Absent, absent, held
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Observation, Part, PlanContext, ResolvedRef
+from bfinfra.model.kind import Observation
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.sources import LocalFile
+from bfinfra.model.step import Step
 
 
 class Source(Part):
@@ -64,7 +67,7 @@ WHERE = (
 """(Bitfusion on Kubernetes, Get Baremetal Token for authorization; Singapore PoC, figure 4.)"""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one token; its content is never printed."""
 
     awaits: ClassVar = {"source.tar": f"{WHERE} its tar", "source.folder": f"{WHERE} its tar, unpack it"}
@@ -85,7 +88,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """A token that was read and checked. `digest`: of its content; `not_after`: when its CA ends, UTC."""
 
     path: str
@@ -135,7 +138,7 @@ class BitfusionToken(kind.Source[Spec, State]):
         return Observation(states, dict(self._problems))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """None; refuses a token that can't be used, waits for one that isn't there yet."""
         problem = (context.facts or {}).get(name)
         if spec is not None and isinstance(problem, Absent):

@@ -7,23 +7,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from bfinfra.model import kind
+from bfinfra.model import kind, resource
 from bfinfra.model.awaited import Absent, absent, held
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, RemoteError
-from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, ResolvedRef
+from bfinfra.model.kind import Observation
+from bfinfra.model.readiness import Readiness, Ready
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API, Api, PrivilegePlaces
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one cluster."""
 
     awaits: ClassVar = {"kubeconfig": "make one with an account of the cluster, once the cluster is there"}
@@ -35,7 +38,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """A cluster that answered. `version`: as it says; `url`: of its API."""
 
     endpoint: Endpoint
@@ -94,7 +97,7 @@ class KubernetesCluster(kind.Source[Spec, State]):
         return Observation(states, awaited, unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """None; waits for a kubeconfig that isn't there yet."""
         if spec is not None and (problem := (context.facts or {}).get(name)):
             raise held(problem, "kubeconfig")

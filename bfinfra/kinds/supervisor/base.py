@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfinfra.model import kind
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
@@ -18,7 +18,7 @@ RIGHTS = (holds("cluster", "Global.SetCustomField"), holds("definitions", "Globa
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnCluster(kind.Step):
+class OnCluster(Step):
     """A step about what a cluster has. `cluster`: its name, `moid`: its id."""
 
     cluster: str
@@ -43,7 +43,7 @@ class Leave(OnCluster):
     what: str
 
 
-def run(step: kind.Step, notes: ClusterNotes, attribute: str) -> None:
+def run(step: Step, notes: ClusterNotes, attribute: str) -> None:
     """Run one of the two."""
     match step:
         case Take(moid=moid, note=note):

@@ -15,27 +15,20 @@ from bfinfra.backends.vcenter.registries import Registries, Registry
 from bfinfra.backends.vcenter.supervisors import Supervisors
 from bfinfra.kinds.supervisor import base
 from bfinfra.kinds.supervisor.base import RIGHTS, Leave, OnCluster, Take
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal, Rejected
-from bfinfra.model.kind import (
-    READY,
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    differences,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
+from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Bytes, bytes_text
 
@@ -56,7 +49,7 @@ def _whole(number: int) -> int:
     return number
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one registry."""
 
     cluster: Cluster
@@ -78,7 +71,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """A cluster with a note of ours, or with a registry that is wanted. `found`: None where there is none."""
 
     cluster: Cluster
@@ -172,7 +165,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         return Observation(states, self._facts(specs, {name: moid for name, (moid, _) in notes.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Make it, or look after the one that is there; leave it, or delete it where the site says so."""
         if spec is None:
             return () if state is None or state.mark is None else _release(state)
@@ -201,7 +194,7 @@ class RegistryKind(kind.Kind[Spec, State]):
                 moid=state.moid,
                 what="registry",
                 note=note,
-                changes=kind.changes(spec, state.mark) if state.mark else (),
+                changes=compare.changes(spec, state.mark) if state.mark else (),
             ),
         )
 
@@ -225,7 +218,7 @@ class RegistryKind(kind.Kind[Spec, State]):
             return Readiness(Ready.READY, note="; ".join(filter(None, (found.url, found.detail))))
         return waiting(found.status.lower())
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """The note first, then what it is about."""
         notes = self._vcenter.cluster_notes
         match step:
@@ -280,7 +273,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         }
 
 
-def _release(state: State) -> Sequence[kind.Step]:
+def _release(state: State) -> Sequence[Step]:
     assert state.mark is not None
     at: dict[str, Any] = {"cluster": state.cluster, "moid": state.moid}
     goes = (

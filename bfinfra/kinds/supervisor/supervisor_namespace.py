@@ -13,29 +13,22 @@ from pydantic import Field, StringConstraints, model_validator
 from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.vcenter.directory import Found
 from bfinfra.backends.vcenter.namespaces import Catalog, Grant, Namespace, Namespaces, Settings
-from bfinfra.model import kind
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Refusal, Rejected, RemoteError
-from bfinfra.model.kind import (
-    READY,
-    Change,
-    Disruption,
-    Observation,
-    Part,
-    PlanContext,
-    Readiness,
-    Report,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.order import Specs
+from bfinfra.model.readiness import READY, Readiness, failed, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, PrivilegePlaces, Use, holds, may
+from bfinfra.model.step import Disruption, Step
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Limit, Megahertz, bytes_text, megahertz_text
 
@@ -85,7 +78,7 @@ class Access(Part):
         return self
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one supervisor namespace."""
 
     cluster: Cluster
@@ -109,7 +102,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What vCenter says. `endpoint` is set once the namespace runs."""
 
     status: str
@@ -134,7 +127,7 @@ class SupervisorNamespaceFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create namespace {name} on {cluster}"""
 
     rights = (CONFIGURE,)
@@ -145,7 +138,7 @@ class Create(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update(kind.Step):
+class Update(Step):
     """update namespace {name}"""
 
     rights = (CONFIGURE,)
@@ -155,7 +148,7 @@ class Update(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete namespace {name} and all that is in it"""
 
     destructive = True
@@ -220,7 +213,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Create, patch, replace when the cluster changes, delete."""
         going = state is not None and state.status == "REMOVING"
         if spec is None:
@@ -230,13 +223,13 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             name=name,
             cluster=spec.cluster,
             settings=_settings(spec, context.mark),
-            changes=kind.differences(None, spec.applied()),
+            changes=compare.differences(None, spec.applied()),
         )
         if state is None or going:
             return (create,)
         if spec.cluster != state.cluster:
             return Move(name=name, changes=(Change("cluster", state.cluster, spec.cluster),)), create
-        found = kind.changes(spec, state.mark, _drift(spec, state, context.mark))
+        found = compare.changes(spec, state.mark, _drift(spec, state, context.mark))
         return (Update(name=name, settings=_settings(spec, context.mark), changes=found),) if found else ()
 
     @staticmethod
@@ -266,7 +259,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             return failed("; ".join(state.messages) or "vCenter gives no reason")
         return READY if state.status == "RUNNING" else waiting(state.status.lower())
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One REST call."""
         match step:
             case Create(name=name, cluster=cluster, settings=settings):
@@ -438,7 +431,7 @@ def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
     managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
     return [
         change
-        for change in kind.differences(_view(world), _view(wanted))
+        for change in compare.differences(_view(world), _view(wanted))
         if change.field.partition(".")[0] in managed
     ]
 

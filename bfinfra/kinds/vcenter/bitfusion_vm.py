@@ -15,29 +15,21 @@ from bfinfra.backends.vcenter.vm import Brief, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.capabilities import machine
 from bfinfra.kinds.vcenter.base.machine_notes import OF_ALL, SETTINGS
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import (
-    READY,
-    Change,
-    Disruption,
-    LastWriter,
-    Observation,
-    PlanContext,
-    Readiness,
-    Report,
-    ResolvedRef,
-    Unknown,
-    waiting,
-)
+from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
+from bfinfra.model.step import Disruption, Step
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -58,7 +50,7 @@ def _theirs(key: str) -> str:
 Option = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/-]{1,80}$"), AfterValidator(_theirs)]
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one VM."""
 
     vm: VM
@@ -78,7 +70,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """A VM with a note of ours, or one that is wanted. `before`: the values that were there, of what is
     set.
     """
@@ -96,7 +88,7 @@ class BitfusionVmFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnMachine(kind.Step):
+class _OnMachine(Step):
     vm: str
     moid: str | Unknown
 
@@ -208,7 +200,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         return Observation(states, BitfusionVmFacts(Counter(brief.name for brief in briefs)))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Off, set, on again, where something differs; put back where nothing is wanted any more."""
         if spec is None:
             return () if state is None or state.mark is None else (_put_back(state),)
@@ -234,7 +226,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         """By the events of the VMs."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One write."""
         machines = self._vcenter.machines
         match step:
@@ -270,10 +262,10 @@ def _before(machine: Vm) -> Mapping[str, str]:
     return {str(key): str(value) for key, value in ((kept.applied if kept else None) or {}).items()}
 
 
-def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     if state is None:
         moid = Unknown(context.needs["vm"].key, "machine")
-        changes = kind.differences(None, spec.applied())
+        changes = compare.differences(None, spec.applied())
         yield StopFirst(vm=spec.vm, moid=moid, changes=changes)
         yield SetFirst(vm=spec.vm, moid=moid, extra=spec.settings, changes=changes)
         yield Start(vm=spec.vm, moid=moid)
@@ -298,7 +290,7 @@ def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[k
     at: dict[str, Any] = {
         "vm": spec.vm,
         "moid": machine.moid,
-        "changes": kind.changes(spec, state.mark, (*drift, *power)),
+        "changes": compare.changes(spec, state.mark, (*drift, *power)),
     }
     if drift and machine.on:
         yield Stop(**at)

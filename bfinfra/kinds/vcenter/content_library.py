@@ -13,25 +13,20 @@ from pydantic import StringConstraints
 from bfinfra.backends.vcenter.content import OURS, ContentLibraries, Library
 from bfinfra.backends.vcenter.content import Subscription as Follows
 from bfinfra.kinds.capabilities import library
-from bfinfra.model import kind
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.compare import Change
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import (
-    READY,
-    Change,
-    Observation,
-    Part,
-    PlanContext,
-    Readiness,
-    Report,
-    ResolvedRef,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
+from bfinfra.model.resource import Part
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -56,7 +51,7 @@ class Subscription(Part):
     """SHA-1 of the publisher's certificate, as AB:CD:…, where vCenter can't check it otherwise."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one library."""
 
     name_pattern = r"[^/\n]{1,80}"
@@ -75,7 +70,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What vCenter says; `library.datastore` is a name where it is known."""
 
     library: Library
@@ -89,7 +84,7 @@ class ContentLibraryFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create content library {name}"""
 
     rights = (
@@ -102,7 +97,7 @@ class Create(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update(kind.Step):
+class Update(Step):
     """update content library {name}"""
 
     rights = (
@@ -114,7 +109,7 @@ class Update(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete content library {name} and all that is in it"""
 
     destructive = True
@@ -166,7 +161,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
         return Observation(states, ContentLibraryFacts(tuple(sorted(self._stores.values()))))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Create, patch, delete."""
         if spec is None:
             return (
@@ -179,9 +174,9 @@ class ContentLibrary(kind.Kind[Spec, State]):
         wanted = _library(name, spec, context.mark)
         if state is None:
             _check(spec, context.facts)
-            return (Create(name=name, library=wanted, changes=kind.differences(None, spec.applied())),)
+            return (Create(name=name, library=wanted, changes=compare.differences(None, spec.applied())),)
         _check_change(spec, state)
-        found = kind.changes(spec, state.mark, _drift(spec, state, wanted))
+        found = compare.changes(spec, state.mark, _drift(spec, state, wanted))
         return (
             (Update(name=name, library=replace(wanted, id=state.library.id), changes=found),) if found else ()
         )
@@ -205,7 +200,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
             else READY
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One write."""
         match step:
             case Create(library=library):
@@ -261,7 +256,7 @@ def _drift(spec: Spec, state: State, wanted: Library) -> Sequence[Change]:
     managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
     found = [
         change
-        for change in kind.differences(_view(state.library), _view(wanted))
+        for change in compare.differences(_view(state.library), _view(wanted))
         if change.field.partition(".")[0] in managed
     ]
     return [

@@ -12,17 +12,20 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.backends.vcenter.networks import Networks, Switch, SwitchPlan
 from bfinfra.kinds.capabilities import SETTINGS
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.model.compare import Change, differences
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Observation, PlanContext, Report, ResolvedRef, differences
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ MEMBERS = (holds("members", "DVSwitch.HostOp"), holds("hosts", "Host.Config.Netw
 """What it takes that hosts come, go or change NICs."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one switch; its name is the switch's name in vCenter."""
 
     mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
@@ -68,7 +71,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What vCenter says. `hosts`: NICs by host name."""
 
     switch: Switch
@@ -76,7 +79,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create the distributed switch {name}"""
 
     rights = (holds("networks", "DVSwitch.Create"), *MEMBERS)
@@ -92,7 +95,7 @@ class Create(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reconfigure(kind.Step):
+class Reconfigure(Step):
     """change the distributed switch {name}"""
 
     rights = (holds("networks", "DVSwitch.Modify"), *MEMBERS)
@@ -103,7 +106,7 @@ class Reconfigure(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete the distributed switch {name}"""
 
     destructive = True
@@ -148,7 +151,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         return Observation(states, replace(found, switches=(), groups=()))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """One call each."""
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.switch.moid),)
@@ -167,7 +170,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
                 why="an upgrade can't be undone, and interrupts nothing that bfinfra could plan",
                 next="upgrade it in vCenter, or leave version out",
             )
-        found = kind.changes(spec, state.mark, _drift(spec, state))
+        found = compare.changes(spec, state.mark, _drift(spec, state))
         return (Reconfigure(name=name, moid=state.switch.moid, plan=plan, changes=found),) if found else ()
 
     @staticmethod
@@ -177,7 +180,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),)
         return {"networks": networks, "members": networks if hosts else (), "hosts": hosts}
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One task."""
         match step:
             case Create(folder=folder, plan=plan):

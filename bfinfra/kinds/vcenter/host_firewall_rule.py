@@ -13,11 +13,11 @@ from bfinfra.kinds.capabilities import PVRDMA
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
 from bfinfra.kinds.vcenter.base.host_setting import State, Steps
-from bfinfra.model import kind
+from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
-from bfinfra.model.kind import PlanContext
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import holds
+from bfinfra.model.step import Step
 
 RULE = (holds("hosts", "Host.Config.NetService"), *RIGHTS)
 WORDS = {True: "on", False: "off"}
@@ -75,7 +75,7 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
     prefix = "bfinfra.firewall."
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """A step a host."""
         return host_setting.steps(spec, state, context, Steps(Set, Seal, PutBack))
 

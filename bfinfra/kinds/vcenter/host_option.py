@@ -13,12 +13,13 @@ from bfinfra.kinds.capabilities import PVRDMA
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
 from bfinfra.kinds.vcenter.base.host_setting import Steps
-from bfinfra.model import kind
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
-from bfinfra.model.kind import PlanContext, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import holds
+from bfinfra.model.step import Step
 
 OPTION = (holds("hosts", "Host.Config.AdvancedConfig"), *RIGHTS)
 
@@ -98,7 +99,7 @@ class HostOption(host_setting.HostSettings[Spec, State]):
     prefix = "bfinfra.option."
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """A step a host."""
         return host_setting.steps(spec, state, context, Steps(Set, Seal, PutBack))
 

@@ -9,22 +9,25 @@ from pydantic import Field
 
 from bfinfra.backends.vcenter.networks import GroupPlan, Networks, PortGroup
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
-from bfinfra.model import kind
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.compare import Change, Unknown, differences
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Observation, PlanContext, Report, ResolvedRef, Unknown, differences
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one port group; its name is the port group's name in vCenter."""
 
     switch: Annotated[str, Ref("distributed_switch", optional=True)]
@@ -36,7 +39,7 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What vCenter says. `switch`: its switch's name; `moid`, `key` and `uuid` (of the switch): what adapters
     connect to.
     """
@@ -52,7 +55,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create the port group {name} on {switch}"""
 
     rights = (holds("networks", "DVPortgroup.Create"),)
@@ -69,7 +72,7 @@ class Create(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reconfigure(kind.Step):
+class Reconfigure(Step):
     """change the port group {name}"""
 
     rights = (holds("networks", "DVPortgroup.Modify"),)
@@ -80,7 +83,7 @@ class Reconfigure(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete the port group {name}"""
 
     destructive = True
@@ -127,7 +130,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
         return Observation(states, found)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """One call each."""
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.group.moid),)
@@ -150,7 +153,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
                 why="a port group can't move",
                 next="give it another name there",
             )
-        found = kind.changes(spec, state.mark, _drift(spec, state.group))
+        found = compare.changes(spec, state.mark, _drift(spec, state.group))
         plan = GroupPlan(name, below(above(state.group.description), mark), spec.vlan, _ports(spec, state))
         return (Reconfigure(name=name, moid=state.group.moid, plan=plan, changes=found),) if found else ()
 
@@ -159,7 +162,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
         """The folder of networks, with all below it."""
         return {"networks": (Entity(f"/{datacenter}/network", "Folder", propagate=True),)}
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One task."""
         match step:
             case Create(moid=str() as moid, plan=plan):

@@ -12,16 +12,20 @@ from pydantic import AfterValidator, Field, model_validator
 from bfinfra.backends.vcenter import vm_classes
 from bfinfra.backends.vcenter.vm_classes import VmClasses
 from bfinfra.kinds.capabilities import vm_class
-from bfinfra.model import kind
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
-from bfinfra.model.kind import Change, Observation, Part, PlanContext, Report, ResolvedRef
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
+from bfinfra.model.resource import Part
 from bfinfra.model.rights import READ, ROOT, VCENTER, PrivilegePlaces, Use, holds
+from bfinfra.model.step import Step
 from bfinfra.model.units import Bytes, PciId, bytes_text
 
 if TYPE_CHECKING:
@@ -50,7 +54,7 @@ class Card(Part):
     """Only cards that the hosts call so."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one VM class."""
 
     name_pattern = DNS_LABEL
@@ -86,14 +90,14 @@ class Spec(kind.Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What vCenter says."""
 
     settings: vm_classes.VmClass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create VM class {name}"""
 
     rights = (MANAGE,)
@@ -102,7 +106,7 @@ class Create(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update(kind.Step):
+class Update(Step):
     """update VM class {name}; machines that are there keep what they have"""
 
     rights = (MANAGE,)
@@ -111,7 +115,7 @@ class Update(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete VM class {name}"""
 
     destructive = True
@@ -150,14 +154,14 @@ class VmClass(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Create, patch, delete."""
         if spec is None:
             return () if state is None else (Delete(name=name),)
         settings = _settings(spec, context.mark)
         if state is None:
-            return (Create(name=name, settings=settings, changes=kind.differences(None, spec.applied())),)
-        found = kind.changes(spec, state.mark, _drift(spec, state, settings))
+            return (Create(name=name, settings=settings, changes=compare.differences(None, spec.applied())),)
+        found = compare.changes(spec, state.mark, _drift(spec, state, settings))
         return (Update(name=name, settings=settings, changes=found),) if found else ()
 
     @staticmethod
@@ -184,7 +188,7 @@ class VmClass(kind.Kind[Spec, State]):
         """Classes are vCenter's own."""
         return {"classes": (ROOT,)}
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One REST call."""
         match step:
             case Create(name=name, settings=settings):
@@ -246,6 +250,6 @@ def _drift(spec: Spec, state: State, wanted: vm_classes.VmClass) -> Sequence[Cha
     managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
     return [
         change
-        for change in kind.differences(_view(state.settings), _view(wanted))
+        for change in compare.differences(_view(state.settings), _view(wanted))
         if change.field.partition(".")[0] in managed
     ]

@@ -13,17 +13,20 @@ from pydantic import AfterValidator, Field
 from bfinfra.backends.vcenter.esxi_settings import NotedHost, Vmk, VmkPlan
 from bfinfra.kinds.capabilities import SETTINGS
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS, HostNote
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Conflict, Spot, Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Observation, PlanContext, Report, ResolvedRef, Unknown
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, common
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Right, Use, holds
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ def _address(text: str) -> str:
 Address = Annotated[str, AfterValidator(_address)]
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for the adapters on one port group."""
 
     port_group: Annotated[str, Ref("port_group")]
@@ -94,7 +97,7 @@ class Adapter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What the hosts say, by their names."""
 
     port_group: Annotated[str, Ref("port_group")]
@@ -107,7 +110,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnHost(kind.Step):
+class _OnHost(Step):
     rights: ClassVar[tuple[Right, ...]] = NETWORK
 
     host: str
@@ -209,9 +212,9 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         return groups, on
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """A step a host."""
-        found: list[kind.Step] = []
+        found: list[Step] = []
         if spec is not None:
             if (
                 state is not None
@@ -252,7 +255,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
             "definitions": (ROOT,),
         }
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """The note first, then the change that it is about; the adapter goes before its note."""
         hosts, settings = self._vcenter.hosts, self._vcenter.host_settings
         match step:
@@ -289,10 +292,10 @@ def _state(group: str, adapters: Mapping[str, Adapter]) -> State:
     )
 
 
-def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     mark = context.mark.seal(spec.applied())
     note = HostNote(mark).encode()
-    changed = kind.changes(spec, state.mark if state else None)
+    changed = compare.changes(spec, state.mark if state else None)
     need = context.needs["port_group"]
     for host, address in spec.hosts.items():
         each = _found(host, state, context)
@@ -309,7 +312,7 @@ def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[k
                 address=address, plan=plan, changes=(Change(f"hosts.{host}", None, address), *changed), **at
             )
             continue
-        moved = kind.differences(
+        moved = compare.differences(
             {"hosts": {host: each.vmk.address}, "mtu": each.vmk.mtu},
             {"hosts": {host: address}, "mtu": spec.mtu},
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bfinfra.model.kind import Change
+from bfinfra.model.compare import Change
 
 
 def field_diffs(wanted: Any, live: Any, path: str = "") -> Iterator[Change]:

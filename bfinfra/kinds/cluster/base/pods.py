@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import ResolvedRef
 
 PULLING = ("ErrImagePull", "ImagePullBackOff")
 """Why a container waits for its image: the kubelet tries again, at first after 10 s, at last every 5

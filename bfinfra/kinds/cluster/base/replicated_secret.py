@@ -30,17 +30,20 @@ from bfinfra.kinds.cluster_locator import (
     home_of,
     real_name,
 )
-from bfinfra.model import conflict, kind, rights
+from bfinfra.model import compare, conflict, kind, resource, rights
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError
-from bfinfra.model.kind import Change, LastWriter, Observation, PlanContext, ResolvedRef, Unknown
+from bfinfra.model.kind import LastWriter, Observation
 from bfinfra.model.mark import Mark, common
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import Use, may
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -51,7 +54,7 @@ Unchanged = Callable[[Sequence[Object]], bool]
 FEW = 12  # Secrets that are asked for one by one rather than listed
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What both kinds have in common."""
 
     cluster: Annotated[str, Ref(*CLUSTERS)]
@@ -103,7 +106,7 @@ class Copy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """The copies by namespace."""
 
     cluster: Annotated[str, Ref(*CLUSTERS)]
@@ -113,7 +116,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Write(kind.Step):
+class Write(Step):
     """write {what} to namespace {namespace} in {cluster}"""
 
     rights = (may("create patch", "secrets", "namespaces"),)
@@ -135,7 +138,7 @@ class Write(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(kind.Step):
+class Remove(Step):
     """remove {what} from namespace {namespace} in {cluster}"""
 
     rights = (may("delete", "secrets", "namespaces"),)
@@ -161,7 +164,7 @@ T = TypeVar("T", bound=State)
 class ReplicatedSecret(kind.Kind[S, T]):
     """A kind whose objects are Secrets with the same content in several namespaces."""
 
-    step_types: ClassVar[tuple[type[kind.Step], ...]] = (Write, Remove)
+    step_types: ClassVar[tuple[type[Step], ...]] = (Write, Remove)
     survey_privileges = (may("list", "secrets", rights.CLUSTERS),)
     resource_privileges: ClassVar[tuple[rights.Right, ...]] = (may("get", "secrets", "namespaces"),)
     name: ClassVar[str]
@@ -255,7 +258,7 @@ class ReplicatedSecret(kind.Kind[S, T]):
                     told.setdefault(name, {})[each] = found
         return told
 
-    def run(self, step: kind.Step, report: kind.Report) -> None:
+    def run(self, step: Step, report: kind.Report) -> None:
         """One namespace: create what isn't there, apply what is."""
         match step:
             case Write(home=Endpoint() as home):
@@ -356,7 +359,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     what: str,
     source: Any,
     later: Unknown | None = None,
-) -> Sequence[kind.Step]:
+) -> Sequence[Step]:
     """Write where it lacks or is wrong, then remove where it isn't wanted any more.
 
     `source`: where `content` finds it; `later`: after what it is known.
@@ -369,8 +372,8 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     ]
     here = state if state is not None and state.cluster == spec.cluster else None
     names, copies = spec.names(name), here.copies if here else {}
-    file_changes = kind.changes(spec, state.mark if state else None)
-    found: list[kind.Step] = []
+    file_changes = compare.changes(spec, state.mark if state else None)
+    found: list[Step] = []
     for space in spaces:
         copy = copies.get(space)
         wrong = copy is None or not copy.right
@@ -406,8 +409,8 @@ def _found(copy: Copy | None, names: Sequence[str]) -> str | None:
     return f"without {', '.join(gone)}" if gone else "other content"
 
 
-def _removals(name: str, state: State, wanted: Mapping[str, Sequence[str]], what: str) -> list[kind.Step]:
-    found: list[kind.Step] = []
+def _removals(name: str, state: State, wanted: Mapping[str, Sequence[str]], what: str) -> list[Step]:
+    found: list[Step] = []
     for space, copy in state.copies.items():
         if stale := tuple(sorted(copy.names - set(wanted.get(space, ())))):
             change = (Change(f"content in {space}", f"as in {what}", None),)

@@ -8,9 +8,9 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import shown
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import NamespaceFacts
 from bfinfra.kinds.cluster_locator import real_name
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.device_plugin import SYSTEM as SYSTEMS
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
 NAMED = "kubernetes.io/metadata.name"

@@ -54,9 +54,11 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import (
 )
 from bfinfra.kinds.cluster.workload.render import RENDERED
 from bfinfra.kinds.cluster_locator import real_name
-from bfinfra.model import kind
+from bfinfra.model import compare
+from bfinfra.model.compare import Change, Unknown, differences
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Change, PlanContext, ResolvedRef, Unknown, differences
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.authority import Certificate
@@ -67,7 +69,7 @@ KNOWS_SECCOMP = 19
 """The first minor version of Kubernetes whose pods have `seccompProfile`."""
 
 
-def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Note, certificates, objects, pods, then what asks the webhook; that goes first where it goes."""
     if spec is None:
         return () if state is None else tuple(_removal(state, Remove, tuple(state.things)))
@@ -148,7 +150,7 @@ def _template_notes(thing: Thing) -> Mapping[str, str]:
 
 def _here(
     name: str, spec: Spec, state: State | None, context: PlanContext, ground: NamespaceFacts
-) -> Iterator[kind.Step]:
+) -> Iterator[Step]:
     trust = state.trust if state else Trust()
     filling = filling_of(spec, context, trust)
     filling = replace(filling, config=_noted(spec, filling, state))
@@ -162,7 +164,7 @@ def _here(
     )
     planned = (*secrets, *(place_of(each.manifest) for each in objects))
     standing = tuple(state.things) if state else ()
-    changes = kind.changes(spec, state.mark if state else None)
+    changes = compare.changes(spec, state.mark if state else None)
     noted = state.records.get(record) if state else None
     every = tuple(dict.fromkeys((*planned, *standing)))
     if noted is None or noted.going or not {*every} <= {*noted.places}:
@@ -192,7 +194,7 @@ def _here(
 
 def _certificates(
     spec: Spec, filling: Values, state: State | None, context: PlanContext, ground: NamespaceFacts
-) -> Iterator[kind.Step]:
+) -> Iterator[Step]:
     """Anew where they lack, are spoiled, end soon, or are for another name. A new authority is trusted before
     anything is signed by it.
     """
@@ -241,7 +243,7 @@ def _certificates(
         )
 
 
-def _expecting(filling: Values, certificates: Sequence[kind.Step]) -> Values:
+def _expecting(filling: Values, certificates: Sequence[Step]) -> Values:
     """What a plan can't know yet: the pods get a certificate, and the API server an authority, that are made
     before.
     """
@@ -255,7 +257,7 @@ def _expecting(filling: Values, certificates: Sequence[kind.Step]) -> Values:
 
 def _trusted_first(
     state: State, trust: Trust, spec: Spec, filling: Values, context: PlanContext
-) -> Iterator[kind.Step]:
+) -> Iterator[Step]:
     """Where the API server asks already, it gets the new authority beside the old one before the webhook
     shows a certificate of the new one.
     """
@@ -268,7 +270,7 @@ def _trusted_first(
         yield from _group(Ask, objects, state, context, state.home)
 
 
-def _foreign_first(state: State, spec: Spec, filling: Values, context: PlanContext) -> Iterator[kind.Step]:
+def _foreign_first(state: State, spec: Spec, filling: Values, context: PlanContext) -> Iterator[Step]:
     """Where another installation's webhook is asked, its authority stays trusted until our pods have taken
     over; and no pod is refused meanwhile if it does not answer.
     """
@@ -293,7 +295,7 @@ def _writes(
     context: PlanContext,
     home: Endpoint | Unknown,
     late: Place | None,
-) -> Iterator[kind.Step]:
+) -> Iterator[Step]:
     """`late`: a Deployment that is written again to be waited for, before the API server's trust is
     narrowed.
     """

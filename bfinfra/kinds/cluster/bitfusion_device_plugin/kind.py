@@ -38,15 +38,18 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
 )
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of
 from bfinfra.model import kind
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.device_plugin import SYSTEM
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Observation, PlanContext, Readiness, Report, ResolvedRef
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
+from bfinfra.model.readiness import Readiness
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, PrivilegePlaces, may
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient, Clusters
@@ -107,7 +110,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         return Observation(states, dict(self._grounds), answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See decide."""
         return decide(name, spec, state, context)
 
@@ -148,7 +151,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         """
         return readiness(state, self._clusters.at(state.home))
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One step: of several objects each is written on its own, so that a run that dies between them goes
         on.
         """

@@ -14,7 +14,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
     record_place,
 )
 from bfinfra.kinds.cluster_locator import real_name
-from bfinfra.model.kind import ResolvedRef
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.refs import Key
 
 KINDS = frozenset(

@@ -12,7 +12,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import PLUGIN, WEBH
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import State
 from bfinfra.model.device_plugin import ALLOCATED
 from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import Readiness, Ready, failed, waiting
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient

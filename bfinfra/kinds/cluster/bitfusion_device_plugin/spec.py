@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import allocatable, image, namespace, space, token
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.device_plugin import (
     ALLOCATED,
     LIBRARIES,
@@ -21,10 +21,10 @@ from bfinfra.model.device_plugin import (
     Version,
 )
 from bfinfra.model.errors import Problem
-from bfinfra.model.kind import Part
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.units import Bytes
 
 Namespace = Annotated[DnsLabel, Ref("namespace", optional=True)]
@@ -135,7 +135,7 @@ class Certificates(Part):
         return self
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for the device plug-in of one cluster."""
 
     name_pattern = DNS_LABEL

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from bfinfra.backends.kubernetes.marks import mark_of, notes
 from bfinfra.kinds.cluster.workload.render import RENDERED
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
@@ -83,7 +83,7 @@ class Trust:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """All of it."""
 
     cluster: Annotated[str, Ref(*WHOLE)]

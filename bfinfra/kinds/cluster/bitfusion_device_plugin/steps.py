@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Place
-from bfinfra.model import kind
+from bfinfra.model.compare import Unknown
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Disruption, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Right, Use, may
+from bfinfra.model.step import Disruption, Step
 
 CONFIGURING = "serviceaccounts configmaps services"
 ROLES = "clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io"
@@ -34,7 +34,7 @@ def each(verbs: str) -> tuple[Right, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note(kind.Step):
+class Note(Step):
     """note in {record} which objects there will be"""
 
     rights = (may("create patch", "configmaps", "webhook"),)
@@ -52,7 +52,7 @@ class Note(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Authorize(kind.Step):
+class Authorize(Step):
     """make an authority for the webhook's certificate, for {days} days"""
 
     rights = (may("get create patch", "secrets", "webhook"),)
@@ -65,7 +65,7 @@ class Authorize(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certify(kind.Step):
+class Certify(Step):
     """make a certificate for the webhook, for {days} days"""
 
     rights = (may("get create patch", "secrets", "webhook"),)
@@ -79,7 +79,7 @@ class Certify(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Write(kind.Step):
+class Write(Step):
     """write {what}"""
 
     rights: ClassVar[tuple[Right, ...]] = (
@@ -137,7 +137,7 @@ class Ask(Write):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(kind.Step):
+class Remove(Step):
     """remove {what}"""
 
     rights = each("get delete")
@@ -158,7 +158,7 @@ class Clear(Remove):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(kind.Step):
+class Seal(Step):
     """note in {record} what was applied"""
 
     rights = (may("patch", "configmaps", "webhook"),)

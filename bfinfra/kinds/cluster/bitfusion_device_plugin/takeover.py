@@ -20,8 +20,8 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.state import (
     Trust,
     place_of,
 )
+from bfinfra.model.compare import Change
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change
 
 FIXED = {
     "ClusterRoleBinding": ("roleRef",),

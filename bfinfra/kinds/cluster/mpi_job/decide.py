@@ -12,21 +12,23 @@ from bfinfra.kinds.cluster.mpi_job.manifest import digest, field_of, manifest
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, NAME
 from bfinfra.kinds.cluster_locator import WHOLE, real_name
-from bfinfra.model import kind
+from bfinfra.model import compare, resource
+from bfinfra.model.compare import Change, Unknown, differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Disruption, PlanContext, Unknown, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Right, Use, may
+from bfinfra.model.step import Disruption, Step
 
 RENDERED = "bfinfra.io/rendered"
 ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What the cluster says. `phase`: Created, Running, Restarting, Succeeded, Failed, Suspended or "";
     `why`: what it says of it.
     """
@@ -50,7 +52,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job(kind.Step):
+class _Job(Step):
     what: str
     namespace: str
     cluster: str
@@ -113,7 +115,7 @@ class Replace(Delete):
     settles = True
 
 
-def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Start it, start it anew, or take it away; only what apply waits for can change beneath a running
     one.
     """
@@ -129,7 +131,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     )
     mark, wanted = context.mark.seal(spec.applied()), digest(made)
     drift = _drift(state, made, wanted)
-    found = kind.changes(spec, state.mark if state else None, drift)
+    found = compare.changes(spec, state.mark if state else None, drift)
     home = state.home if state and state.cluster == spec.cluster else context.needs["cluster"].get("endpoint")
     body = {**made, "metadata": {**made["metadata"], "annotations": {RENDERED: wanted}}}
     create = Create(

@@ -27,23 +27,17 @@ from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, NAME
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of, real_name
 from bfinfra.model import kind
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import (
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import PrivilegePlaces, may
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -106,7 +100,7 @@ class MpiJob(kind.Kind[Spec, State]):
         return Observation(states, unreadable=answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See decide."""
         return decide(name, spec, state, context)
 
@@ -132,7 +126,7 @@ class MpiJob(kind.Kind[Spec, State]):
             else f"it is {state.phase.lower() or 'not taken up by an operator yet'} {state.why}".rstrip()
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One call."""
         match step:
             case Create(home=Endpoint() as home, manifest=manifest):

@@ -11,7 +11,7 @@ from bfinfra.kinds.capabilities import NVIDIA, gpus, image, mpi, namespace, spac
 from bfinfra.kinds.cluster.mpi_job.nodes import gpus_of_workers
 from bfinfra.kinds.cluster.mpi_operator.spec import Version
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, home_of
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
@@ -24,7 +24,7 @@ LONGEST = (
 )
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one job."""
 
     name_pattern = rf"(?=.{{1,{LONGEST}}}$){DNS_LABEL}"

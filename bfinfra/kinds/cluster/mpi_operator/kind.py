@@ -12,27 +12,21 @@ from bfinfra.kinds.cluster.mpi_operator import definition
 from bfinfra.kinds.cluster.mpi_operator.manifests import KINDS, NAME, manifests
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of, real_name
-from bfinfra.model import kind
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.compare import Change, Unknown
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import (
-    READY,
-    Change,
-    Observation,
-    PlanContext,
-    Readiness,
-    Report,
-    ResolvedRef,
-    Unknown,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, common
+from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, PrivilegePlaces, Right, Use, may
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -54,7 +48,7 @@ class Thing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What stands of an operator, by `Deployment/mpi-operator`."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
@@ -65,7 +59,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create {what} in {cluster}"""
 
     rights: ClassVar[tuple[Right, ...]] = (
@@ -96,7 +90,7 @@ class Update(Create):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete {what} from {cluster}"""
 
     destructive = True
@@ -155,7 +149,7 @@ class MpiOperator(kind.Kind[Spec, State]):
         return Observation(states, unreadable=answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Create what lacks, change what departs, delete the definition last."""
         if spec is None:
             return () if state is None else tuple(_removal(state))
@@ -186,7 +180,7 @@ class MpiOperator(kind.Kind[Spec, State]):
         available = deployment and (deployment.manifest.get("status") or {}).get("availableReplicas")
         return READY if available else waiting("its pod isn't ready yet")
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One call."""
         match step:
             case Update(home=Endpoint() as home, manifest=manifest):
@@ -281,10 +275,10 @@ def _stays(spec: Spec, state: State, namespace: str) -> None:
             )
 
 
-def _steps(spec: Spec, state: State | None, namespace: str, context: PlanContext) -> Iterator[kind.Step]:
+def _steps(spec: Spec, state: State | None, namespace: str, context: PlanContext) -> Iterator[Step]:
     mark = context.mark.seal(spec.applied())
     home = state.home if state else context.needs["cluster"].get("endpoint")
-    changed = kind.changes(spec, state.mark if state else None)
+    changed = compare.changes(spec, state.mark if state else None)
     for manifest in manifests(spec, namespace):
         what = f"{manifest['kind']}/{manifest['metadata']['name']}"
         thing = state.things.get(what) if state else None
@@ -311,7 +305,7 @@ def _steps(spec: Spec, state: State | None, namespace: str, context: PlanContext
                 )
 
 
-def _removal(state: State) -> Iterator[kind.Step]:
+def _removal(state: State) -> Iterator[Step]:
     apis = {thing: api for api, thing in KINDS}
     for what, thing in reversed(list(state.things.items())):
         kind_ = what.partition("/")[0]

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from bfinfra.kinds.capabilities import image, mpi, namespace, space
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
@@ -19,7 +19,7 @@ IMAGES = {"v1alpha2": "mpioperator/mpi-operator:v0.2.3", "v2beta1": "mpioperator
 DELIVERY = "mpioperator/kubectl-delivery:latest"
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one operator; a cluster has at most one."""
 
     cluster: Annotated[str, Ref(*WHOLE)]

@@ -12,19 +12,21 @@ from bfinfra.kinds.cluster.network_path.policies import MOST, Judged
 from bfinfra.kinds.cluster.network_path.probe import TRIED, Probed, manifest, name_of
 from bfinfra.kinds.cluster.network_path.spec import Spec
 from bfinfra.kinds.cluster_locator import CLUSTERS, real_name
-from bfinfra.model import kind
+from bfinfra.model import compare, resource
+from bfinfra.model.compare import Change, Unknown, differences
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, PlanContext, ResolvedRef, Unknown, differences
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Right, Use, may
+from bfinfra.model.step import Step
 
 JOBS = "jobs.batch"
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What the cluster says: its policies, and the probe's Job where there is one; the mark is that Job's.
     `stranger`: whose Job stands in its place.
     """
@@ -39,7 +41,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job(kind.Step):
+class _Job(Step):
     what: str
     namespace: str
     cluster: str
@@ -72,7 +74,7 @@ class Clear(Delete):
     settles = True
 
 
-def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Nothing where policies are in the way; else try it where that is wanted, and was not tried so, or
     failed before this run.
     """
@@ -86,7 +88,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     standing = state.probe if state is not None else None
     if spec is None or spec.probe is None:
         return (
-            (_away(Delete, state, standing, kind.changes(spec, state.mark) if spec else ()),)
+            (_away(Delete, state, standing, compare.changes(spec, state.mark) if spec else ()),)
             if state and standing and not standing.going
             else ()
         )
@@ -107,7 +109,7 @@ def servers(spec: Spec, token: ResolvedRef | None) -> tuple[str, ...]:
 
 def _probing(
     name: str, spec: Spec, state: State | None, standing: Probed | None, context: PlanContext
-) -> Sequence[kind.Step]:
+) -> Sequence[Step]:
     namespace, cluster = _namespace(spec, context), context.needs["cluster"]
     made = _manifest(name, spec, namespace, context)
     tried = made["metadata"]["annotations"][TRIED] if isinstance(made, Mapping) else ""
@@ -120,7 +122,7 @@ def _probing(
         if state and standing
         else ()
     )
-    found = kind.changes(spec, state.mark if state else None, (*moved, *_differs(standing, made)))
+    found = compare.changes(spec, state.mark if state else None, (*moved, *_differs(standing, made)))
     home = state.home if state and not moved else cluster.get("endpoint")
     again = Try(
         what=name_of(name),

@@ -28,24 +28,18 @@ from bfinfra.kinds.cluster.network_path.probe import Probed
 from bfinfra.kinds.cluster.network_path.spec import Spec
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, home_of, real_name
 from bfinfra.model import kind
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import (
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import PrivilegePlaces, may
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -129,7 +123,7 @@ class NetworkPath(kind.Kind[Spec, State]):
         return Observation(found, judged, answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See decide."""
         return decide(name, spec, state, context)
 
@@ -150,7 +144,7 @@ class NetworkPath(kind.Kind[Spec, State]):
             return Readiness(Ready.READY, note=f"{state.policies.checked} paths, no policy in the way")
         return _found(found, f"a pod in namespace {state.namespace} of {state.cluster}")
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One call."""
         match step:
             case Try(home=Endpoint() as home, manifest=Mapping() as manifest):

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import image, namespace, path, server, space
 from bfinfra.kinds.cluster_locator import CLUSTERS, DnsLabel
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
@@ -23,7 +23,7 @@ LONGEST = 50  # letters of a path's name: its probe is the Job `bfinfra-path-NAM
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
-class Probe(kind.Part):
+class Probe(resource.Part):
     """A pod that tries each way; without it nothing is written, and nothing is tried."""
 
     image: Annotated[str, StringConstraints(min_length=1)] = "docker.io/library/busybox:1.36"
@@ -34,7 +34,7 @@ class Probe(kind.Part):
     """Account to pull the image with."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one path."""
 
     name_pattern = rf"(?=.{{1,{LONGEST}}}$){DNS_LABEL}"

@@ -22,28 +22,20 @@ from bfinfra.kinds.cluster.nvidia_device_plugin.readiness import readiness
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import NAME as IMAGE
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of, real_name
-from bfinfra.model import kind
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.compare import Change, Unknown, differences
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import (
-    Change,
-    Disruption,
-    LastWriter,
-    Observation,
-    PlanContext,
-    Readiness,
-    Report,
-    ResolvedRef,
-    Unknown,
-    differences,
-    waiting,
-)
+from bfinfra.model.kind import LastWriter, Observation, Report
+from bfinfra.model.readiness import Readiness, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, PrivilegePlaces, Use, may
 from bfinfra.model.site import Site
+from bfinfra.model.step import Disruption, Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -56,7 +48,7 @@ SILENT = "why a pod of the plug-in doesn't start is not told"
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """The DaemonSet as it stands."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
@@ -68,7 +60,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create DaemonSet {namespace}/nvidia-device-plugin-daemonset in {cluster}"""
 
     rights = (may("create", SETS, "namespace"), NODES)
@@ -84,7 +76,7 @@ class Create(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update(kind.Step):
+class Update(Step):
     """change DaemonSet {namespace}/nvidia-device-plugin-daemonset in {cluster}"""
 
     rights = (may("patch", SETS, "namespace"), NODES)
@@ -95,7 +87,7 @@ class Update(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete DaemonSet {namespace}/nvidia-device-plugin-daemonset from {cluster}"""
 
     rights = (may("delete", SETS, "namespace"),)
@@ -166,7 +158,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         return Observation(states, dict(self._others), answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Create, change, delete; where it can't be changed, delete first."""
         if spec is None:
             return () if state is None or state.going else (_go(Delete, state),)
@@ -182,7 +174,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         then = {"cluster": spec.cluster, "namespace": wanted["metadata"]["namespace"], "labels": LABELS}
         if now != then:
             return (_go(Clear, state, differences(now, then)), _create(spec, wanted, context))
-        changes = kind.changes(spec, state.mark, differences(fields(state.live), fields(wanted)))
+        changes = compare.changes(spec, state.mark, differences(fields(state.live), fields(wanted)))
         if not changes:
             return ()
         patch = replacing(marked(wanted, context.mark.seal(spec.applied())), state.live)
@@ -220,7 +212,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
             told[name] = dict.fromkeys(names, trace) if trace else {}
         return told
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One call."""
         match step:
             case Create(home=Endpoint() as home):

@@ -12,7 +12,7 @@ from bfinfra.kinds.cluster.base.pods import PULLING, STUCK
 from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import LABELS, RESOURCE, Live
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
 from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import Readiness, Ready, failed, waiting
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient

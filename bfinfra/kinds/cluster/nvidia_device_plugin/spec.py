@@ -18,13 +18,13 @@ from bfinfra.kinds.capabilities import (
     space,
 )
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, home_of
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Conflict, Spot, Taken
 from bfinfra.model.errors import Problem
-from bfinfra.model.kind import Part
 from bfinfra.model.names import LABEL_VALUE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
 
 REPOSITORY, NAME, TAG = "nvcr.io/nvidia", "k8s-device-plugin", "v0.20.0"
 LabelValue = Annotated[str, StringConstraints(pattern=rf"^({LABEL_VALUE})?$")]
@@ -52,7 +52,7 @@ class Toleration(Part):
         return self
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one plug-in; a cluster has at most one."""
 
     cluster: Annotated[str, Ref(*WHOLE)]

@@ -18,14 +18,17 @@ from bfinfra.kinds.cluster.token_secret.spec import FILES, OF_CLIENT, SINGLE, TH
 from bfinfra.kinds.cluster_locator import Cluster, home_of
 from bfinfra.model import kind
 from bfinfra.model.awaited import until
+from bfinfra.model.compare import Unknown
 from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.kind import Observation, PlanContext, ResolvedRef, Unknown
+from bfinfra.model.kind import Observation
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -125,7 +128,7 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
                 )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """A step a namespace. The source is the token's path and digest."""
         need = context.needs.get("token")
         source = {"path": need.get("path"), "digest": need.get("digest")} if need is not None else {}
@@ -139,7 +142,7 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
         )
         return sorted(found, key=lambda step: not (isinstance(step, Write) and step.namespace == FIRST))
 
-    def run(self, step: kind.Step, report: kind.Report) -> None:
+    def run(self, step: Step, report: kind.Report) -> None:
         """Where content is replaced, it is noted what was there."""
         if isinstance(step, Write) and isinstance(step.home, Endpoint) and step.standing:
             cluster = self._clusters.at(step.home)

@@ -21,16 +21,20 @@ from bfinfra.kinds.cluster.token_secret.kind import WRITTEN, TokenSecret, digest
 from bfinfra.kinds.cluster.token_secret.spec import FILES, FORMS, Spec
 from bfinfra.kinds.cluster_locator import Cluster, api_of
 from bfinfra.model import kind
+from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, SiteError
-from bfinfra.model.kind import READY, Change, Observation, PlanContext, Readiness, Ready, ResolvedRef, waiting
+from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
+from bfinfra.model.readiness import READY, Readiness, Ready, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import PrivilegePlaces, may
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -71,7 +75,7 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refresh(kind.Step):
+class Refresh(Step):
     """replace the stale copies of the {what} in {cluster}: {where}"""
 
     rights = (may("patch", "secrets", "everywhere"),)
@@ -90,7 +94,7 @@ class Refresh(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Restart(kind.Step):
+class Restart(Step):
     """restart {consumer} in namespace {namespace} of {cluster}, which holds the old token"""
 
     rights = (may("patch", "deployments.apps statefulsets.apps daemonsets.apps", "everywhere"),)
@@ -189,7 +193,7 @@ class Rotation(TokenSecret):
         return iter(())
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Our own copies, kube-system first; then what others copied; then the pods."""
         steps = list(TokenSecret.steps(name, spec, state, context))
         found: Found | None = (context.facts or {}).get(name)
@@ -268,7 +272,7 @@ class Rotation(TokenSecret):
         ]
         return Readiness(Ready.READY, note="; ".join(filter(None, parts)))
 
-    def run(self, step: kind.Step, report: kind.Report) -> None:
+    def run(self, step: Step, report: kind.Report) -> None:
         """One cluster's copies, or one workload."""
         match step:
             case Refresh(home=home, strays=strays):

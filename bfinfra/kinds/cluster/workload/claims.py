@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from bfinfra.kinds.cluster_locator import CLUSTERS, home_of
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import Problem
-from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.names import storage_class
 from bfinfra.model.refs import Key
 from bfinfra.model.suggest import nearest

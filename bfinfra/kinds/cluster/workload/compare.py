@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bfinfra.kinds.cluster.workload.manifests import Manifest
-from bfinfra.model.kind import Change
+from bfinfra.model.compare import Change
 
 PRIVATE = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 INJECTED = "kube-api-access-"

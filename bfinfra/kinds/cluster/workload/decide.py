@@ -13,14 +13,16 @@ from bfinfra.kinds.cluster.workload.render import Rendered, Values, render
 from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.kinds.cluster.workload.state import Record, State, Thing, record_name
 from bfinfra.kinds.cluster_locator import real_name
-from bfinfra.model import kind
+from bfinfra.model import compare
 from bfinfra.model.awaited import Absent, held
+from bfinfra.model.compare import Change, Unknown, differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, Refusal
-from bfinfra.model.kind import Change, Disruption, PlanContext, Unknown, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Right, Use, may
+from bfinfra.model.step import Disruption, Step
 
 CLAIM = "PersistentVolumeClaim"
 AS_WRITTEN = "as in the manifest"
@@ -36,7 +38,7 @@ def each(verbs: str) -> tuple[Right, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Begin(kind.Step):
+class Begin(Step):
     """begin the record {record} in namespace {namespace}"""
 
     rights = (may("create", "configmaps", "record"),)
@@ -48,7 +50,7 @@ class Begin(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create {what} in namespace {namespace}"""
 
     rights = each("create")
@@ -60,7 +62,7 @@ class Create(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alter(kind.Step):
+class Alter(Step):
     """change {what} in namespace {namespace}"""
 
     rights = each("patch")
@@ -72,7 +74,7 @@ class Alter(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete {what} in namespace {namespace}"""
 
     destructive = True
@@ -109,7 +111,7 @@ class Replace(Delete):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(kind.Step):
+class Seal(Step):
     """note in {record} what was started"""
 
     rights = (may("patch", "configmaps", "record"),)
@@ -131,7 +133,7 @@ class Seal(kind.Step):
         }
 
 
-def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Objects in the file's order, claims first; the record is begun first and sealed last."""
     if spec is None:
         return () if state is None else tuple(_removal(name, state, Delete))
@@ -150,7 +152,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
 
 def _while_away(
     spec: Spec, state: State | None, context: PlanContext, where: tuple[str, str], problem: Absent
-) -> Sequence[kind.Step]:
+) -> Sequence[Step]:
     """Nothing where all that was started stands as the record notes it. Awaited else, as only the manifest
     says what to make.
     """
@@ -165,7 +167,7 @@ def _while_away(
         or record.mark.applied != mark.applied
     ):
         raise held(problem, "manifest")
-    lacking: list[kind.Step] = []
+    lacking: list[Step] = []
     namespace = where[1]
     for what, digest in record.runs.items():
         thing = state.objects.get(what)
@@ -206,18 +208,16 @@ def place(spec: Spec, context: PlanContext) -> tuple[str, str]:
     ) if spec.namespace else "default"
 
 
-def _new(name: str, spec: Spec, namespace: str, context: PlanContext) -> tuple[kind.Step, ...]:
+def _new(name: str, spec: Spec, namespace: str, context: PlanContext) -> tuple[Step, ...]:
     return tuple(_here(name, spec, None, context, namespace))
 
 
-def _here(
-    name: str, spec: Spec, state: State | None, context: PlanContext, namespace: str
-) -> Iterator[kind.Step]:
+def _here(name: str, spec: Spec, state: State | None, context: PlanContext, namespace: str) -> Iterator[Step]:
     objects = _rendered(name, spec, namespace, context)
     home = state.home if state else context.needs["cluster"].get("endpoint")
     record = state.record if state else None
     at: dict[str, Any] = {"namespace": namespace, "home": home}
-    changes = kind.changes(spec, state.mark if state else None)
+    changes = compare.changes(spec, state.mark if state else None)
     if record is None or record.going:
         yield Begin(record=record_name(name), mark=context.mark, changes=changes, **at)
     for rendered in objects:
@@ -238,7 +238,7 @@ def _here(
 
 def _object(
     rendered: Rendered, state: State | None, spec: Spec, context: PlanContext, at: Mapping[str, Any]
-) -> Iterator[kind.Step]:
+) -> Iterator[Step]:
     thing = state.objects.get(rendered.name) if state else None
     changes = _changes(rendered, thing)
     create = Create(what=rendered.name, manifest=rendered.sealed(context.mark), changes=changes, **at)
@@ -310,9 +310,7 @@ def _label_only(rendered: Rendered, mark: Mark) -> dict[str, Any]:
     }
 
 
-def _removal(
-    name: str, state: State, step: type[Delete], changes: tuple[Change, ...] = ()
-) -> Iterator[kind.Step]:
+def _removal(name: str, state: State, step: type[Delete], changes: tuple[Change, ...] = ()) -> Iterator[Step]:
     """Pods and jobs, then claims, then the record."""
     things = sorted(state.objects.items(), key=lambda item: item[1].kind == CLAIM)
     at: dict[str, Any] = {"namespace": state.namespace, "home": state.home, "changes": changes}

@@ -27,22 +27,16 @@ from bfinfra.kinds.cluster.workload.state import Object, State, Thing, record_na
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, home_of, real_name
 from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, absent
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Problem, RemoteError
-from bfinfra.model.kind import (
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS, PrivilegePlaces, may
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient, Clusters
@@ -116,7 +110,7 @@ class Workload(kind.Kind[Spec, State]):
         return Observation(states, {**self._documents, **self._problems}, answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See decide."""
         return decide(name, spec, state, context)
 
@@ -159,7 +153,7 @@ class Workload(kind.Kind[Spec, State]):
             Ready.READY, note="; ".join(note for thing in runs if (note := _locked(self._log(state, thing))))
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One call."""
         match step:
             case Begin(home=Endpoint() as home):

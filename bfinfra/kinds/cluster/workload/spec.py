@@ -10,14 +10,14 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from bfinfra.kinds.capabilities import SERVERS, allocatable, claim, namespace, path, space
 from bfinfra.kinds.cluster.workload import asks, linted, manifests, plugin
 from bfinfra.kinds.cluster_locator import CLUSTERS, DnsLabel
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.awaited import absent
 from bfinfra.model.conflict import Conflict, Spot, Taken
 from bfinfra.model.device_plugin import ALLOCATED, Version
-from bfinfra.model.kind import Part
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.units import Bytes
 
@@ -33,7 +33,7 @@ class ClientPackage(Part):
     """The client's version, as the plug-in's release names it: "450"."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one workload."""
 
     name_pattern = DNS_LABEL

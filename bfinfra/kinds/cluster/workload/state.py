@@ -12,7 +12,7 @@ from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster.base.pods import ends, job_of, job_phase, pulling, ran, stuck, unplaced
 from bfinfra.kinds.cluster.workload.render import RENDERED
 from bfinfra.kinds.cluster_locator import CLUSTERS, Cluster
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
@@ -52,7 +52,7 @@ class Record:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """All objects of a workload, by `Job/train`."""
 
     cluster: Annotated[str, Ref(*CLUSTERS)]

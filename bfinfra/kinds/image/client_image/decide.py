@@ -10,11 +10,13 @@ from bfinfra.kinds.image.client_image.dockerfile import FILES, IGNORE, TOKEN, do
 from bfinfra.kinds.image.client_image.spec import Spec
 from bfinfra.kinds.image.client_image.state import ClientImageFacts, State
 from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
-from bfinfra.model import kind
+from bfinfra.model import compare
 from bfinfra.model.awaited import Absent, held, until
+from bfinfra.model.compare import Change, Unknown
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, PlanContext, Unknown
 from bfinfra.model.mark import Mark
+from bfinfra.model.step import Step
 
 
 def names(spec: Spec) -> frozenset[str]:
@@ -29,7 +31,7 @@ def names(spec: Spec) -> frozenset[str]:
     )
 
 
-def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Render where files differ, build and push what isn't built of them, seal."""
     if spec is None:
         return () if state is None else (Delete(context=state.context, address=context.mark.address),)
@@ -38,12 +40,12 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     mark, folder = state.mark if state else None, str(spec.context.path)
     stands = state.files if state is not None and state.context == folder else {}
     wanted = _files(name, spec, context, facts, _unmoved(spec, mark, stands))
-    going: tuple[kind.Step, ...] = ()
+    going: tuple[Step, ...] = ()
     if state is not None and state.context != folder:
         going, state = (Delete(context=state.context, address=context.mark.address),), None
-    world = kind.differences({"files": state.files}, {"files": wanted}) if state else ()
-    changes = kind.changes(spec, mark, world)
-    found: list[kind.Step] = [*going]
+    world = compare.differences({"files": state.files}, {"files": wanted}) if state else ()
+    changes = compare.changes(spec, mark, world)
+    found: list[Step] = [*going]
     if state is None or world:
         found.append(
             Render(
@@ -81,7 +83,7 @@ def _made(
     wanted: Mapping[str, str | Unknown],
     context: PlanContext,
     changes: Sequence[Change],
-) -> Iterator[kind.Step]:
+) -> Iterator[Step]:
     """Building and pushing, where that can be done and isn't."""
     facts = context.facts or ClientImageFacts()
     if not facts.tool or spec.build == "never":

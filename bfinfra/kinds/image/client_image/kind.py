@@ -17,11 +17,14 @@ from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, 
 from bfinfra.kinds.linux import Asked, ask, machines
 from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, absent
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
-from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.readiness import Readiness, Ready
 from bfinfra.model.refs import Key
 from bfinfra.model.ssh import LinuxMachine
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -120,7 +123,7 @@ class ClientImage(kind.Kind[Spec, State]):
         return None
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Render, build, push, seal; delete."""
         return decide.steps(name, spec, state, context)
 
@@ -137,7 +140,7 @@ class ClientImage(kind.Kind[Spec, State]):
             note=f"{state.context} is rendered, not built: {state.undone(spec.build)}; run: {by_hand}",
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One side effect."""
         match step:
             case Render():

@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from bfinfra.kinds.capabilities import image
 from bfinfra.kinds.client_files import ClientFiles
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import Problem
 from bfinfra.model.names import ImageName
@@ -31,7 +31,7 @@ User = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
 Home = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._/-]*)?$")]
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one client image."""
 
     awaits: ClassVar = {"package": "download the Bitfusion client's package from the vendor's site"}

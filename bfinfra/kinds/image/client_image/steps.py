@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from bfinfra.model import kind
-from bfinfra.model.kind import Unknown
+from bfinfra.model.compare import Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use
 from bfinfra.model.ssh import LinuxMachine
+from bfinfra.model.step import Step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Render(kind.Step):
+class Render(Step):
     """write the Dockerfile and its files to {context}"""
 
     rights = ()
@@ -33,7 +33,7 @@ class Render(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Build(kind.Step):
+class Build(Step):
     """build {image} with {tool}"""
 
     rights = ()
@@ -45,7 +45,7 @@ class Build(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Push(kind.Step):
+class Push(Step):
     """push {image}"""
 
     rights = ()
@@ -56,7 +56,7 @@ class Push(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(kind.Step):
+class Seal(Step):
     """note that {context} is complete"""
 
     rights = ()
@@ -65,7 +65,7 @@ class Seal(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """remove what bfinfra wrote to {context}; images stay in the registry"""
 
     rights = ()

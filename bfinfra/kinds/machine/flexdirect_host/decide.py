@@ -9,20 +9,22 @@ from typing import Any
 from bfinfra.kinds.linux import while_away
 from bfinfra.kinds.machine.flexdirect_host.spec import PACKAGED, Scheduler, Spec, form
 from bfinfra.kinds.machine.flexdirect_host.state import FlexDirectHostFacts, Installed, State
-from bfinfra.model import kind
+from bfinfra.model import compare
 from bfinfra.model.awaited import held
+from bfinfra.model.compare import differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Disruption, PlanContext, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.ssh import LinuxMachine
+from bfinfra.model.step import Disruption, Step
 
 NOTHING = Installed(None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUp(kind.Step):
+class SetUp(Step):
     """set FlexDirect up on {names}"""
 
     rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
@@ -58,7 +60,7 @@ class Restart(SetUp):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(kind.Step):
+class Remove(Step):
     """take FlexDirect off {names}"""
 
     rights = ()
@@ -108,7 +110,7 @@ def unit_text(scheduler: Scheduler | None) -> str:
     )
 
 
-def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Set up where something differs, take off where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
@@ -121,7 +123,7 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
     return found
 
 
-def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[Step]:
     facts: FlexDirectHostFacts = context.facts
     name = context.name
     _check(name, spec, state, facts, context)
@@ -195,7 +197,7 @@ def _make_way(spec: Spec, state: State | None) -> Sequence[Remove]:
 
 def _set_up(
     name: str, spec: Spec, state: State | None, facts: FlexDirectHostFacts, context: PlanContext
-) -> Sequence[kind.Step]:
+) -> Sequence[Step]:
     on = {host: (state.on.get(host, NOTHING) if state else NOTHING) for host in spec.hosts}
     wanted, unit = context.mark.seal(spec.applied()), unit_text(spec.scheduler)
     package = facts.packages[name]
@@ -212,7 +214,7 @@ def _set_up(
     if not hosts:
         return ()
     mark = next((found.mark for found in on.values() if found.mark), None)
-    changes = differences(None, spec.applied()) if fresh else kind.changes(spec, mark, world)
+    changes = differences(None, spec.applied()) if fresh else compare.changes(spec, mark, world)
     todo = {
         host: {
             "install": on[host].package != package,

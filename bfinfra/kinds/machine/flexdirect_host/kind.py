@@ -14,22 +14,15 @@ from bfinfra.kinds.machine.flexdirect_host.state import LOOK, FlexDirectHostFact
 from bfinfra.model import kind
 from bfinfra.model import secret as secrets
 from bfinfra.model.awaited import away
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.health import Status
-from bfinfra.model.kind import (
-    READY,
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import Play
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -79,7 +72,7 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Set up where something differs, on all such machines side by side; take off where it shall
         not be.
         """
@@ -103,7 +96,7 @@ class FlexdirectHost(kind.Kind[Spec, State]):
             Ready.READY, note="health: " + ", ".join(f"{each.machine} {each.health.worst}" for each in found)
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One play on all machines of the step."""
         match step:
             case SetUp():

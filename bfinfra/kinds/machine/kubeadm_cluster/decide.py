@@ -28,12 +28,14 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Prepare,
     Reset,
 )
-from bfinfra.model import kind
+from bfinfra.model import compare
 from bfinfra.model.awaited import held, until
+from bfinfra.model.compare import Unknown, differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, Unknown, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
+from bfinfra.model.step import Step
 
 NOTHING = Node(None)
 FIXED = {
@@ -47,7 +49,7 @@ FIXED = {
 ANEW = "destroy the cluster and make it anew, or write what it was made with"
 
 
-def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Prepare, initialise, network, join, take out, record; each only where it lacks."""
     if spec is None:
         return () if state is None else (_reset(state),)
@@ -56,7 +58,7 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
     return while_away(context, stood, lambda context: _while_cni_away(spec, state, context), Prepare, Note)
 
 
-def _while_cni_away(spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def _while_cni_away(spec: Spec, state: State | None, context: PlanContext) -> Sequence[Step]:
     """The steps, also while the manifest of the pod network is away: then the one that is noted in the
     cluster is as good.
     """
@@ -118,7 +120,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
             )
 
 
-def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     facts: KubeadmFacts = context.facts
     name, mark = context.name, context.mark.seal(spec.applied())
     found = {host: facts.found.get(host, NOTHING) for host in spec.hosts}
@@ -140,7 +142,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[ki
             ),
         ]
     )
-    changes = differences(None, spec.applied()) if state is None else kind.changes(spec, state.mark, world)
+    changes = differences(None, spec.applied()) if state is None else compare.changes(spec, state.mark, world)
     at = {"changes": changes}
     if unready := [
         host for host in wanting if {**now[host], "node": True} != then[host] or found[host].mark is None

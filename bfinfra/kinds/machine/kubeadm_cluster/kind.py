@@ -29,15 +29,18 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
 )
 from bfinfra.model import foreign, kind
 from bfinfra.model.awaited import away
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
-from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, Report, ResolvedRef, waiting
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.redact import hide
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API, Api, PrivilegePlaces
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import LinuxMachine, Play
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -99,7 +102,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See decide."""
         return decide.steps(spec, state, context)
 
@@ -122,7 +125,7 @@ class KubeadmCluster(kind.Kind[Spec, State]):
             Ready.READY, note=f"{state.version} at {state.answers_at()}, {len(spec.hosts)} nodes"
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One play, or the calls that apply a manifest."""
         match step:
             case Join(home=Endpoint() as home):

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import TOOLKIT
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Conflict, Inner, Spot, Taken
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
@@ -25,7 +25,7 @@ Cidr = Annotated[str, AfterValidator(_cidr)]
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one cluster."""
 
     awaits: ClassVar = {

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from bfinfra.kinds.linux import OnHosts, first_word
 from bfinfra.model.awaited import Away
+from bfinfra.model.compare import Unknown
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret

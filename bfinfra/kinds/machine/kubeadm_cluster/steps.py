@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bfinfra.model import kind
+from bfinfra.model.compare import Unknown
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Disruption, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use
 from bfinfra.model.ssh import LinuxMachine
+from bfinfra.model.step import Disruption, Step
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnMachines(kind.Step):
+class OnMachines(Step):
     """A play on machines."""
 
     # accounts of machines are no rights of vCenter or Kubernetes; the cluster's own is its administrator's
@@ -37,7 +37,7 @@ class Init(OnMachines):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network(kind.Step):
+class Network(Step):
     """apply the manifest of the pod network"""
 
     rights = ()
@@ -59,7 +59,7 @@ class Join(OnMachines):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forget(kind.Step):
+class Forget(Step):
     """take away the bootstrap token that a run which died left in the cluster"""
 
     rights = ()

@@ -8,17 +8,20 @@ from bfinfra.kinds.linux import while_away
 from bfinfra.kinds.machine.loaded_image.runtime import Runtime
 from bfinfra.kinds.machine.loaded_image.spec import BUILDERS, Spec
 from bfinfra.kinds.machine.loaded_image.state import Found, Loaded, LoadedImageFacts, State
-from bfinfra.model import kind
-from bfinfra.model.errors import Awaited, Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef, Unknown, differences
+from bfinfra.model import compare
+from bfinfra.model.awaited import Awaited
+from bfinfra.model.compare import Unknown, differences
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.ssh import LinuxMachine
+from bfinfra.model.step import Step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load(kind.Step):
+class Load(Step):
     """load {image} onto {names}"""
 
     rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
@@ -34,7 +37,7 @@ class Load(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(kind.Step):
+class Remove(Step):
     """remove {image} from {names}"""
 
     rights = ()
@@ -59,7 +62,7 @@ def image_of(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
     return spec.image or (need.spec.image if need and need.spec else "")
 
 
-def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Load where it isn't, or is another; remove where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(name, state, tuple(state.on)),)
@@ -67,7 +70,7 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     return while_away(context, stood, lambda context: tuple(_steps(name, spec, state, context)), Load)
 
 
-def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     facts: LoadedImageFacts = context.facts
     on = state.on if state else {}
     needs = {need.key: need for need in context.needs.values()}
@@ -90,7 +93,7 @@ def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
     if hosts:
         world = differences({"on": now}, {"on": then}) if on else ()
         changes = (
-            kind.changes(spec, state.mark if state else None, world)
+            compare.changes(spec, state.mark if state else None, world)
             if on
             else differences(None, spec.applied())
         )

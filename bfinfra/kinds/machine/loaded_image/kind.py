@@ -25,12 +25,15 @@ from bfinfra.kinds.machine.loaded_image.state import (
 )
 from bfinfra.model import kind
 from bfinfra.model.awaited import away
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, Rejected
-from bfinfra.model.kind import Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.readiness import Readiness, Ready
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import LinuxMachine, Play
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -97,7 +100,7 @@ class LoadedImage(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Load where it isn't, on all such machines side by side; remove where it shall not be."""
         return decide.steps(name, spec, state, context)
 
@@ -105,7 +108,7 @@ class LoadedImage(kind.Kind[Spec, State]):
         """Its runtimes list it."""
         return Readiness(Ready.READY, note=f"it is on {', '.join(spec.hosts)}")
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One play on all machines of the step."""
         match step:
             case Load():

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from bfinfra.backends.images import full_name
 from bfinfra.kinds.capabilities import image
 from bfinfra.kinds.machine.loaded_image.runtime import Runtime
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Conflict, Spot, Taken
 from bfinfra.model.names import ImageName
 from bfinfra.model.order import Capability, Specs
@@ -20,7 +20,7 @@ from bfinfra.model.sources import LocalFile
 BUILDERS = ("container_image", "client_image")
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one image."""
 
     name_pattern = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"

@@ -18,18 +18,20 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
 )
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts, note
-from bfinfra.model import kind
+from bfinfra.model import compare
+from bfinfra.model.compare import differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Disruption, PlanContext, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.ssh import LinuxMachine
+from bfinfra.model.step import Disruption, Step
 
 NOTHING = Installed(None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUp(kind.Step):
+class SetUp(Step):
     """set NVIDIA's container toolkit up on {names}"""
 
     rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
@@ -52,7 +54,7 @@ class Restart(SetUp):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(kind.Step):
+class Remove(Step):
     """take NVIDIA's container toolkit off {names}"""
 
     rights = ()
@@ -69,7 +71,7 @@ class RemoveRestart(Remove):
     why = "docker restarts, and the containers that it runs stop"
 
 
-def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Set up where something differs, take off where it shall not be."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
@@ -77,7 +79,7 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
     return while_away(context, stood, lambda context: _steps(spec, state, context), SetUp)
 
 
-def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[Step]:
     _check(spec, state, context)
     gone = (
         tuple(host for host, found in state.on.items() if host not in spec.hosts and found.mark)
@@ -117,7 +119,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
         )
 
 
-def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[kind.Step]:
+def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     facts: ToolkitFacts = context.facts
     on, package, mark = (
         state.on if state else {},
@@ -145,7 +147,9 @@ def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[k
         return
     world = differences({"on": now}, {"on": then}) if on else ()
     changes = (
-        kind.changes(spec, state.mark if state else None, world) if on else differences(None, spec.applied())
+        compare.changes(spec, state.mark if state else None, world)
+        if on
+        else differences(None, spec.applied())
     )
     stops = any(
         facts.found.get(host, NOTHING).containers and _restarts_docker(each) for host, each in todo.items()

@@ -13,20 +13,14 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import State, ToolkitFacts, look, read
 from bfinfra.model import kind
 from bfinfra.model.awaited import away
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
-from bfinfra.model.kind import (
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import LinuxMachine, Play
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -67,7 +61,7 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
         return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Set up where something differs, on all such machines side by side; take off where it shall
         not be.
         """
@@ -83,7 +77,7 @@ class NvidiaContainerToolkit(kind.Kind[Spec, State]):
                 )
         return Readiness(Ready.READY, note=f"{spec.runtime} runs on {', '.join(spec.hosts)}")
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One play on all machines of the step."""
         match step:
             case SetUp():

@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import TOOLKIT, on_machines
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
-from bfinfra.model.kind import Part
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.sources import LocalFile
 
 Runtime = Literal["docker", "containerd"]
@@ -40,7 +40,7 @@ class Repository(Part):
     """Its version; empty = the newest, and one that is there already is left."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for machines that are alike."""
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]

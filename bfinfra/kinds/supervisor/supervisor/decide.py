@@ -10,14 +10,16 @@ from bfinfra.kinds.supervisor.base import RIGHTS, Leave, OnCluster, Take
 from bfinfra.kinds.supervisor.supervisor import standing
 from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, settings
 from bfinfra.kinds.supervisor.supervisor.spec import Group, Policy, Spec
-from bfinfra.model import kind
+from bfinfra.model import compare, resource
 from bfinfra.model.awaited import held
+from bfinfra.model.compare import Change, differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, PlanContext, differences
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Use, holds
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 MANAGE = holds("cluster", "Namespaces.Manage")
@@ -25,7 +27,7 @@ MADE = ("storage_policy", "content_library", "port_group", "distributed_switch")
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """A cluster with a note of ours, or with a supervisor that is wanted. `found`: None where there is none.
     The others: what it uses, which goes after it.
     """
@@ -66,7 +68,7 @@ class Disable(OnCluster):
     uses = (Use.DESTROY,)
 
 
-def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Enable, or look after what is there; leave it, or disable it where the site says so."""
     if spec is None:
         return () if state is None or state.mark is None else tuple(_release(name, state))
@@ -105,14 +107,14 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         *_drift(spec, state.found, ids),
         *(standing.drift(spec.enable, state.found.info, ids) if spec.enable else ()),
     )
-    found = kind.changes(spec, state.mark, drift) if state.mark else drift
+    found = compare.changes(spec, state.mark, drift) if state.mark else drift
     at: dict[str, Any] = {"cluster": name, "moid": state.cluster, "note": note, "changes": found}
     if drift:
         return (Update(spec=spec, **at),)
     return () if state.mark == Mark.decode(note) else (Take(what="supervisor", **at),)
 
 
-def _release(name: str, state: State) -> Iterator[kind.Step]:
+def _release(name: str, state: State) -> Iterator[Step]:
     assert state.mark is not None
     if state.found is not None and (state.mark.applied or {}).get("disable"):
         yield Disable(cluster=name, moid=state.cluster)

@@ -16,24 +16,17 @@ from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, U
 from bfinfra.kinds.supervisor.supervisor.spec import Spec
 from bfinfra.model import kind
 from bfinfra.model.awaited import away
+from bfinfra.model.compare import Change
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Rejected
-from bfinfra.model.kind import (
-    READY,
-    Change,
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
+from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -95,7 +88,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         return Observation(states, self._ids(specs, {name: moid for name, (moid, _) in notes.items()}))
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See decide."""
         return decide(name, spec, state, context)
 
@@ -127,7 +120,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
             "; ".join((f"{found.status.lower()}, Kubernetes {found.kubernetes.lower()}", *found.messages))
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """The note first, then what it is about."""
         notes = self._vcenter.cluster_notes
         match step:

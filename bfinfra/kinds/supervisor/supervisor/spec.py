@@ -16,11 +16,11 @@ from pydantic import (
 )
 
 from bfinfra.kinds.capabilities import hosts
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Inner, Taken
-from bfinfra.model.kind import Part
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 
@@ -214,7 +214,7 @@ class Dns(Part):
     """Domains that the control plane looks for names in."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one supervisor; its name is the vSphere cluster's. What isn't written is left as
     it is.
     """

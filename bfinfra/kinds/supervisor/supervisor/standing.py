@@ -13,8 +13,8 @@ from typing import Any
 
 from bfinfra.kinds.supervisor.supervisor.body import NSX, Ids, cidr, provider
 from bfinfra.kinds.supervisor.supervisor.spec import Addresses, Enable, Vds
+from bfinfra.model.compare import Change
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change
 from bfinfra.model.records import dataclass
 
 Info = Mapping[str, Any]

@@ -13,10 +13,12 @@ from bfinfra.kinds.supervisor.tanzu_cluster.manifest import Authority, Fields
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import FromRegistry, Spec
 from bfinfra.kinds.supervisor.tanzu_cluster.state import State
 from bfinfra.kinds.supervisor.tanzu_cluster.steps import Create, Drop, Hop, Roll, Update, Wait
-from bfinfra.model import kind
+from bfinfra.model import compare
 from bfinfra.model.awaited import until
+from bfinfra.model.compare import Change, Unknown, differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, PlanContext, Unknown, differences
+from bfinfra.model.step import Step
 
 ROLLING = ("version", "vm_class", "storage_class", "volumes", "trust")
 
@@ -35,7 +37,7 @@ def create(name: str, spec: Spec, context: PlanContext) -> Create:
     )
 
 
-def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequence[kind.Step]:
+def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequence[Step]:
     """What differs, in one step; a version that is several minor versions away in a step each."""
     authorities = authorities_of(spec, context)
     want, now = form.wanted(spec, authorities), state.view(spec)
@@ -44,7 +46,7 @@ def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequenc
     applied = (state.mark.applied if state.mark else None) or {}
     want = _untold(spec, authorities, want, now, applied)
     drift = differences(_within(now, {**applied, **want}), want)
-    changes = _once(kind.changes(spec, state.mark, drift))
+    changes = _once(compare.changes(spec, state.mark, drift))
     if not changes:
         return ()
     way = (
@@ -170,15 +172,13 @@ class _Writing:
         )
 
 
-def _upgrade(
-    write: _Writing, way: Sequence[str], now: Fields, changes: Sequence[Change]
-) -> Sequence[kind.Step]:
+def _upgrade(write: _Writing, way: Sequence[str], now: Fields, changes: Sequence[Change]) -> Sequence[Step]:
     """To the wanted version, over one of each minor version in between; not before what is under way is
     through.
     """
     spec, state = write.spec, write.state
     between = [version.partition("+")[0] if FORMS[spec.api].short else version for version in way[:-1]]
-    steps: list[kind.Step] = []
+    steps: list[Step] = []
     if state.phase != "failed" and state.missing(_count(now)):
         steps.append(Wait(name=write.name, version=state.version))
     last, others = state.version, [change for change in changes if change.field != "version"]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.vcenter.namespaces import Capacity, Namespaces, Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import ControlPlane, Spec, Workers
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import Denied, Refusal
-from bfinfra.model.kind import ResolvedRef
 from bfinfra.model.names import storage_class
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key

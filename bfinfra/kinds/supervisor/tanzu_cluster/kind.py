@@ -26,27 +26,20 @@ from bfinfra.kinds.supervisor.tanzu_cluster.steps import (
 )
 from bfinfra.model import kind
 from bfinfra.model.awaited import away, held
+from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Missing, RemoteError
-from bfinfra.model.kind import (
-    READY,
-    Change,
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.order import Specs
+from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API as OWN
 from bfinfra.model.rights import CLUSTERS as HERE
 from bfinfra.model.rights import Api, PrivilegePlaces, may
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
@@ -146,7 +139,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         return Observation(states, facts, answers.unreadable)
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Create, update by server-side apply, move by deleting first, delete. Awaited where an authority's
         file isn't there yet.
         """
@@ -159,7 +152,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         if state is not None and state.namespace != spec.namespace:
             moved = (Change("namespace", state.namespace, spec.namespace),)
             going = Move(name=name, namespace=state.namespace, home=state.home, api=state.api, changes=moved)
-            found: Sequence[kind.Step] = (going, decide.create(name, spec, context))
+            found: Sequence[Step] = (going, decide.create(name, spec, context))
         elif state is None or state.phase == "deleting":
             found = (decide.create(name, spec, context),)
         else:
@@ -204,7 +197,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
             else READY
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One call, or none."""
         match step:
             case Create(home=Endpoint() as home, manifest=Mapping() as manifest):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Nodes, Spec
-from bfinfra.model.kind import Unknown
+from bfinfra.model.compare import Unknown
 from bfinfra.model.units import BINARY, Bytes, bytes_text
 
 Fields = Mapping[str, Any]

@@ -10,12 +10,12 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import GRAPHICS, hosts, storage, vm_class
 from bfinfra.kinds.cluster_locator import DnsLabel
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Inner, Spot
-from bfinfra.model.kind import Part
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE, storage_class
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Bytes
@@ -101,7 +101,7 @@ class FromRegistry(Part):
     """
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one cluster; what is written is what is sent."""
 
     name_pattern = DNS_LABEL

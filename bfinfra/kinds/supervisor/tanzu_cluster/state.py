@@ -13,7 +13,7 @@ from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS, Form
 from bfinfra.kinds.supervisor.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1, Spec
 from bfinfra.kinds.supervisor.tanzu_cluster.upgrade import numbers
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
@@ -23,7 +23,7 @@ READY = "ready"
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """`body`: the object's spec, as `api` writes it; `home`: where it is asked; `endpoint` is set once it
     runs.
     """

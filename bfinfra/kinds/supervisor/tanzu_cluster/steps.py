@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.backends.kubernetes.contents import LISTED
-from bfinfra.model import kind
+from bfinfra.model.compare import Unknown
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Disruption, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import API, Rule, Use, may
+from bfinfra.model.step import Disruption, Step
 
 THINGS = "tanzukubernetesclusters.run.tanzu.vmware.com"
 CLUSTERS = "clusters.cluster.x-k8s.io"
@@ -23,7 +23,7 @@ def _both(verbs: str) -> tuple[Rule, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create(kind.Step):
+class Create(Step):
     """create cluster {name} in {namespace}"""
 
     rights = _both("create")
@@ -35,7 +35,7 @@ class Create(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update(kind.Step):
+class Update(Step):
     """update cluster {name} in {namespace}"""
 
     rights = _both("get patch")
@@ -71,7 +71,7 @@ class Hop(Update):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wait(kind.Step):
+class Wait(Step):
     """wait until every node of cluster {name} is ready and runs {version}"""
 
     settles = True
@@ -81,7 +81,7 @@ class Wait(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete cluster {name} in {namespace} and all that runs in it"""
 
     destructive = True

@@ -13,16 +13,19 @@ from pydantic import Field
 from bfinfra.backends.vcenter.esxi_settings import NotedHost
 from bfinfra.kinds.capabilities import SETTINGS, anywhere
 from bfinfra.kinds.vcenter.base.host_note import HostNote
-from bfinfra.model import conflict, kind
+from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Observation, PlanContext, Report, ResolvedRef, Unknown
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, common
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ Place = tuple[str, str]
 """Host and key."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What both kinds have in common."""
 
     hosts: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -77,7 +80,7 @@ class Setting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What the hosts say."""
 
     settings: tuple[Setting, ...] = ()
@@ -88,7 +91,7 @@ class State(kind.State):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Set(kind.Step):
+class Set(Step):
     """set {key} on {host} to {value}"""
 
     host: str
@@ -99,7 +102,7 @@ class Set(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(kind.Step):
+class Seal(Step):
     """note on {host} what was applied of {key}"""
 
     host: str
@@ -109,7 +112,7 @@ class Seal(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PutBack(kind.Step):
+class PutBack(Step):
     """put {key} on {host} back to {value}"""
 
     uses = (Use.APPLY, Use.DESTROY)
@@ -208,7 +211,7 @@ class HostSettings(kind.Kind[S, T]):
             "definitions": (ROOT,),
         }
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """The note first, then the change that it is about; the change back first, then the note."""
         hosts = self._vcenter.hosts
         match step:
@@ -234,9 +237,7 @@ class Steps:
     back: type[PutBack]
 
 
-def steps(
-    spec: Spec | None, state: State | None, context: PlanContext, classes: Steps
-) -> Sequence[kind.Step]:
+def steps(spec: Spec | None, state: State | None, context: PlanContext, classes: Steps) -> Sequence[Step]:
     """Set where it differs, note what was applied, put back where it isn't wanted any more."""
     wanted = {(host, spec.setting) for host in spec.hosts} if spec else set()
     found = [*_settle(spec, state, context, classes)] if spec else []
@@ -257,9 +258,9 @@ def steps(
     return found
 
 
-def _settle(spec: Spec, state: State | None, context: PlanContext, classes: Steps) -> Iterator[kind.Step]:
+def _settle(spec: Spec, state: State | None, context: PlanContext, classes: Steps) -> Iterator[Step]:
     mark = context.mark.seal(spec.applied())
-    changed = kind.changes(spec, state.mark if state else None)
+    changed = compare.changes(spec, state.mark if state else None)
     for host in spec.hosts:
         each = _found(spec, host, state, context)
         value = spec.wanted(host, context)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bfinfra.model.kind import State
 from bfinfra.model.mark import Mark
+from bfinfra.model.resource import State
 from bfinfra.model.secret import Secret
 
 MARK, SECRETS, SETTINGS, IMPORTING = (

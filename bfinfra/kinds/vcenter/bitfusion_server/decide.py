@@ -21,11 +21,12 @@ from bfinfra.kinds.vcenter.bitfusion_server.steps import (
     Stop,
 )
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target, resolve
-from bfinfra.model import kind
-from bfinfra.model.awaited import held
-from bfinfra.model.errors import Awaited
-from bfinfra.model.kind import Change, PlanContext, Step, differences
+from bfinfra.model import compare
+from bfinfra.model.awaited import Awaited, held
+from bfinfra.model.compare import Change, differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.secret import Secret
+from bfinfra.model.step import Step
 
 
 def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -61,7 +62,7 @@ def _steps(name: str, spec: Spec | None, state: State | None, context: PlanConte
         return _create(name, spec, None, context)
     target = resolve(name, spec, state, context, anew=False)
     if wrong := misplaced(state, target, spec):
-        first = Replace(name=name, moid=state.machine.moid, changes=kind.changes(spec, state.mark, wrong))
+        first = Replace(name=name, moid=state.machine.moid, changes=compare.changes(spec, state.mark, wrong))
         try:
             return first, *_create(name, spec, state, context)
         except Awaited as awaited:
@@ -105,7 +106,7 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
     difference = between(name, spec, state, target, context.facts)
     moves = _moves(spec, state, target, context.facts)
     power = () if machine.on else (Change("power", "off", "on"),)
-    found = kind.changes(spec, state.mark, (*difference.changes, *moves, *power))
+    found = compare.changes(spec, state.mark, (*difference.changes, *moves, *power))
     steps: list[Step] = []
     if difference.off and machine.on:
         steps.append(Stop(name=name, moid=machine.moid, changes=found))

@@ -14,8 +14,8 @@ from bfinfra.kinds.vcenter.bitfusion_server import registration
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, OVA, BitfusionServerFacts, State
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target
+from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.units import bytes_text

@@ -12,8 +12,8 @@ from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import State
 from bfinfra.kinds.vcenter.gpu_host.cards import Gpu, chosen, ours
 from bfinfra.kinds.vcenter.gpu_host.state import State as HostState
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, ResolvedRef
 from bfinfra.model.siblings import Siblings
 from bfinfra.model.suggest import few, nearest
 

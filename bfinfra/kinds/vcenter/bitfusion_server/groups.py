@@ -5,8 +5,8 @@ servers; with 2 the loss of either loses the quorum.)
 from __future__ import annotations
 
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext
 
 LOSING = 2
 """As many servers have no majority once one fails."""

@@ -18,22 +18,16 @@ from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, State
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Unreachable
-from bfinfra.model.kind import (
-    LastWriter,
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    waiting,
-)
+from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.order import Specs
+from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
@@ -89,7 +83,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Deploy, settle what is half done, reconfigure, replace, delete."""
         return decide.steps(name, spec, state, context)
 
@@ -143,7 +137,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         """By the events of their VMs."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One step; an import says how far it is."""
         if isinstance(step, steps.Deploy):
             self._runs.deploy(step, report)

@@ -23,8 +23,9 @@ from bfinfra.kinds.vcenter.bitfusion_server.registration import asked
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK, BitfusionServerFacts, SecretSeen, State
 from bfinfra.model.awaited import Absent, away
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.kind import Observation, ResolvedRef
+from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret, matches

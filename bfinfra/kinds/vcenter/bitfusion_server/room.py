@@ -13,7 +13,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import State
 from bfinfra.model import gpus
 from bfinfra.model.conflict import Conflict, Spot
-from bfinfra.model.kind import ResolvedRef
+from bfinfra.model.context import ResolvedRef
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.units import bytes_text

@@ -15,12 +15,13 @@ from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, MARK, OVA, identity, release
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target, surplus, there
-from bfinfra.model import kind, process
+from bfinfra.model import process
 from bfinfra.model.errors import BfinfraError, Conflict, Missing, Problem
 from bfinfra.model.kind import Done, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret, digest
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -163,12 +164,12 @@ class Runs:
             self._moids.lost(name)
             raise Conflict(error.problems[0].what, server=error.server, why=error.problems[0].why) from None
 
-    def small(self, step: kind.Step) -> None:
+    def small(self, step: Step) -> None:
         """Everything but an import."""
         with self._still(getattr(step, "name", ""), getattr(step, "moid", "")):
             self._small(step)
 
-    def _small(self, step: kind.Step) -> None:
+    def _small(self, step: Step) -> None:
         machines = self._vcenter.machines
         match step:
             case steps.Discard(moid=moid):

@@ -18,11 +18,11 @@ from pydantic import (
 )
 
 from bfinfra.kinds.capabilities import GRAPHICS, SERVERS, library, server
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
-from bfinfra.model.kind import Part
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.trust import Fingerprint, Trust
@@ -132,7 +132,7 @@ class Network(Part):
         return (self.address or "").partition("/")[0]
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one server."""
 
     awaits: ClassVar = {

@@ -15,7 +15,7 @@ from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.gpu_host.state import VM_KEYS, VM_MARK
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
@@ -31,7 +31,7 @@ NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """One VM. `host`: the name of the host it is on; `networks`: those that it was given, whose port groups
     go after it.
     """

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from bfinfra.backends.vcenter.vm import Attach
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target
-from bfinfra.model import kind
-from bfinfra.model.kind import Disruption, Unknown
+from bfinfra.model.compare import Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
+from bfinfra.model.step import Disruption, Step
 
 PLACED = (holds("pool", "Resource.AssignVMToPool"), holds("networks", "Network.Assign"))
 OFF = (holds("folder", "VirtualMachine.Interact.PowerOff"),)
@@ -18,7 +18,7 @@ GONE = (*OFF, holds("folder", "VirtualMachine.Inventory.Delete"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deploy(kind.Step):
+class Deploy(Step):
     """verify the OVA and import it as VM {name}"""
 
     rights = (
@@ -54,7 +54,7 @@ class Deploy(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnMachine(kind.Step):
+class _OnMachine(Step):
     name: str
     moid: str
 

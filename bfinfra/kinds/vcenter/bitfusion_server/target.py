@@ -21,8 +21,9 @@ from bfinfra.kinds.vcenter.bitfusion_server.state import (
     release,
 )
 from bfinfra.model.awaited import Absent, held
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Problem, Refusal
-from bfinfra.model.kind import PlanContext, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest

@@ -9,10 +9,11 @@ from bfinfra.kinds.vcenter.gpu_host.cards import chosen, ours
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import HELPED, GpuHostFacts, GpuHostNote, State
 from bfinfra.kinds.vcenter.gpu_host.steps import Await, Forget, Leave, Reboot, Seal, Set, ShutDown
-from bfinfra.model import kind
+from bfinfra.model import compare
+from bfinfra.model.compare import Change
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, Step
 from bfinfra.model.mark import Mark
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 Changes = tuple[Change, ...]
@@ -39,7 +40,7 @@ def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
     wanted = dict.fromkeys(cards, True) | {
         a: on for a, on in state.before.items() if a not in cards and state.device(a)
     }
-    found = kind.changes(spec, state.mark, drift(wanted, state, spec.reboot == "if_needed"))
+    found = compare.changes(spec, state.mark, drift(wanted, state, spec.reboot == "if_needed"))
     steps = _effects(name, state, wanted, mark, found, spec)
     if state.mark is None or state.mark.applied != spec.applied():
         noted = "" if state.reboot == HELPED else state.reboot

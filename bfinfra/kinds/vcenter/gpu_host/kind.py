@@ -10,20 +10,14 @@ from bfinfra.kinds.vcenter.gpu_host import decide, state, steps
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, GpuHostFacts, State
 from bfinfra.model import kind
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
-from bfinfra.model.kind import (
-    READY,
-    Observation,
-    PlanContext,
-    Readiness,
-    Report,
-    ResolvedRef,
-    failed,
-    waiting,
-)
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
+from bfinfra.model.readiness import READY, Readiness, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -91,7 +85,7 @@ class GpuHost(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Set passthrough, reboot if that is owed and allowed, seal; on deletion put back what was there
         before.
         """
@@ -124,7 +118,7 @@ class GpuHost(kind.Kind[Spec, State]):
             f"owed; {did}"
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """Notes first, then the change that they are about."""
         hosts = self._vcenter.hosts
         match step:

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import SETTINGS, host, hosts
-from bfinfra.model import kind
-from bfinfra.model.kind import Part
+from bfinfra.model import resource
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.resource import Part
 from bfinfra.model.units import Bytes, PciId
 
 PciAddress = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")]
@@ -40,7 +40,7 @@ class Passthrough(Part):
         return self
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one host; its name is the host's name in vCenter."""
 
     cluster: str | None = None

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 
 from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 
@@ -62,7 +62,7 @@ class GpuHostNote:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What vCenter says, and the note on the host."""
 
     detail: HostDetail

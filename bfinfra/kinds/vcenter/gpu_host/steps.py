@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bfinfra.model import kind
-from bfinfra.model.kind import Disruption
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
+from bfinfra.model.step import Disruption, Step
 
 NOTE = (holds("host", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
 MAINTENANCE = (holds("rebooted", "Host.Config.Maintenance"),)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnHost(kind.Step):
+class _OnHost(Step):
     name: str
     moid: str
 

@@ -21,14 +21,16 @@ from bfinfra.kinds.vcenter.storage_policy.steps import (
     RemoveTag,
     Update,
 )
-from bfinfra.model import kind
+from bfinfra.model import compare
+from bfinfra.model.compare import Change, differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, PlanContext, differences
 from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 
-def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """The tag first, then the policy, then what is left of an earlier tag."""
     if spec is None:
         return () if state is None else tuple(_gone(name, state, context.mark))
@@ -43,13 +45,15 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     tagged = _drift(spec.tag, state, facts) if spec.tag else ()
     if state is None or now is None:
         found = (
-            differences(None, spec.applied()) if state is None else kind.changes(spec, context.mark, tagged)
+            differences(None, spec.applied())
+            if state is None
+            else compare.changes(spec, context.mark, tagged)
         )
         return (
             *_tag(spec.tag, state, context, found),
             Create(name=name, policy=policy, nowhere=nowhere, changes=found),
         )
-    changed = kind.changes(spec, state.mark, differences(_view(now), _view(policy)))
+    changed = compare.changes(spec, state.mark, differences(_view(now), _view(policy)))
     found = (*tagged, *(each for each in changed if each.field not in {t.field for t in tagged}))
     update = (
         (Update(name=name, policy=replace(policy, id=now.id), nowhere=nowhere, changes=found),)
@@ -64,7 +68,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     return (*_tag(spec.tag, state, context, found), *update, *_removed(old, context.mark))
 
 
-def _gone(name: str, state: State, mark: Mark) -> Iterator[kind.Step]:
+def _gone(name: str, state: State, mark: Mark) -> Iterator[Step]:
     if state.policy is not None:
         yield Delete(
             name=name,
@@ -76,7 +80,7 @@ def _gone(name: str, state: State, mark: Mark) -> Iterator[kind.Step]:
         yield RemoveCategories(name=name, ids=state.empty)
 
 
-def _removed(own: Sequence[Own], mark: Mark) -> Iterator[kind.Step]:
+def _removed(own: Sequence[Own], mark: Mark) -> Iterator[Step]:
     """What nobody else uses."""
     for each in own:
         if not each.users:
@@ -89,7 +93,7 @@ def _removed(own: Sequence[Own], mark: Mark) -> Iterator[kind.Step]:
 
 def _tag(
     wanted: OwnTag | None, state: State | None, context: PlanContext, changes: Sequence[Change]
-) -> Iterator[kind.Step]:
+) -> Iterator[Step]:
     """What makes the tag, and puts it where it shall be."""
     if wanted is None:
         return

@@ -24,13 +24,16 @@ from bfinfra.kinds.vcenter.storage_policy.steps import (
     Update,
 )
 from bfinfra.model import kind
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Denied, Missing
-from bfinfra.model.kind import READY, Observation, PlanContext, Readiness, Ready, Report, ResolvedRef
+from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, below
+from bfinfra.model.readiness import READY, Readiness, Ready
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, PrivilegePlaces, holds
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -113,7 +116,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See decide."""
         return decide(name, spec, state, context)
 
@@ -128,7 +131,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
             READY if spec is None or state.fits else Readiness(Ready.READY, note="no datastore has its tags")
         )
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One call, or two for a tag whose mark is written first."""
         match step:
             case Create(policy=policy):
@@ -140,7 +143,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
             case _:
                 self._tag(step)
 
-    def _tag(self, step: kind.Step) -> None:
+    def _tag(self, step: Step) -> None:
         tagging = self._tagging
         match step:
             case MakeCategory(category=name, mark=mark):

@@ -8,10 +8,10 @@ from typing import Annotated
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import storage, tag
-from bfinfra.model import kind
-from bfinfra.model.kind import Part
+from bfinfra.model import resource
 from bfinfra.model.names import storage_class
 from bfinfra.model.order import Capability, Specs
+from bfinfra.model.resource import Part
 
 Named = Annotated[str, StringConstraints(pattern=r"^[^/\n]{1,80}$")]
 
@@ -29,7 +29,7 @@ class OwnTag(Part):
     """Datastores that get it. Others that somebody puts it on keep it."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one policy; its name is the policy's name in vCenter, and in lower case the
     storage class's in namespaces.
     """

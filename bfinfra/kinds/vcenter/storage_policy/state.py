@@ -7,7 +7,7 @@ from dataclasses import field
 
 from bfinfra.backends.vcenter.policies import Policy
 from bfinfra.backends.vcenter.tagging import Category, Tag
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 
@@ -30,7 +30,7 @@ class Own:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """What is left of it: `policy` None where only tags are. `empty`: ids of categories that were made for it
     and hold nothing.
     """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bfinfra.backends.vcenter.policies import Policy
-from bfinfra.model import kind
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
+from bfinfra.model.step import Step
 
 CHANGE = holds("policies", "StorageProfile.Update")
 VIEW = holds("policies", "StorageProfile.View")
@@ -15,7 +15,7 @@ NOWHERE = ", which no datastore fits"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Policy(kind.Step):
+class _Policy(Step):
     name: str
     policy: Policy
     nowhere: bool = False
@@ -45,7 +45,7 @@ class Update(_Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(kind.Step):
+class Delete(Step):
     """delete the storage policy {name}"""
 
     destructive = True
@@ -64,7 +64,7 @@ class Delete(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MakeCategory(kind.Step):
+class MakeCategory(Step):
     """make the category of tags {category}"""
 
     rights = (holds("tags", f"{TAGGING}.CreateCategory"),)
@@ -73,7 +73,7 @@ class MakeCategory(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MakeTag(kind.Step):
+class MakeTag(Step):
     """make the tag {tag} in {category}"""
 
     rights = (holds("tags", f"{TAGGING}.CreateTag"),)
@@ -85,7 +85,7 @@ class MakeTag(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Detach(kind.Step):
+class Detach(Step):
     """take the tag {tag} off datastores"""
 
     rights = (holds("tags", f"{TAGGING}.AttachTag"),)
@@ -95,7 +95,7 @@ class Detach(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attach(kind.Step):
+class Attach(Step):
     """put the tag {tag} on datastores"""
 
     rights = (holds("tags", f"{TAGGING}.AttachTag", f"{TAGGING}.EditTag"),)
@@ -107,7 +107,7 @@ class Attach(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemoveTag(kind.Step):
+class RemoveTag(Step):
     """remove the tag {tag} of {category}, and the category where it is ours and holds no other"""
 
     rights = (holds("tags", f"{TAGGING}.DeleteTag", f"{TAGGING}.DeleteCategory"),)
@@ -120,7 +120,7 @@ class RemoveTag(kind.Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemoveCategories(kind.Step):
+class RemoveCategories(Step):
     """remove the empty category that was made for {name}"""
 
     rights = (holds("tags", f"{TAGGING}.DeleteCategory"),)

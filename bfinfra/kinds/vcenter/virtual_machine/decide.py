@@ -22,15 +22,17 @@ from bfinfra.kinds.vcenter.virtual_machine.steps import (
     Start,
     Stop,
 )
-from bfinfra.model import kind
+from bfinfra.model import compare
 from bfinfra.model.awaited import held
+from bfinfra.model.compare import Change, differences
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, PlanContext, differences
 from bfinfra.model.mark import Mark
+from bfinfra.model.step import Step
 from bfinfra.model.units import bytes_text
 
 
-def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Make and start; settle what is half done; change what can change; delete."""
     if spec is None:
         return () if state is None else (Delete(name=name, moid=state.machine.moid),)
@@ -56,8 +58,8 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
 
 
 def _unless_away(
-    name: str, spec: Spec, steps: Sequence[kind.Step], context: PlanContext, *, fresh: bool
-) -> Sequence[kind.Step]:
+    name: str, spec: Spec, steps: Sequence[Step], context: PlanContext, *, fresh: bool
+) -> Sequence[Step]:
     """The steps. Awaited where they take a file that isn't there yet: to make the machine, or to write that
     text or secret.
     """
@@ -78,7 +80,7 @@ def _unless_away(
 
 def _settle(
     name: str, spec: Spec, state: State, context: PlanContext, says: tuple[Mapping[str, str], Mark]
-) -> Iterator[kind.Step]:
+) -> Iterator[Step]:
     (guest, mark), machine = says, state.machine
     devices = between(spec, machine, context)
     sizes = tuple(
@@ -115,7 +117,7 @@ def _settle(
         if machine.on == (spec.power == "on")
         else (Change("power", "on" if machine.on else "off", spec.power),)
     )
-    found = kind.changes(spec, state.mark, (*drift, *power))
+    found = compare.changes(spec, state.mark, (*drift, *power))
     at: dict[str, Any] = {"name": name, "moid": machine.moid, "changes": found}
     if left:  # before the mark forgets that they are ours
         yield DeleteDisks(

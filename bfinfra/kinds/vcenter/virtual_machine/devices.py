@@ -13,8 +13,9 @@ from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Attach, Nic, Vm
 from bfinfra.kinds.vcenter.virtual_machine import disks
 from bfinfra.kinds.vcenter.virtual_machine.spec import Adapter, Spec
+from bfinfra.model.compare import Change, Unknown
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change, PlanContext, Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text

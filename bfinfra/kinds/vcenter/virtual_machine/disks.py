@@ -9,8 +9,8 @@ from typing import Any
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Disk, Hardware, NewDisk, Vm
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
+from bfinfra.model.compare import Change
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Change
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.suggest import nearest

@@ -33,25 +33,17 @@ from bfinfra.kinds.vcenter.virtual_machine.steps import (
 from bfinfra.model import kind, process
 from bfinfra.model.awaited import UNNOTED, Away, absent
 from bfinfra.model.conflict import Conflict
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
-from bfinfra.model.kind import (
-    READY,
-    Done,
-    LastWriter,
-    Observation,
-    PlanContext,
-    Readiness,
-    Ready,
-    Report,
-    ResolvedRef,
-    waiting,
-)
+from bfinfra.model.kind import Done, LastWriter, Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
+from bfinfra.model.readiness import READY, Readiness, Ready, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, holds
 from bfinfra.model.secret import Secret, digest
 from bfinfra.model.site import Site
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -140,7 +132,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         )
 
     @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[kind.Step]:
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See decide."""
         return decide(name, spec, state, context)
 
@@ -194,7 +186,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         """By its events."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
-    def run(self, step: kind.Step, report: Report) -> None:
+    def run(self, step: Step, report: Report) -> None:
         """One task; a running machine is shut down before it goes."""
         machines = self._vcenter.machines
         match step:

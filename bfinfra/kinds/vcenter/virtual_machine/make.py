@@ -16,8 +16,9 @@ from bfinfra.kinds.vcenter.virtual_machine.properties import check, normal
 from bfinfra.kinds.vcenter.virtual_machine.spec import Library, Spec
 from bfinfra.kinds.vcenter.virtual_machine.state import VirtualMachineFacts, identity, options
 from bfinfra.kinds.vcenter.virtual_machine.steps import Deployed
+from bfinfra.model.compare import Unknown
+from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import PlanContext, Unknown
 from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest

@@ -12,9 +12,10 @@ from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.base.machine_notes import given
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
 from bfinfra.model.awaited import Absent, away
+from bfinfra.model.compare import Change
 from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.kind import Change, State
 from bfinfra.model.records import dataclass
+from bfinfra.model.resource import State
 from bfinfra.model.secret import Secret, matches
 from bfinfra.model.suggest import nearest
 

@@ -8,12 +8,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import GRAPHICS, PVRDMA, host, hosts, template
-from bfinfra.model import conflict, kind
+from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
 from bfinfra.model.errors import Problem
-from bfinfra.model.kind import Part
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.units import Bytes, MachineMemory, bytes_text
@@ -78,7 +78,7 @@ class Library(Part):
     """The item: a VM template, or an OVF, whose licences are accepted."""
 
 
-class Spec(kind.Spec):
+class Spec(resource.Spec):
     """What a user writes for one machine; its name is the machine's name in vCenter."""
 
     awaits: ClassVar = {

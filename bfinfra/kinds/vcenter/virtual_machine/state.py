@@ -14,7 +14,7 @@ from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
 from bfinfra.kinds.vcenter.virtual_machine.properties import Observation
-from bfinfra.model import kind
+from bfinfra.model import resource
 from bfinfra.model.awaited import Away
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
@@ -26,7 +26,7 @@ NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(kind.State):
+class State(resource.State):
     """One machine. `networks`: those that it was given; their port groups go after it."""
 
     machine: Vm

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from bfinfra.backends.vcenter.vm import Clone, Deployment, Hardware
-from bfinfra.model import kind
-from bfinfra.model.kind import Disruption, Unknown
+from bfinfra.model.compare import Unknown
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import Use, holds
 from bfinfra.model.secret import Secret
+from bfinfra.model.step import Disruption, Step
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Machine(kind.Step):
+class _Machine(Step):
     name: str
     moid: str
 
@@ -30,7 +30,7 @@ class Deployed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Make(kind.Step):
+class Make(Step):
     """make {name} from {source}"""
 
     rights = (

@@ -1,0 +1,80 @@
+"""What differs between a spec and what stands, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bfinfra.model.defaults import default_of
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.resource import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field that will differ: dotted path, the value now, the value wanted. Secrets never stand here."""
+
+    field: str
+    now: Any
+    wanted: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What another resource will have, or a file once it is brought: `(known after tanzu_cluster/cluster-01:
+    endpoint)`.
+    """
+
+    key: Key | str
+    field: str
+
+    def __str__(self) -> str:
+        return f"(known after {self.key}: {self.field})"
+
+
+def differences(
+    now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: str = ""
+) -> tuple[Change, ...]:
+    """The leaf fields in which two plain structures differ; None and missing are the same."""
+    found: list[Change] = []
+    for name in sorted({*(now or {}), *wanted}):
+        before, after = (now or {}).get(name), wanted.get(name)
+        here = f"{path}.{name}" if path else name
+        if before == after:
+            continue
+        if (isinstance(after, Mapping) and isinstance(before, Mapping | None)) or (
+            isinstance(before, Mapping) and after is None
+        ):
+            found += differences(before, after or {}, here)
+        else:
+            found.append(Change(here, before, after))
+    return tuple(found)
+
+
+UNFINISHED = "mark"
+"""The field of the change that only finishes what an earlier run of the site began."""
+
+
+def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tuple[Change, ...]:
+    """What differs in the world, then what the file changed since it was applied; each field once.
+
+    What bears a mark without `applied` (unfinished, or being adopted) is compared with the world alone:
+    nothing is known of before.
+    """
+    if mark is not None and mark.applied is None:
+        return (*world, Change(UNFINISHED, None, f"{mark.address} of {mark.site}"))
+    found = {change.field: change for change in world}
+    for change in differences(mark.applied if mark else None, spec.applied()):
+        if not any(seen == change.field or seen.startswith(f"{change.field}.") for seen in found):
+            found[change.field] = change if mark is None else _with_default(change, spec)
+    return tuple(found.values())
+
+
+def _with_default(change: Change, spec: Spec) -> Change:
+    """The change, with the default for a value that one of both files leaves out."""
+    if change.now is None:
+        return replace(change, now=default_of(spec, change.field))
+    return replace(change, wanted=default_of(spec, change.field)) if change.wanted is None else change
