@@ -2,7 +2,7 @@
 prints the peak of resident memory in MiB
 
 TASK is JSON: file, name, server, pin, places, verify. vCenter is called while its client library is imported,
-as `bfinfra.binding` does it; the password is in $BENCHMARK_PASSWORD.
+as `bfinfra.app.wiring` does it; the password is in $BENCHMARK_PASSWORD.
 """
 
 from __future__ import annotations

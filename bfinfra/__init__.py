@@ -17,22 +17,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bfinfra.app import (
-        Rotation,
-        RunContext,
-        addresses,
-        apply,
-        destroy,
-        drift,
-        history,
-        kubeconfig,
-        load,
-        notify,
-        plan,
-        remember,
-        rotate,
-        tokens,
-    )
+    from bfinfra.app.addresses import addresses
+    from bfinfra.app.apply import apply, destroy, rotate
+    from bfinfra.app.context import RunContext
+    from bfinfra.app.drift import drift, notify, remember
+    from bfinfra.app.history import history
+    from bfinfra.app.kubeconfig import kubeconfig
+    from bfinfra.app.load import load
+    from bfinfra.app.plan import plan
+    from bfinfra.app.rotation import Rotation
+    from bfinfra.app.tokens import tokens
     from bfinfra.engine.apply import Options
     from bfinfra.engine.guard import Allow, check
     from bfinfra.model.drift import Cause, Drifted, Report

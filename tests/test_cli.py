@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import bfinfra
 from bfinfra import app, sandbox
 from bfinfra.cli import signals
 from bfinfra.cli.main import UNUSED, main
@@ -497,7 +498,7 @@ def test_an_ova_is_inspected_and_verified(tmp_path, capsys):
 
 def test_nobody_imports_what_the_command_goes_without():
     source = "\n".join(
-        path.read_text() for path in Path(app.__file__).parent.rglob("*.py") if path.name != "main.py"
+        path.read_text() for path in Path(bfinfra.__file__).parent.rglob("*.py") if path.name != "main.py"
     )
     for module in UNUSED:
         package, _, inner = module.partition("._typeinfo_")

@@ -12,7 +12,7 @@ import grown
 import pytest
 
 import bfinfra
-from bfinfra import app
+from bfinfra.app import wiring
 from bfinfra.backends.vcenter import properties
 from bfinfra.engine.observe import survey
 from bfinfra.engine.retry import RetryPolicy
@@ -60,8 +60,8 @@ def test_hosts_and_servers_take_so_many_requests_and_no_more(
     """Each is a round trip that a distant vCenter makes felt; other kinds' are their own."""
     seen: dict[str, Counter[str]] = {}
     site = bfinfra.load(grown.servers(tmp_path, 2), sandbox=large)
-    monkeypatch.setattr(app, "_asked", lambda _: ["gpu_host", "bitfusion_server"])
-    with app._bound(
+    monkeypatch.setattr(wiring, "surveyed", lambda _: ["gpu_host", "bitfusion_server"])
+    with wiring.bound_kinds(
         site,
         bfinfra.RunContext(sandbox=large, middleware=(grown.counting(seen),)),
         site.resources,

@@ -9,7 +9,7 @@ from pathlib import Path
 import grown
 import pytest
 
-from bfinfra.app import IN_CLUSTERS, SOURCES
+from bfinfra.app.wiring import IN_CLUSTERS, SOURCES
 from bfinfra.kinds import groups, kind, names, spec
 from bfinfra.kinds.cluster_locator import CLUSTERS
 from bfinfra.model.kind import Source

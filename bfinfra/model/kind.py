@@ -63,7 +63,7 @@ T = TypeVar("T", bound=State)
 
 
 class Kind(ABC, Generic[S, T]):
-    """One kind of resource. Its constructor takes the backends it needs, found by their annotations."""
+    """One kind of resource. Its constructor names the backends that it takes, as `Backends` does."""
 
     Spec: ClassVar[type[Any]]
     State: ClassVar[type[Any]]

@@ -40,7 +40,7 @@ class Order:
     stop: Flag = field(default_factory=Flag)
 
 
-def work(path: Path, order: Order, context: RunContext = app.THE_WORLD) -> Result:
+def work(path: Path, order: Order, context: RunContext = app.LIVE) -> Result:
     """Never raises what bfinfra knows: every error is a result, too."""
     began = time.monotonic()
     try:

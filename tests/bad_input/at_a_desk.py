@@ -79,9 +79,9 @@ def alone(folder: Path) -> Iterator[None]:
         ),
         "NO_COLOR": "1",
     }
-    nobody = mock.patch.object(app, "THE_WORLD", app.RunContext(patience=ONCE, middleware=(Nobody,)))
+    nobody = mock.patch.object(app, "LIVE", app.RunContext(patience=ONCE, middleware=(Nobody,)))
     parser = mock.patch("bfinfra.cli.main.build", functools.cache(build))  # half of a command's time
-    setting = mock.patch.object(app, "RunContext", lambda **_: app.THE_WORLD)
+    setting = mock.patch.object(app, "RunContext", lambda **_: app.LIVE)
     with (
         mock.patch.dict(os.environ, env),
         nobody,

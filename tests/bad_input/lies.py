@@ -278,7 +278,7 @@ def told(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _among(filling: type[httpx2.BaseTransport]) -> Iterator[None]:
-    with mock.patch.object(app, "THE_WORLD", replace(app.THE_WORLD, middleware=(filling,))):
+    with mock.patch.object(app, "LIVE", replace(app.LIVE, middleware=(filling,))):
         yield
 
 

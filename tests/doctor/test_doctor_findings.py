@@ -19,6 +19,7 @@ from pyVim.task import WaitForTask
 from rights.given import administrator, paths
 
 from bfinfra import app
+from bfinfra.app.doctor import check_context
 from bfinfra.backends.vcenter.esxi_settings import HostSetup
 from bfinfra.backends.vcenter.namespaces import Catalog, Supervisor
 from bfinfra.doctor import clusters, hosts, local, servers, vcenter
@@ -34,7 +35,7 @@ def on(sandbox):
 
     @contextmanager
     def stand(kind, **changes):
-        with app._ground(
+        with check_context(
             app.load(EXAMPLE / f"{kind}.yaml", sandbox=sandbox), app.RunContext(sandbox=sandbox)
         ) as ground:
             yield replace(ground, **changes)

@@ -1,0 +1,46 @@
+"""What the command can do: one use case, one file. `wiring` binds kinds to backends for all of them.
+
+A module and its use case have one name; here the name is the use case.
+"""
+
+from __future__ import annotations
+
+from bfinfra.app.addresses import addresses
+from bfinfra.app.apply import apply, destroy, rotate
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.doctor import doctor
+from bfinfra.app.drift import drift, notify, remember
+from bfinfra.app.health import health
+from bfinfra.app.history import history
+from bfinfra.app.kubeconfig import kubeconfig
+from bfinfra.app.load import load
+from bfinfra.app.plan import plan
+from bfinfra.app.privileges import privileges
+from bfinfra.app.rotation import Rotation
+from bfinfra.app.tokens import tokens
+from bfinfra.app.trust import certificate, certificates, certificates_inside, host_keys
+
+__all__ = [
+    "LIVE",
+    "Rotation",
+    "RunContext",
+    "addresses",
+    "apply",
+    "certificate",
+    "certificates",
+    "certificates_inside",
+    "destroy",
+    "doctor",
+    "drift",
+    "health",
+    "history",
+    "host_keys",
+    "kubeconfig",
+    "load",
+    "notify",
+    "plan",
+    "privileges",
+    "remember",
+    "rotate",
+    "tokens",
+]

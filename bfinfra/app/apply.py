@@ -1,0 +1,91 @@
+"""What writes: apply, and the applies of nothing and of a token alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.app import wiring
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.rotation import Rotation, bind_rotation
+from bfinfra.engine.plan import DesiredState, make
+from bfinfra.model.outcome import Outcome
+from bfinfra.model.plan import Plan
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.engine.apply import Options
+    from bfinfra.engine.guard import Allow
+    from bfinfra.engine.saved import Saved
+    from bfinfra.model.events import Sink
+
+
+def apply(  # noqa: PLR0913 - each is a switch of the command line
+    site: Site,
+    *,
+    approve: Callable[[Plan], Allow | None] | None = None,
+    saved: Saved | None = None,
+    destroy: bool = False,
+    adopt: frozenset[Key] = frozenset(),
+    rotation: Rotation | None = None,
+    options: Options | None = None,
+    on_event: Sink = lambda _: None,
+    context: RunContext = LIVE,
+) -> Outcome:
+    """Plan, ask `approve` (None = go on with what needs no allowance; its answer None = leave it), guard,
+    run.
+
+    BfinfraError before the first write; how each resource fared is in the Outcome.
+    """
+    from bfinfra.engine import guard, journal, target
+    from bfinfra.engine.apply import Apply, Options
+    from bfinfra.kinds.cluster_locator import CLUSTERS
+
+    desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
+    began = time.monotonic()
+    with journal.lock(site.name), wiring.bound_kinds(site, context, desired.wanted, read_only=False) as bound:
+        only = bind_rotation(site, rotation, bound) if rotation else adopt
+        observed = wiring.observe(bound, desired.wanted, context.patience)
+        found = make(site, desired, observed, bound.kinds)
+        if only:
+            found = (
+                target.adopting(found, only, site, observed, bound.kinds)
+                if adopt
+                else target.only(found, only, CLUSTERS)
+            )
+        if saved:
+            saved.check(found)
+        allow = approve(found) if approve else guard.Allow()
+        if allow is None:
+            return Outcome(found, {}, time.monotonic() - began, declined=True)
+        guard.check(found, allow)
+        log = journal.Journal(site.name)
+        try:
+            how = replace(options or Options(patience=context.patience), journal=log)
+            endings = Apply(found, desired, observed, bound.kinds, how, on_event).run()
+        finally:
+            log.close()
+        tally = bound.backends.seam.tally
+        return Outcome(found, endings, time.monotonic() - began, tally.requests, tally.writes)
+
+
+def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] | None = None, **how: Any) -> Outcome:
+    """Apply of nothing: everything that this site made goes. What `apply` takes; where nobody is asked every
+    deletion is allowed.
+    """
+    from bfinfra.engine.guard import Allow
+
+    return apply(site, approve=approve or (lambda _: Allow(every_delete=True)), destroy=True, **how)
+
+
+def rotate(site: Site, token: str = "", *, restart: bool = False, **how: Any) -> Outcome:
+    """The apply of a token's Secrets, cut down to them, that also finds and replaces the copies which others
+    made. What `apply` takes.
+
+    `token`: which, where the site has several; `restart`: start workloads anew that hold the one before.
+    SiteError where the site has none.
+    """
+    return apply(site, rotation=Rotation(token, restart), **how)

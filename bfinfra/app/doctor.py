@@ -1,0 +1,51 @@
+"""What would stop an apply."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.privileges import privileges
+from bfinfra.app.wiring import Backends
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.doctor.ground import CheckContext
+    from bfinfra.model.finding import Finding
+
+HASTE = 10.0  # seconds that a check waits for an answer
+
+
+def doctor(site: Site, *, context: RunContext = LIVE) -> tuple[Finding, ...]:
+    """What would stop an apply: names, connections, certificates, accounts, rights, versions, clocks, room,
+    files. Only reads, side by side.
+    """
+    from bfinfra.doctor import examine
+
+    with check_context(site, context) as found:
+        return examine(found)
+
+
+@contextlib.contextmanager
+def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
+    """What checks stand on; its sessions end with it."""
+    from bfinfra.doctor.ground import CheckContext
+    from bfinfra.engine import journal
+
+    backends = Backends(site, context.transport(patience=HASTE))
+    try:
+        yield CheckContext(
+            site,
+            privileges(site),
+            backends.seam,
+            backends.clusters,
+            backends.images,
+            backends.vcenter,
+            journal.folder(site.name),
+            linux=lambda: backends.hosts,
+        )
+    finally:
+        backends.close()
+        backends.seam.close()

@@ -1,0 +1,70 @@
+"""What no longer agrees with a site, who is told of it, and what the next check remembers."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+
+from bfinfra.app import wiring
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.engine.plan import DesiredState, make
+from bfinfra.model.drift import Report, judged
+from bfinfra.model.errors import BfinfraError, Problem, Warned
+from bfinfra.model.plan import Action
+from bfinfra.model.site import Site
+
+
+def drift(site: Site, *, context: RunContext = LIVE) -> Report:
+    """What no longer agrees, and who moved it: the live state, the file, or both. Read-only; `remember` keeps
+    it for the next check.
+    """
+    from bfinfra.engine import checks
+    from bfinfra.engine.drift import report, traced
+
+    desired, memory = DesiredState.of(site), checks.recall(site.name)
+    with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
+        observed = wiring.observe(bound, desired.wanted, context.patience)
+        bound.leave()
+        found = make(site, desired, observed, bound.kinds)
+        absent = any(item.action is Action.CREATE for item in found.items)
+        stood = checks.stood(site.name, memory) if absent else ()
+        made = report(found, desired, observed, bound.kinds, stood)
+    settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
+    made = replace(made, found=settled, warnings=(*made.warnings, *expired))
+    if made.alarming:  # seldom: the servers were left while that was found out
+        try:
+            with wiring.bound_kinds(site, context, read_only=True) as again:
+                made = traced(made, observed, again.kinds, context.patience)
+        except BfinfraError as error:
+            unknown = Warned(Problem("who moved it is not known", why=str(error.problems[0])))
+            made = replace(made, warnings=(*made.warnings, unknown))
+    return checks.since(made, memory)
+
+
+def notify(site: Site, found: Report, *, context: RunContext = LIVE) -> bool:
+    """Tell the site's webhook what began and what ended; tried again after what passes. Whether there was
+    anything to tell. RemoteError.
+    """
+    hook = site.drift.notify
+    if hook is None or not (found.new or found.ended):
+        return False
+    from bfinfra.backends.transport import Transport
+    from bfinfra.backends.webhook import post
+    from bfinfra.render.drift import message
+
+    # never led into the sandbox: whom it tells is outside of it
+    transport = Transport(middleware=context.middleware, check=context.stop.check)
+    try:
+        context.patience.read(lambda: post(transport, hook, message(found)))
+    finally:
+        transport.close()
+    return True
+
+
+def remember(found: Report, *, told: bool = True) -> None:
+    """Keep what a drift check saw, on this machine: the next one says what is new and what has ended; unless
+    `told`, that again.
+    """
+    from bfinfra.engine import checks
+
+    checks.remember(found, checks.recall(found.site), told=told)

@@ -1,0 +1,13 @@
+"""What was applied from this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def history(site: str) -> Iterator[dict[str, Any]]:
+    """The journal's lines, oldest first."""
+    from bfinfra.engine import journal
+
+    return journal.read(site)

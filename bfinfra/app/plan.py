@@ -1,0 +1,34 @@
+"""What an apply would do."""
+
+from __future__ import annotations
+
+from bfinfra.app import wiring
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.rotation import Rotation, bind_rotation
+from bfinfra.engine.plan import DesiredState, make
+from bfinfra.model.plan import Plan
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+
+def plan(
+    site: Site,
+    *,
+    destroy: bool = False,
+    adopt: frozenset[Key] = frozenset(),
+    rotation: Rotation | None = None,
+    context: RunContext = LIVE,
+) -> Plan:
+    """What an apply would do. Read-only: the transport refuses every writing request. With a `rotation`, what
+    that would do.
+    """
+    from bfinfra.engine import target
+    from bfinfra.kinds.cluster_locator import CLUSTERS
+
+    desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
+    with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
+        only = bind_rotation(site, rotation, bound) if rotation else frozenset()
+        observed = wiring.observe(bound, desired.wanted, context.patience)
+        bound.leave()
+        found = make(site, desired, observed, bound.kinds)
+        return target.only(found, only, CLUSTERS) if only else found

@@ -1,0 +1,18 @@
+"""What an account needs the right to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bfinfra.kinds import kind, names
+from bfinfra.model.rights import Rights, Use
+from bfinfra.model.site import Site
+
+
+def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
+    """What an account needs the right to, on vCenter and in each cluster, derived from what the site's kinds
+    do. Asks nobody.
+    """
+    from bfinfra.engine.rights import needed
+
+    return needed(site, {name: kind(name) for name in names()}, uses)

@@ -1,0 +1,31 @@
+"""A token's Secrets alone, and the copies of them that others made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.app.wiring import BoundKinds
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """`token`: a bitfusion_token's name, "" where the site uses only one. `restart`: also what holds the
+    token before.
+    """
+
+    token: str = ""
+    restart: bool = False
+
+
+def bind_rotation(site: Site, rotation: Rotation, bound: BoundKinds) -> frozenset[Key]:
+    """Bind what rotates in the place of what only applies; returns the resources that it is about."""
+    from bfinfra.kinds.cluster.token_secret import rotate
+
+    keys = rotate.about(site, rotation.token)
+    bound.kinds["token_secret"] = rotate.Rotation(bound.backends.clusters, site, restart=rotation.restart)
+    return keys

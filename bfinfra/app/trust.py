@@ -1,0 +1,67 @@
+"""The certificates and host keys that a site's servers show, held against what the site says of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.doctor import check_context
+from bfinfra.model.site import Site
+from bfinfra.model.trust import Trust
+
+if TYPE_CHECKING:
+    from bfinfra.backends.ansible.hostkeys import Shown as HostKeys
+    from bfinfra.backends.certificate import Shown
+
+
+def certificates(site: Site, *, context: RunContext = LIVE) -> list[Shown]:
+    """The certificate of each server that the site names, held against what the site says of it. Nothing is
+    sent to any.
+    """
+    from bfinfra.backends.kubernetes import kubeconfig as kubeconfigs
+
+    named = [(site.vcenter.server, "vcenter", site.vcenter.trust)] if site.vcenter else []
+    for key, spec in site.resources.items():
+        if reference := getattr(spec, "kubeconfig", None):
+            access = kubeconfigs.read(reference, spec.context)
+            named.append((access.url.removeprefix("https://").partition("/")[0], str(key), access.trust))
+    return [certificate(server, trust, what=what, context=context) for server, what, trust in named]
+
+
+def certificates_inside(site: Site, *, context: RunContext = LIVE) -> list[Shown]:
+    """The same of the supervisors that the site's namespaces are on, and of the Tanzu clusters there that
+    run.
+
+    vCenter is asked for the supervisors' addresses, and these, once they are trusted, for their clusters'.
+    BfinfraError where vCenter can't be entered.
+    """
+    from bfinfra.doctor import doors
+
+    if not any(key.kind == "supervisor_namespace" for key in site.resources):
+        return []
+    with check_context(site, context) as checks:
+        if checks.login is not None:
+            raise checks.login
+        return [door.look(checks) for found in (doors.supervisors, doors.guests) for door in found(checks)]
+
+
+def certificate(
+    server: str, trust: Trust | None = None, *, what: str = "", context: RunContext = LIVE
+) -> Shown:
+    """The certificate of one server, host or host:port; held against this machine's store where no `trust` is
+    given.
+    """
+    from bfinfra.backends.certificate import look
+
+    return look(context.transport(), server, trust or Trust(), what=what)
+
+
+def host_keys(site: Site, *, context: RunContext = LIVE) -> list[HostKeys]:
+    """The SSH host keys of each machine that the site names, held against what it pins. Nobody logs in."""
+    machines = {key: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
+    if not machines:
+        return []
+    from bfinfra.backends.ansible import hostkeys
+
+    transport = context.transport()
+    return [hostkeys.look(transport, spec.machine(key.name), str(key)) for key, spec in machines.items()]

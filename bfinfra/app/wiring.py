@@ -1,0 +1,185 @@
+"""The wiring: which kinds a run asks, and the backends that each is given. With `worlds`, the only place that
+knows every folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.app.shut_vcenter import hidden, missing_file
+from bfinfra.engine.observe import ObservedState, begun, survey
+from bfinfra.kinds import kind as kind_named
+from bfinfra.kinds import names as kind_names
+from bfinfra.model.errors import Problem, SiteError
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+from bfinfra.spec.load import needed_references
+
+if TYPE_CHECKING:
+    from bfinfra.app.context import RunContext
+    from bfinfra.backends.ansible import LinuxHosts
+    from bfinfra.backends.images import Images
+    from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.transport import Transport
+    from bfinfra.backends.vcenter import VCenter
+    from bfinfra.engine.retry import RetryPolicy
+
+IN_CLUSTERS = frozenset({*kind_names("cluster"), "tanzu_cluster"})
+"""Where no cluster stands there is none of them; a Tanzu cluster is an object of its supervisor's cluster."""
+ON_VCENTER = frozenset(kind_names("vcenter", "supervisor")) - IN_CLUSTERS
+"""Where the site names no vCenter there is none of them."""
+SOURCES = frozenset({*kind_names("source"), "linux_host"})
+"""Kinds that are only read: there is nothing of them but what a file says."""
+
+
+class Backends:
+    """One of each backend for a run, made when first asked for. A kind's constructor takes those that it
+    needs, by their names here.
+    """
+
+    def __init__(self, site: Site, seam: Transport) -> None:
+        self.site = site
+        self.seam = seam
+        self._opened = contextlib.ExitStack()
+
+    @functools.cached_property
+    def vcenter(self) -> VCenter | None:
+        """The site's vCenter, logged in while its client library is imported; None where it names none."""
+        if self.site.vcenter is None:
+            return None
+        from bfinfra.backends.vcenter.connector import Connector
+
+        door = Connector(self.site.vcenter, self.seam, self.site.name)
+        door.connect()
+        from bfinfra.backends.vcenter import VCenter
+
+        made = VCenter(self.site.vcenter, self.seam, site=self.site.name, door=door)
+        made.session.open()
+        self._opened.callback(made.close)
+        return made
+
+    @functools.cached_property
+    def clusters(self) -> Clusters:
+        """The clients of the clusters that the run meets; supervisors' are entered by vCenter's account."""
+        from bfinfra.backends.kubernetes import Clusters
+
+        vcenter = self.vcenter
+        made = Clusters(self.seam, self.site.vcenter, vcenter.authorities if vcenter else lambda: "")
+        self._opened.callback(made.close)
+        return made
+
+    @functools.cached_property
+    def images(self) -> Images:
+        """Container images: those of this machine, and those of registries."""
+        from bfinfra.backends.images import Images
+
+        made = Images(self.site, real=not self.seam.routed, tally=self.seam.tally)
+        self._opened.callback(made.close)
+        return made
+
+    @functools.cached_property
+    def hosts(self) -> LinuxHosts | None:
+        """The site's Linux machines; None where it names none."""
+        if not any(key.kind == "linux_host" for key in self.site.resources):
+            return None
+        from bfinfra.backends.ansible import LinuxHosts
+
+        made = LinuxHosts(self.seam)
+        self._opened.callback(made.close)
+        return made
+
+    def close(self) -> None:
+        """End the sessions of those that were made, the latest first."""
+        self._opened.close()
+
+
+def bind(name: str, backends: Backends) -> Any:
+    """The kind with its backends; None where it lives on a vCenter and the site has neither a vCenter nor a
+    resource of it. SiteError where it has a resource.
+    """
+    site = backends.site
+    if name in ON_VCENTER and site.vcenter is None:
+        if first := next((key for key in site.resources if key.kind == name), None):
+            raise SiteError(
+                Problem(
+                    f"{first} lives on a vCenter, and the site names none",
+                    site.place(first) or str(first),
+                    next="add vcenter: with server, username, password and trust",
+                )
+            )
+        return None
+    cls = kind_named(name)
+    return cls(**{taken: getattr(backends, taken) for taken in inspect.signature(cls).parameters})
+
+
+@dataclass(frozen=True)
+class BoundKinds:
+    """The kinds that a run asks, by name, each with its backends. `make`: further kinds, by their names."""
+
+    kinds: dict[str, Any]
+    make: Callable[[Iterable[str]], dict[str, Any]]
+    backends: Backends
+    leave: Callable[[], None]
+    """All is seen: sessions may end while what was seen is worked on."""
+
+
+@contextlib.contextmanager
+def bound_kinds(
+    site: Site, context: RunContext, wanted: Mapping[Key, Any] | None = None, *, read_only: bool
+) -> Iterator[BoundKinds]:
+    """Every kind that may have something to show; of `wanted` the survey begins with that. Sessions are
+    closed whatever happens.
+    """
+    from bfinfra.backends.ahead import Ahead
+
+    wants = site.resources if wanted is None else wanted
+    away = missing_file(site) if any(key.kind in ON_VCENTER for key in wants) else None
+    site = replace(site, vcenter=None) if away else site
+    if missing := needed_references(site, wants, None if wants else SOURCES):
+        raise SiteError(*missing)
+    backends = Backends(site, context.transport(read_only=read_only))
+    left = Ahead(backends.close, "leave")
+
+    def kinds(names: Iterable[str]) -> dict[str, Any]:
+        found = {
+            name: hidden(name, away) if away and name in ON_VCENTER else bind(name, backends)
+            for name in names
+        }
+        return {name: begun(made, name, wanted) for name, made in found.items() if made is not None}
+
+    try:
+        _ = backends.vcenter  # it logs in while the kinds are imported
+        yield BoundKinds(kinds(surveyed(site)), kinds, backends, left.begin)
+    finally:
+        left.take()
+        backends.seam.close()
+
+
+def surveyed(site: Site) -> list[str]:
+    """The kinds that may have something to show, as far as a site tells; first those that have."""
+    used = {key.kind for key in site.resources}
+    idle = SOURCES - used
+    if not used & IN_CLUSTERS:
+        idle |= IN_CLUSTERS
+    if "linux_host" not in used:
+        idle |= {*kind_names("machine")}
+    return sorted({*kind_names()} - idle, key=lambda name: (name not in used, name))
+
+
+def observe(bound: BoundKinds, wanted: Mapping[Key, Any], patience: RetryPolicy) -> ObservedState:
+    """The survey. Kinds that live in clusters, and that the site doesn't use, are asked (and imported) where
+    a cluster was found only.
+    """
+    found = survey(bound.kinds, wanted, patience)
+    if any(getattr(state, "endpoint", None) is not None for state in found.states.values()) and (
+        late := bound.make(IN_CLUSTERS - bound.kinds.keys())
+    ):
+        bound.kinds.update(late)
+        survey(late, wanted, patience, found)
+    return found

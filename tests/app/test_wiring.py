@@ -1,0 +1,47 @@
+"""Which backends a kind is given, and which kinds need a vCenter."""
+
+from __future__ import annotations
+
+import inspect
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from bfinfra.app.wiring import ON_VCENTER, Backends
+from bfinfra.backends.ansible import LinuxHosts
+from bfinfra.backends.images import Images
+from bfinfra.backends.kubernetes import Clusters
+from bfinfra.backends.transport import Transport
+from bfinfra.backends.vcenter import VCenter
+from bfinfra.kinds import kind, names
+from bfinfra.model.site import Site
+
+TYPES = {each.__name__: each for each in (Clusters, Images, LinuxHosts, Site, Transport, VCenter)}
+
+
+def takes(name: str) -> dict[str, Any]:
+    """Type by parameter of a kind's constructor; imported for type checkers alone, as start-up wants it."""
+    hints = get_type_hints(kind(name).__init__, localns=TYPES)
+    return {parameter: hints[parameter] for parameter in inspect.signature(kind(name)).parameters}
+
+
+def given() -> dict[str, Any]:
+    """Type by name of what there is for a run."""
+    made = {
+        name: get_type_hints(each.func, localns=TYPES)["return"]
+        for name, each in vars(Backends).items()
+        if hasattr(each, "func")
+    }
+    return {**get_type_hints(Backends.__init__, localns=TYPES), **made}
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_a_constructor_names_is_of_the_type_that_it_takes(name: str) -> None:
+    there = given()
+    for parameter, wanted in takes(name).items():
+        assert {*get_args(wanted), wanted} & {*get_args(there[parameter]), there[parameter]} - {NoneType}
+
+
+def test_what_takes_a_vcenter_and_can_do_nothing_without_lives_on_one() -> None:
+    assert {name for name in names() if VCenter in takes(name).values()} == ON_VCENTER
