@@ -91,11 +91,12 @@ class Kind(ABC, Generic[S, T]):
 
     def __init_subclass__(cls) -> None:
         """Note the two nouns."""
+        super().__init_subclass__()
         given = next(
             (args for base in cls.__dict__.get("__orig_bases__", ()) if (args := typing.get_args(base))), None
         )
         if given and not isinstance(given[0], TypeVar):
-            cls.Spec, cls.State = given
+            cls.Spec, cls.State = given[:2]
 
     @abstractmethod
     def observe(

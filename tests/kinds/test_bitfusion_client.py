@@ -12,16 +12,10 @@ from pydantic import ValidationError
 from bfinfra.backends.ansible.play import Played
 from bfinfra.backends.ansible.reading import Answer
 from bfinfra.backends.bitfusion import read_token
-from bfinfra.kinds.machine.bitfusion_client import (
-    BitfusionClient,
-    BitfusionClientFacts,
-    Installed,
-    Remove,
-    SetUp,
-    Spec,
-    State,
-    _files_of,
-)
+from bfinfra.kinds.machine.bitfusion_client.decide import Remove, SetUp
+from bfinfra.kinds.machine.bitfusion_client.kind import BitfusionClient, _files_of
+from bfinfra.kinds.machine.bitfusion_client.spec import Spec
+from bfinfra.kinds.machine.bitfusion_client.state import BitfusionClientFacts, Installed, State
 from bfinfra.model.awaited import Absent, Awaited
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal, Rejected
@@ -89,7 +83,10 @@ def steps(wanted: Spec | None, token=TOKEN, package=PACKAGE, **on: Installed):
             MARK,
             needs,
             facts=BitfusionClientFacts(
-                MACHINES, {"desk": package}, {"desk": token}, {} if package else {"desk": AWAY}
+                MACHINES,
+                packages={"desk": package},
+                away={} if package else {"desk": AWAY},
+                tokens={"desk": token},
             ),
         ),
     )

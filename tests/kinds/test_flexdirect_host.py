@@ -59,7 +59,7 @@ def state(**on: Installed) -> State:
 
 
 def steps(wanted: Spec | None, now: State | None, licensed=("one", "two"), package=PACKAGE):
-    facts = FlexDirectHostFacts(MACHINES, {"v100": package}, {"v100": frozenset(licensed)})
+    facts = FlexDirectHostFacts(MACHINES, packages={"v100": package}, licensed={"v100": frozenset(licensed)})
     return decide.steps(wanted, now, PlanContext(MARK, facts=facts))
 
 
@@ -75,7 +75,9 @@ def test_without_the_package_machines_are_held_against_what_most_of_them_have():
     on = dict.fromkeys(("one", "two"), installed(wanted))
 
     def decided(now):
-        facts = FlexDirectHostFacts(MACHINES, {"v100": ""}, {"v100": frozenset(("one", "two"))}, away=away)
+        facts = FlexDirectHostFacts(
+            MACHINES, packages={"v100": ""}, away=away, licensed={"v100": frozenset(("one", "two"))}
+        )
         return decide.steps(wanted, now, PlanContext(MARK, facts=facts))
 
     assert decided(state(**on)) == ()
@@ -207,7 +209,9 @@ def test_scheduler_gives_out_a_number_or_devices():
     ("os", "fits"), [("ubuntu 20.04", True), ("ubuntu", True), ("ubuntu 20", False), ("centos 7", False)]
 )
 def test_host_and_container_have_the_same_operating_system(os, fits):
-    facts = FlexDirectHostFacts(MACHINES, {"v100": PACKAGE}, {"v100": frozenset()}, {"one": "ubuntu 20.04"})
+    facts = FlexDirectHostFacts(
+        MACHINES, packages={"v100": PACKAGE}, licensed={"v100": frozenset()}, os={"one": "ubuntu 20.04"}
+    )
     if fits:
         assert decide.steps(spec(os=os), None, PlanContext(MARK, facts=facts))
     else:

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from bfinfra.backends.flexdirect import servers as lists
 from bfinfra.kinds.capabilities import FLEXDIRECT, LISTS, on_machines
-from bfinfra.kinds.linux import HOST, OnHosts, ask, machines, virtual
+from bfinfra.kinds.linux import HOST, Answers, Commands
+from bfinfra.kinds.machine.base import (
+    LinuxSoftware,
+    OnHosts,
+    OnMachines,
+    Reading,
+    SoftwareFacts,
+    others,
+    set_up_changes,
+    virtual,
+)
 from bfinfra.kinds.machine.flexdirect_host.spec import PORT
 from bfinfra.model import compare, conflict, kind, resource
-from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Taken
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.readiness import Readiness, Ready
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.site import Site
-from bfinfra.model.ssh import LinuxMachine, Play
 from bfinfra.model.step import Step
 
-if TYPE_CHECKING:
-    from bfinfra.backends.ansible import LinuxHosts
-
 FOLDER = "/etc/bitfusionio"
-LOOK = {"lists": ("grep", "-rs", "", FOLDER, f"--include=*{lists.FILE}")}
+LOOK: Commands = {"lists": ("grep", "-rs", "", FOLDER, f"--include=*{lists.FILE}")}
 
 
 class Spec(resource.Spec):
@@ -74,28 +77,28 @@ class Listed:
     servers: tuple[str, ...] | None
 
 
+Files = Mapping[str, Listed]
+"""By the names of the files."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class State(OnHosts[Mapping[str, Listed]]):
+class State(OnHosts[Files]):
     """How it stands on machines, by file. `servers`: those that are listed; they go after it."""
 
     servers: tuple[Annotated[str, Ref("flexdirect_host")], ...]
 
 
 @dataclass(frozen=True)
-class FlexDirectPoolFacts:
-    """`machines`: all that answered; `servers`: by resource, `address:port` of each, or why there is none."""
+class FlexDirectPoolFacts(SoftwareFacts[Files]):
+    """Besides, by resource: `servers`: `address:port` of each, or why there is none."""
 
-    machines: Mapping[str, LinuxMachine]
-    servers: Mapping[str, tuple[str, ...] | str]
+    servers: Mapping[str, tuple[str, ...] | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Write(Step):
+class Write(OnMachines):
     """write the list of servers on {names}"""
 
-    rights = ()
-    names: str
-    machines: Mapping[str, LinuxMachine]
     files: Mapping[str, str]
     gone: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -105,54 +108,43 @@ class Remove(Write):
     """take the list of servers off {names}"""
 
 
-class FlexdirectPool(kind.Kind[Spec, State]):
+class FlexdirectPool(LinuxSoftware[Spec, State, Files]):
     """GPU servers of one type, listed on the CPU hosts that use them."""
 
     document = Document.FLEXDIRECT
     step_types = (Write, Remove)
+    name = role = "flexdirect_pool"
 
-    def __init__(self, hosts: LinuxHosts, site: Site) -> None:
-        self._hosts, self._site = hosts, site.name
+    def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
+        """Every list there."""
+        return LOOK
 
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """One command a machine: every list there, parsed back."""
-        there = machines(needs)
-        asked = ask(self._hosts, there.values(), lambda _: LOOK)
-        found = {host: _read(answers["lists"].text) for host, answers in asked.answers.items()}
-        specs = {name: spec for name, spec in wanted.items() if spec is not None}
+    def read(self, host: str, answers: Answers) -> Files:
+        """The lists, parsed back."""
+        return _read(answers["lists"].text)
+
+    def states(
+        self, wanted: Mapping[str, Spec | None], reading: Reading[Files], *, include_unlisted: bool
+    ) -> Mapping[str, State]:
+        """By the files: several lists stand on a machine."""
         states = {}
-        for name in dict.fromkeys([*wanted, *(self._owned(found) if include_unlisted else ())]):
+        for name in dict.fromkeys([*wanted, *(self._owned(reading.found) if include_unlisted else ())]):
             on = {
                 host: mine
-                for host, files in found.items()
-                if (mine := self._mine(name, specs.get(name), host, files))
+                for host, files in reading.found.items()
+                if (mine := self._mine(name, wanted.get(name), host, files))
             }
             if on:
-                mark = next(
-                    (each.mark for files in on.values() for each in files.values() if each.mark), None
-                )
-                behind = tuple(
-                    key.name
-                    for key in needs
-                    if key.kind == "flexdirect_host"
-                    and key.name in ((mark.applied or {}).get("servers", ()) if mark else ())
-                )
-                states[name] = State(
-                    mark=mark,
-                    hosts=tuple(on),
-                    vms=virtual(needs, on),
-                    servers=behind,
-                    on=on,
-                    machines={host: there[host] for host in on},
-                )
-        facts = FlexDirectPoolFacts(there, {name: _addresses(spec, needs) for name, spec in specs.items()})
-        return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+                states[name] = _state(on, reading)
+        return states
+
+    def facts(self, specs: Mapping[str, Spec], reading: Reading[Files]) -> FlexDirectPoolFacts:
+        """Besides, where the servers listen."""
+        return FlexDirectPoolFacts(
+            reading.machines,
+            reading.found,
+            servers={name: _addresses(spec, reading.needs) for name, spec in specs.items()},
+        )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -183,10 +175,9 @@ class FlexdirectPool(kind.Kind[Spec, State]):
         """One play on all hosts of the step."""
         assert isinstance(step, Write)
         each = {
-            machine: {"files": dict(step.files), "gone": list(step.gone.get(host, ()))}
-            for host, machine in step.machines.items()
+            host: {"files": dict(step.files), "gone": list(step.gone.get(host, ()))} for host in step.machines
         }
-        self._hosts.play(Play("flexdirect_pool", each)).check()
+        self._play(step, each)
 
     def _mine(
         self, name: str, spec: Spec | None, host: str, files: Mapping[str, Listed]
@@ -195,14 +186,29 @@ class FlexdirectPool(kind.Kind[Spec, State]):
         return {
             file: each
             for file, each in files.items()
-            if file in wanted or (each.mark and each.mark.name_of(self._site, "flexdirect_pool") == name)
+            if file in wanted or (each.mark and each.mark.name_of(self._site, self.name) == name)
         }
 
     def _owned(self, found: Mapping[str, Mapping[str, Listed]]) -> Iterator[str]:
         for files in found.values():
             for each in files.values():
-                if each.mark and (name := each.mark.name_of(self._site, "flexdirect_pool")):
+                if each.mark and (name := each.mark.name_of(self._site, self.name)):
                     yield name
+
+
+def _state(on: Mapping[str, Files], reading: Reading[Files]) -> State:
+    mark = next((each.mark for files in on.values() for each in files.values() if each.mark), None)
+    listed = (mark.applied or {}).get("servers", ()) if mark else ()
+    return State(
+        mark=mark,
+        hosts=tuple(on),
+        vms=virtual(reading.needs, on),
+        servers=tuple(
+            key.name for key in reading.needs if key.kind == "flexdirect_host" and key.name in listed
+        ),
+        on=on,
+        machines={host: reading.machines[host] for host in on},
+    )
 
 
 def _read(text: str) -> dict[str, Listed]:
@@ -273,15 +279,10 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
         if now[host] != then[host] or any(each.mark != mark for each in on.get(host, {}).values())
     ]
     if hosts:
-        world = differences({"on": now}, {"on": then}) if on else ()
-        changes = (
-            compare.changes(spec, state.mark if state else None, world)
-            if on
-            else differences(None, spec.applied())
-        )
+        changes = set_up_changes(spec, state, now, then)
         yield Write(
             names=", ".join(hosts),
-            machines={host: facts.machines[host] for host in hosts if host in facts.machines},
+            machines=facts.of(hosts),
             gone={host: stale.get(host, ()) for host in hosts},
             files={file: lists.render(servers, mark.encode()) for file in spec.files(name)},
             changes=changes or (() if sealed else compare.changes(spec, None)),
@@ -297,16 +298,14 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
 
 
 def _check(state: State | None, context: PlanContext) -> None:
-    found = [
-        (host, file, each.mark)
+    found = {
+        f"{FOLDER}/{file} on {host}": each
         for host, files in (state.on if state else {}).items()
         for file, each in files.items()
-    ]
-    if any(mark for _, _, mark in found):
-        for host, file, mark in found:
-            if mark is None or mark.owner != context.mark.owner:
-                raise Refusal(
-                    f"{FOLDER}/{file} on {host} is not of {context.mark.address}",
-                    field="hosts",
-                    next="move that file away, or name another host",
-                )
+    }
+    for where in others(found, context.mark):
+        raise Refusal(
+            f"{where} is not of {context.mark.address}",
+            field="hosts",
+            next="move that file away, or name another host",
+        )

@@ -8,33 +8,42 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from bfinfra.kinds.capabilities import LICENSE, on_machines
-from bfinfra.kinds.linux import Answers, OnHosts, across, ask, machines, service, service_state, standing
-from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.kinds.linux import Answers, Commands
+from bfinfra.kinds.machine.base import (
+    LinuxSoftware,
+    OnHosts,
+    OnMachines,
+    SoftwareFacts,
+    others,
+    read_record,
+    record_path,
+    record_texts,
+    service,
+    service_state,
+    set_up_changes,
+    text_of,
+)
+from bfinfra.model import conflict, kind, resource
 from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Taken
-from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.records import dataclass
-from bfinfra.model.refs import Key, Ref
-from bfinfra.model.site import Site
-from bfinfra.model.ssh import HostAddress, LinuxMachine, Play
+from bfinfra.model.refs import Ref
+from bfinfra.model.ssh import HostAddress
 from bfinfra.model.step import Step
 
-if TYPE_CHECKING:
-    from bfinfra.backends.ansible import LinuxHosts
-
-RECORD, CONF, SERVICE = "/var/lib/bfinfra/vgpu_license", "/etc/nvidia/gridd.conf", "nvidia-gridd.service"
-LOOK = {"record": ("cat", RECORD), "conf": ("cat", CONF), "service": service(SERVICE)}
+NAME, CONF, SERVICE = "vgpu_license", "/etc/nvidia/gridd.conf", "nvidia-gridd.service"
+LOOK = {"record": ("cat", record_path(NAME)), "conf": ("cat", CONF), "service": service(SERVICE)}
 Port = Annotated[int, Field(ge=1, le=65535)]
 Values = Mapping[str, str | None]
 """Key of gridd.conf → its value; None where it doesn't stand there."""
@@ -109,21 +118,13 @@ class State(OnHosts[Installed]):
     """How it stands on machines."""
 
 
-@dataclass(frozen=True)
-class VgpuLicenseFacts:
-    """All machines that answered, and how each stands."""
-
-    machines: Mapping[str, LinuxMachine]
-    found: Mapping[str, Installed]
+VgpuLicenseFacts = SoftwareFacts[Installed]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUp(Step):
+class SetUp(OnMachines):
     """name the license server on {names}"""
 
-    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
-    names: str
-    machines: Mapping[str, LinuxMachine]
     texts: Mapping[str, str]
     notes: Mapping[str, str]
     """By machine: what its record says besides the mark."""
@@ -131,47 +132,27 @@ class SetUp(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(Step):
+class Remove(OnMachines):
     """give gridd.conf on {names} back"""
 
-    rights = ()
-    names: str
-    machines: Mapping[str, LinuxMachine]
     texts: Mapping[str, str]
     """By machine; "" = there was none."""
 
 
-class VgpuLicense(kind.Kind[Spec, State]):
+class VgpuLicense(LinuxSoftware[Spec, State, Installed]):
     """Linux machines take their vGPU license from a license server."""
 
     document = Document.PVRDMA
     step_types = (SetUp, Remove)
+    name = role = NAME
 
-    def __init__(self, hosts: LinuxHosts, site: Site) -> None:
-        self._hosts, self._site = hosts, site.name
+    def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
+        """Its record, the file and the service."""
+        return LOOK
 
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """One command a machine."""
-        there = machines(needs)
-        asked = ask(self._hosts, there.values(), lambda _: LOOK)
-        found = {host: _read(answers) for host, answers in asked.answers.items()}
-        states = {
-            name: across(State, on, needs)
-            for name, on in standing(
-                "vgpu_license", found, wanted, self._site, include_unlisted=include_unlisted
-            ).items()
-        }
-        return Observation(
-            states,
-            VgpuLicenseFacts(there, found),
-            asked.blind({name: spec.hosts for name, spec in wanted.items() if spec is not None}),
-        )
+    def read(self, host: str, answers: Answers) -> Installed:
+        """From what the machine said."""
+        return _read(answers)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -204,23 +185,15 @@ class VgpuLicense(kind.Kind[Spec, State]):
         """One play on all machines of the step."""
         match step:
             case SetUp():
-                each: dict[LinuxMachine, dict[str, Any]] = {
-                    machine: {
-                        "text": step.texts[host],
-                        "mark_open": f"{step.mark.open.encode()}\n{step.notes[host]}",
-                        "mark_sealed": f"{step.mark.encode()}\n{step.notes[host]}",
-                    }
-                    for host, machine in step.machines.items()
-                }
-                self._hosts.play(Play("vgpu_license", each)).check()
+                self._play(
+                    step,
+                    {
+                        host: {"text": text, **record_texts(step.mark, step.notes[host])}
+                        for host, text in step.texts.items()
+                    },
+                )
             case Remove():
-                self._hosts.play(
-                    Play(
-                        "vgpu_license",
-                        {machine: {"text": step.texts[host]} for host, machine in step.machines.items()},
-                        tasks="remove",
-                    )
-                ).check()
+                self._play(step, {host: {"text": text} for host, text in step.texts.items()}, "remove")
             case _:
                 raise AssertionError(step)
 
@@ -261,19 +234,16 @@ def license_status(text: str) -> str:
 
 
 def _read(answers: Answers) -> Installed:
-    record = answers["record"].text if answers["record"].ok else ""
-    noted = next(
-        (line.removeprefix("before=") for line in record.splitlines() if line.startswith("before=")), ""
-    )
+    record = read_record(answers, "before", "made")
     try:
-        before = json.loads(base64.b64decode(noted, validate=True)) if noted else {}
+        before = json.loads(base64.b64decode(record.noted.get("before", ""), validate=True) or "{}")
     except ValueError:
         before = {}
     return Installed(
-        Mark.decode(record),
-        answers["conf"].text if answers["conf"].ok else None,
+        record.mark,
+        text_of(answers, "conf"),
         before,
-        "made=yes" in record.splitlines(),
+        record.noted.get("made") == "yes",
         service_state(answers["service"]),
     )
 
@@ -304,22 +274,11 @@ def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
             }
             notes[host] = _note(before, made=found.made if found.mark else found.text is None)
     if texts:
-        world = (
-            differences(
-                {"on": {host: now[host] for host in spec.hosts}},
-                {"on": {host: {"values": wanted, "service": "running"} for host in spec.hosts}},
-            )
-            if on
-            else ()
-        )
-        changes = (
-            compare.changes(spec, state.mark if state else None, world)
-            if on
-            else differences(None, spec.applied())
-        )
+        whole = {host: {"values": wanted, "service": "running"} for host in spec.hosts}
+        changes = set_up_changes(spec, state, now, whole)
         yield SetUp(
             names=", ".join(texts),
-            machines={host: facts.machines[host] for host in texts if host in facts.machines},
+            machines=facts.of(texts),
             texts=texts,
             notes=notes,
             mark=mark,
@@ -331,14 +290,12 @@ def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
 
 
 def _check(spec: Spec, on: Mapping[str, Installed], facts: VgpuLicenseFacts, context: PlanContext) -> None:
-    if any(each.mark for each in on.values()):
-        for host, each in on.items():
-            if each.mark is None or each.mark.owner != context.mark.owner:
-                raise Refusal(
-                    f"{CONF} on {host} names a license server, and not by {context.mark.address}",
-                    field="hosts",
-                    next="take that out there, or name another machine",
-                )
+    for host in others(on, context.mark):
+        raise Refusal(
+            f"{CONF} on {host} names a license server, and not by {context.mark.address}",
+            field="hosts",
+            next="take that out there, or name another machine",
+        )
     if without := [host for host in spec.hosts if host in facts.found and not facts.found[host].service]:
         raise Refusal(
             f"there is no {SERVICE} on {', '.join(without)}",

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bfinfra.kinds.linux import while_away
+from bfinfra.kinds.machine.base import OnMachines, while_away
 from bfinfra.kinds.machine.flexdirect_host.spec import PACKAGED, Scheduler, Spec, form
 from bfinfra.kinds.machine.flexdirect_host.state import FlexDirectHostFacts, Installed, State
 from bfinfra.model import compare
@@ -17,19 +17,15 @@ from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
-from bfinfra.model.ssh import LinuxMachine
 from bfinfra.model.step import Disruption, Step
 
 NOTHING = Installed(None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUp(Step):
+class SetUp(OnMachines):
     """set FlexDirect up on {names}"""
 
-    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
-    names: str
-    machines: Mapping[str, LinuxMachine]
     todo: Mapping[str, Mapping[str, Any]]
     """By machine: whether to install and to init, and whether its record says that work is unfinished."""
     package: str
@@ -60,12 +56,9 @@ class Restart(SetUp):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(Step):
+class Remove(OnMachines):
     """take FlexDirect off {names}"""
 
-    rights = ()
-    names: str
-    machines: Mapping[str, LinuxMachine]
     packages: Mapping[str, str]
     """By machine: name of the file that was installed."""
     uninstall: Mapping[str, Sequence[str]]
@@ -233,7 +226,7 @@ def _set_up(
     return (
         step(
             names=", ".join(hosts),
-            machines={host: facts.machines[host] for host in hosts if host in facts.machines},
+            machines=facts.of(hosts),
             todo=todo,
             package=str(spec.package.path),
             package_sha256=package,

@@ -6,22 +6,29 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.kinds.linux import across, ask, digest, machines, standing
+from bfinfra.kinds.linux import Answers, Commands
+from bfinfra.kinds.machine.base import LinuxSoftware, Reading, record_texts
 from bfinfra.kinds.machine.flexdirect_host import decide, health
 from bfinfra.kinds.machine.flexdirect_host.decide import Anew, Remove, Restart, SetUp
 from bfinfra.kinds.machine.flexdirect_host.spec import Spec, form
-from bfinfra.kinds.machine.flexdirect_host.state import LOOK, FlexDirectHostFacts, Installed, State, read
-from bfinfra.model import kind
+from bfinfra.kinds.machine.flexdirect_host.state import (
+    LOOK,
+    NAME,
+    FlexDirectHostFacts,
+    Installed,
+    State,
+    read,
+)
 from bfinfra.model import secret as secrets
 from bfinfra.model.awaited import away
-from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.health import Status
-from bfinfra.model.kind import Observation, Report
+from bfinfra.model.kind import Report
 from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import Play
+from bfinfra.model.sources import LocalFile
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
@@ -30,46 +37,47 @@ if TYPE_CHECKING:
 __all__ = ["FlexdirectHost", "Spec", "State"]
 
 
-class FlexdirectHost(kind.Kind[Spec, State]):
+class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
     """FlexDirect on Linux machines: GPU servers and CPU hosts."""
 
     document = Document.FLEXDIRECT
     step_types = (SetUp, Restart, Remove, Anew)
+    name, role = NAME, "flexdirect"
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
-        self._hosts, self._site = hosts, site
+        super().__init__(hosts, site)
+        self._secret = site.pepper
 
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """One command a machine: what is recorded, installed and running there."""
-        there = machines(needs)
-        asked = ask(self._hosts, there.values(), lambda _: LOOK)
-        found = {host: read(answers) for host, answers in asked.answers.items()}
-        states = {
-            name: across(State, on, needs)
-            for name, on in standing(
-                "flexdirect_host", found, wanted, self._site.name, include_unlisted=include_unlisted
-            ).items()
-        }
-        specs = {name: spec for name, spec in wanted.items() if spec is not None}
-        facts = FlexDirectHostFacts(
-            there,
-            {name: digest(spec.package.path) for name, spec in specs.items()},
-            {name: self._licensed(spec, found) for name, spec in specs.items()},
-            {
+    def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
+        """Its record, the program, the license and the scheduler."""
+        return LOOK
+
+    def read(self, host: str, answers: Answers) -> Installed:
+        """From what the machine said."""
+        return read(answers)
+
+    def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
+        """The one that is installed."""
+        return {"package": spec.package}
+
+    def facts(self, specs: Mapping[str, Spec], reading: Reading[Installed]) -> FlexDirectHostFacts:
+        """Besides, licenses and operating systems."""
+        known = super().facts(specs, reading)
+        return FlexDirectHostFacts(
+            known.machines,
+            known.found,
+            known.packages,
+            known.away,
+            licensed={name: self._licensed(spec, reading.found) for name, spec in specs.items()},
+            os={
                 key.name: need.state.os
-                for key, need in needs.items()
-                if key.name in there and key.kind == "linux_host"
+                for key, need in reading.needs.items()
+                if key.name in reading.machines and key.kind == "linux_host"
             },
-            {name: gone for name, spec in specs.items() if (gone := away(spec, {"package": spec.package}))},
-            {name: gone for name, spec in specs.items() if (gone := away(spec, {"license": spec.license}))},
+            unlicensed={
+                name: gone for name, spec in specs.items() if (gone := away(spec, {"license": spec.license}))
+            },
         )
-        return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -101,41 +109,37 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         match step:
             case SetUp():
                 self._set_up(step)
-            case Remove(machines=there, packages=packages):
+            case Remove():
                 each = {
-                    machine: {
-                        "package_name": packages[host],
-                        "package_form": form(packages[host]),
+                    host: {
+                        "package_name": file,
+                        "package_form": form(file),
                         "uninstall": list(step.uninstall[host]),
                     }
-                    for host, machine in there.items()
+                    for host, file in step.packages.items()
                 }
-                self._hosts.play(Play("flexdirect", each, tasks="remove")).check()
+                self._play(step, each, "remove")
             case _:
                 raise AssertionError(step)
 
     def _set_up(self, step: SetUp) -> None:
-        package = step.package.rpartition("/")[2]
-        noted = f"\npackage={package}" + (
-            f"\nuninstall={json.dumps(step.uninstall)}" if step.uninstall else ""
-        )
-        rest = noted + (
-            f"\nlicense={secrets.digest(step.license.reveal(), pepper=self._pepper())}"
+        noted = [f"package={step.package.rpartition('/')[2]}"]
+        if step.uninstall:
+            noted.append(f"uninstall={json.dumps(step.uninstall)}")
+        given = (
+            (f"license={secrets.digest(step.license.reveal(), pepper=self._pepper())}",)
             if step.license
-            else ""
+            else ()
         )
         common: dict[str, Any] = {
             "package": step.package,
             "package_sha256": step.package_sha256,
             "license_by": step.license_by,
             "unit": step.unit,
-            "mark_open": step.mark.open.encode() + noted,
-            "mark_sealed": step.mark.encode() + rest,
+            **record_texts(step.mark, *noted, after=given),
         }
-        each = {machine: {**common, **step.todo[host]} for host, machine in step.machines.items()}
-        self._hosts.play(
-            Play("flexdirect", each, secrets={"license": step.license} if step.license else {})
-        ).check()
+        each = {host: {**common, **todo} for host, todo in step.todo.items()}
+        self._play(step, each, secrets={"license": step.license} if step.license else {})
 
     def _licensed(self, spec: Spec, found: Mapping[str, Installed]) -> frozenset[str]:
         """Machines that were given the license as it is now."""
@@ -155,4 +159,4 @@ class FlexdirectHost(kind.Kind[Spec, State]):
         )
 
     def _pepper(self) -> str:
-        return self._site.pepper.reveal() if self._site.pepper else ""
+        return self._secret.reveal() if self._secret else ""

@@ -7,21 +7,18 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from bfinfra.kinds.linux import OnHosts
+from bfinfra.kinds.machine.base import OnHosts, SoftwareFacts, read_record, record_commands, text_of
 from bfinfra.model.awaited import Away
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
 
+NAME = "flexdirect_host"
 UNIT = "flexdirect-scheduler.service"
-RECORD = "/var/lib/bfinfra/flexdirect_host"
 LOOK = {
-    "record": ("cat", RECORD),
-    "package": ("cat", f"{RECORD}.package"),
-    "program": ("sha256sum", "/usr/bin/flexdirect"),
+    **record_commands(NAME, "/usr/bin/flexdirect"),
     "license": ("sha256sum", "/etc/bitfusionio/lic/host_id"),
     "unit": ("cat", f"/etc/systemd/system/{UNIT}"),
     "service": ("systemctl", "show", "--property=ActiveState,UnitFileState", UNIT),
@@ -57,19 +54,13 @@ class State(OnHosts[Installed]):
 
 
 @dataclass(frozen=True)
-class FlexDirectHostFacts:
-    """`machines`: all that answered. By resource: `packages`: SHA-256 of the file, "" where it can't be read;
-    `licensed`: machines that have the license as it is now.
-
-    `os`: distribution and version, by machine.
+class FlexDirectHostFacts(SoftwareFacts[Installed]):
+    """Besides, by resource: `licensed`: machines that have the license as it is now; by machine: `os`:
+    distribution and version.
     """
 
-    machines: Mapping[str, LinuxMachine]
-    packages: Mapping[str, str]
-    licensed: Mapping[str, frozenset[str]]
+    licensed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     os: Mapping[str, str] = field(default_factory=dict)
-    away: Mapping[str, Away] = field(default_factory=dict)
-    """By resource: the package that isn't there yet."""
     unlicensed: Mapping[str, Away] = field(default_factory=dict)
     """By resource: the license whose file isn't there yet; machines that were given one then have the one
     that is wanted.
@@ -78,27 +69,20 @@ class FlexDirectHostFacts:
 
 def read(answers: Answers) -> Installed:
     """From what a machine said."""
-    record = answers["record"].text if answers["record"].ok else ""
-    stamped = answers["package"].text.split() if answers["package"].ok else []
-    program = answers["program"].text.split()[0] if answers["program"].ok else ""
-    noted = dict(
-        line.split("=", 1)
-        for line in record.splitlines()
-        if line.startswith(("license=", "package=", "uninstall="))
-    )
+    record = read_record(answers, "license", "package", "uninstall")
     shown = dict(line.split("=", 1) for line in answers["service"].text.splitlines() if "=" in line)
     service = {("active", "enabled"): "running", ("active", "disabled"): "running, not enabled"}.get(
         (shown.get("ActiveState", ""), shown.get("UnitFileState", "")), "stopped"
     )
     return Installed(
-        mark=Mark.decode(record),
-        package=stamped[0] if len(stamped) == 2 and stamped[1] == program else "",
-        program=bool(program),
+        mark=record.mark,
+        package=record.package,
+        program=record.program,
         licensed=answers["license"].ok,
-        license=noted.get("license", ""),
-        file=noted.get("package", ""),
-        uninstall=_words(noted.get("uninstall", "")),
-        unit=answers["unit"].text if answers["unit"].ok else "",
+        license=record.noted.get("license", ""),
+        file=record.noted.get("package", ""),
+        uninstall=_words(record.noted.get("uninstall", "")),
+        unit=text_of(answers, "unit") or "",
         service=service,
     )
 

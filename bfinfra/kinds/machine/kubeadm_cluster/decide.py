@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from bfinfra.kinds.linux import while_away
+from bfinfra.kinds.machine.base import while_away
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
     KubeadmFacts,
@@ -149,7 +149,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
     ]:
         yield Prepare(
             names=", ".join(unready),
-            machines=_machines(facts, unready),
+            machines=facts.of(unready),
             todo={host: _prepare(spec, host, found[host], package, mark) for host in unready},
             **at,
         )
@@ -157,7 +157,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
         words = _words_of_init(spec)
         yield Init(
             names=spec.control_plane,
-            machines=_machines(facts, [spec.control_plane]),
+            machines=facts.of([spec.control_plane]),
             **at,
             todo={
                 spec.control_plane: {
@@ -175,7 +175,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
     if joining := [host for host in spec.workers if not _belongs(found[host], state, first)]:
         yield Join(
             names=", ".join(joining),
-            machines=_machines(facts, joining),
+            machines=facts.of(joining),
             home=home,
             token=token_id(mark.site, name),
             left=bool(state and state.token),
@@ -191,14 +191,10 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
     if noting := [host for host in spec.hosts if found[host].mark != mark]:
         yield Note(
             names=", ".join(noting),
-            machines=_machines(facts, noting),
+            machines=facts.of(noting),
             todo={host: {"mark_sealed": f"{mark.encode()}\n{_note(spec, host)}"} for host in noting},
             **at,
         )
-
-
-def _machines(facts: KubeadmFacts, hosts: Sequence[str]) -> dict[str, Any]:
-    return {host: facts.machines[host] for host in hosts if host in facts.machines}
 
 
 def _now(

@@ -12,10 +12,20 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.linux import Asked, across, ask, digest, machines, standing
+from bfinfra.kinds.linux import Answers, Commands
+from bfinfra.kinds.machine.base import LinuxSoftware, Reading, digest
 from bfinfra.kinds.machine.kubeadm_cluster import decide
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
-from bfinfra.kinds.machine.kubeadm_cluster.state import ADMIN, LOOK, KubeadmFacts, State, read, token_id
+from bfinfra.kinds.machine.kubeadm_cluster.state import (
+    ADMIN,
+    LOOK,
+    NAME,
+    KubeadmFacts,
+    Node,
+    State,
+    read,
+    token_id,
+)
 from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Forget,
     Init,
@@ -23,23 +33,23 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Leave,
     Network,
     Note,
-    OnMachines,
     Prepare,
     Reset,
 )
-from bfinfra.model import foreign, kind
+from bfinfra.model import foreign
 from bfinfra.model.awaited import away
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
-from bfinfra.model.kind import Observation, Report
+from bfinfra.model.kind import Report
 from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.redact import hide
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API, Api, PrivilegePlaces
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import LinuxMachine, Play
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.ssh import Play
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
@@ -54,52 +64,61 @@ LETTERS = string.ascii_lowercase + string.digits
 TASKS = {Prepare: "prepare", Init: "init", Note: "record", Reset: "reset"}
 
 
-class KubeadmCluster(kind.Kind[Spec, State]):
+class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
     """A Kubernetes cluster by kubeadm on Linux machines."""
 
     document = Document.PVRDMA
     deadline = 1800
     step_types = (Prepare, Init, Network, Join, Forget, Leave, Note, Reset)
+    name, role = NAME, "kubeadm"
 
     def __init__(self, hosts: LinuxHosts, clusters: Clusters, site: Site) -> None:
-        self._hosts, self._clusters, self._site = hosts, clusters, site.name
+        super().__init__(hosts, site)
+        self._clusters = clusters
 
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """One command a machine; where a control plane stands, its nodes and what others have in it, should
-        it go.
-        """
-        there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
-        asked = self._ask(there, specs)
-        found = {host: read(host, answers) for host, answers in asked.answers.items()}
+    def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
+        """A machine that the file names as a worker is no control plane of ours; any other may be one."""
+        return LOOK if any(host in spec.workers for spec in specs) else LOOK | ADMIN
+
+    def read(self, host: str, answers: Answers) -> Node:
+        """From what the machine said."""
+        return read(host, answers)
+
+    def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
+        """Those of Kubernetes, where it comes from files."""
+        return {f"packages.{at}": file for at, file in enumerate(spec.packages)}
+
+    def digest(self, spec: Spec) -> str:
+        """Of all packages; "" where there are none, or one can't be read."""
+        found = [digest(each.path) for each in spec.packages]
+        return hashlib.sha256(",".join(found).encode()).hexdigest() if found and all(found) else ""
+
+    def states(
+        self, wanted: Mapping[str, Spec | None], reading: Reading[Node], *, include_unlisted: bool
+    ) -> Mapping[str, State]:
+        """Where a control plane stands, with its nodes, and what others have in it, should it go."""
         states = {}
-        for name, on in standing(
-            "kubeadm_cluster", found, wanted, self._site, include_unlisted=include_unlisted
-        ).items():
-            state = _state(specs.get(name), across(State, on, needs))
+        for name, on_machines in super().states(wanted, reading, include_unlisted=include_unlisted).items():
+            spec = wanted.get(name)
+            state = _state(spec, on_machines)
             states[name] = (
-                self._entered(name, state, goes=include_unlisted and name not in specs)
+                self._entered(name, state, goes=include_unlisted and spec is None)
                 if state.endpoint
                 else state
             )
-        facts = KubeadmFacts(
-            there,
-            found,
-            {name: _digest(spec) for name, spec in specs.items()},
-            {name: digest(spec.cni.path) for name, spec in specs.items()},
-            {
-                name: gone
-                for name, spec in specs.items()
-                if (gone := away(spec, {f"packages.{at}": file for at, file in enumerate(spec.packages)}))
-            },
-            {name: gone for name, spec in specs.items() if (gone := away(spec, {"cni": spec.cni}))},
+        return states
+
+    def facts(self, specs: Mapping[str, Spec], reading: Reading[Node]) -> KubeadmFacts:
+        """Besides, the manifests of the pod networks."""
+        known = super().facts(specs, reading)
+        return KubeadmFacts(
+            known.machines,
+            known.found,
+            known.packages,
+            known.away,
+            cni={name: digest(spec.cni.path) for name, spec in specs.items()},
+            cni_away={name: gone for name, spec in specs.items() if (gone := away(spec, {"cni": spec.cni}))},
         )
-        return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -138,26 +157,16 @@ class KubeadmCluster(kind.Kind[Spec, State]):
                 if step.control_plane is not None:
                     self._hosts.play(
                         Play(
-                            "kubeadm",
+                            self.role,
                             {step.control_plane: {"nodes": list(step.nodes), "drain": list(step.drain)}},
                             tasks="leave",
                         )
                     ).check()
-                self._play(step, "reset")
+                self._play(step, step.todo, "reset")
             case Prepare() | Init() | Note() | Reset():
-                self._play(step, TASKS[type(step)])
+                self._play(step, step.todo, TASKS[type(step)])
             case _:
                 raise AssertionError(step)
-
-    def _play(self, step: OnMachines, tasks: str, texts: Mapping[str, str] | None = None) -> None:
-        self._hosts.play(
-            Play(
-                "kubeadm",
-                {machine: step.todo[host] for host, machine in step.machines.items()},
-                tasks=tasks,
-                texts=texts or {},
-            )
-        ).check()
 
     def _join(self, step: Join, cluster: ClusterClient, home: Endpoint) -> None:
         """With a bootstrap token of this step alone: made in the cluster, on no command line, gone after it;
@@ -183,7 +192,8 @@ class KubeadmCluster(kind.Kind[Spec, State]):
             cluster.delete("v1", "Secret", _secret(step.token), SYSTEM)
         cluster.create(manifest)
         try:
-            self._play(step, "join", {"discovery": _discovery(home, f"{step.token}.{secret}")})
+            texts = {"discovery": _discovery(home, f"{step.token}.{secret}")}
+            self._play(step, step.todo, "join", texts=texts)
         finally:
             cluster.delete("v1", "Secret", _secret(step.token), SYSTEM)
 
@@ -198,13 +208,6 @@ class KubeadmCluster(kind.Kind[Spec, State]):
             "data": {"sha256": step.sha256},
         }
         cluster.apply(marked(note, step.mark.open), force=True)
-
-    def _ask(self, there: Mapping[str, LinuxMachine], specs: Mapping[str, Spec]) -> Asked:
-        """A machine that the file names as a worker is no control plane of ours; any other may be one."""
-        workers = {host for spec in specs.values() for host in spec.workers}
-        return ask(
-            self._hosts, there.values(), lambda machine: LOOK if machine.name in workers else LOOK | ADMIN
-        )
 
     def _entered(self, name: str, state: State, *, goes: bool) -> State:
         """With what its API says; a cluster that doesn't answer says nothing, and waits."""
@@ -253,12 +256,6 @@ def _ready(obj: Mapping[str, Any]) -> bool:
         for each in conditions
         if isinstance(each, dict)
     )
-
-
-def _digest(spec: Spec) -> str:
-    """Of all packages; "" where there are none, or one can't be read."""
-    found = [digest(each.path) for each in spec.packages]
-    return hashlib.sha256(",".join(found).encode()).hexdigest() if found and all(found) else ""
 
 
 def _manifests(path: str) -> Iterator[dict[str, Any]]:

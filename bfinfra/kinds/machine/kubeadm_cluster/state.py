@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from bfinfra.kinds.linux import OnHosts, first_word
+from bfinfra.kinds.linux import first_word
+from bfinfra.kinds.machine.base import OnHosts, SoftwareFacts, read_record, record_commands, text_of
 from bfinfra.model.awaited import Away
 from bfinfra.model.compare import Unknown
 from bfinfra.model.endpoint import Endpoint
@@ -18,16 +19,13 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
-from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
 
-RECORD = "/var/lib/bfinfra/kubeadm_cluster"
+NAME = "kubeadm_cluster"
 LOOK = {
-    "record": ("cat", RECORD),
-    "package": ("cat", f"{RECORD}.package"),
-    "program": ("sha256sum", "/usr/bin/kubeadm"),
+    **record_commands(NAME, "/usr/bin/kubeadm"),
     "kubelet": ("cat", "/etc/kubernetes/kubelet.conf"),
     "authority": ("cat", "/etc/kubernetes/pki/ca.crt"),
     "swaps": ("cat", "/proc/swaps"),
@@ -108,47 +106,35 @@ class State(OnHosts[Node]):
 
 
 @dataclass(frozen=True)
-class KubeadmFacts:
-    """`machines`: all that answered, `found`: how each stands; by resource: `packages` and `cni`: digests of
-    the files, "" where they can't be read.
-
-    `away`: the first of its packages that isn't there yet; `cni_away`: its manifest, where that isn't.
+class KubeadmFacts(SoftwareFacts[Node]):
+    """Besides, by resource: `cni`: digest of the manifest, "" where it can't be read; `cni_away`: the
+    manifest, where it isn't there yet.
     """
 
-    machines: Mapping[str, LinuxMachine]
-    found: Mapping[str, Node]
-    packages: Mapping[str, str]
-    cni: Mapping[str, str | Unknown]
-    away: Mapping[str, Away] = field(default_factory=dict)
+    cni: Mapping[str, str | Unknown] = field(default_factory=dict)
     cni_away: Mapping[str, Away] = field(default_factory=dict)
 
 
 def read(host: str, answers: Answers) -> Node:
     """From what a machine said."""
-    record = answers["record"].text if answers["record"].ok else ""
-    noted = dict(
-        line.split("=", 1) for line in record.splitlines() if re.match(r"(role|init|form|files)=", line)
-    )
-    stamped = answers["package"].text.split() if answers["package"].ok else []
-    program = first_word(answers["program"])
-    kubelet = answers["kubelet"].text if answers["kubelet"].ok else ""
-    swaps = answers["swaps"].text.splitlines()[1:] if answers["swaps"].ok else []
+    record = read_record(answers, "role", "init", "form", "files")
+    kubelet = text_of(answers, "kubelet") or ""
+    swaps = (text_of(answers, "swaps") or "").splitlines()[1:]
     return Node(
-        mark=Mark.decode(record),
+        mark=record.mark,
         name=first_word(answers["name"]).lower(),
-        role=noted.get("role", ""),
-        done=noted.get("init") == "done",
+        role=record.noted.get("role", ""),
+        done=record.noted.get("init") == "done",
         joined=bool(kubelet),
-        authority=_authority(kubelet)
-        or (answers["authority"].text.strip() if answers["authority"].ok else ""),
+        authority=_authority(kubelet) or (text_of(answers, "authority") or "").strip(),
         admin=_admin(host, answers),
-        package=stamped[0] if len(stamped) == 2 and stamped[1] == program else "",
-        program=bool(program),
+        package=record.package,
+        program=record.program,
         swap=any(line.strip() for line in swaps),
-        fstab=answers["fstab"].text if answers["fstab"].ok else "",
-        modules=tuple(answers["modules"].text.split()) if answers["modules"].ok else (),
-        sysctl=answers["sysctl"].text if answers["sysctl"].ok else "",
-        noted=noted,
+        fstab=text_of(answers, "fstab") or "",
+        modules=tuple((text_of(answers, "modules") or "").split()),
+        sysctl=text_of(answers, "sysctl") or "",
+        noted=record.noted,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bfinfra.kinds.machine.base import OnMachines
 from bfinfra.model.compare import Unknown
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.mark import Mark
@@ -15,24 +16,20 @@ from bfinfra.model.step import Disruption, Step
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnMachines(Step):
-    """A play on machines."""
+class OfRole(OnMachines):
+    """A play of kubeadm's role on machines."""
 
-    # accounts of machines are no rights of vCenter or Kubernetes; the cluster's own is its administrator's
-    rights = ()
-    names: str
-    machines: Mapping[str, LinuxMachine]
     todo: Mapping[str, Mapping[str, Any]]
     """By machine: variables of the role."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepare(OnMachines):
+class Prepare(OfRole):
     """prepare {names} for Kubernetes"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Init(OnMachines):
+class Init(OfRole):
     """initialise the control plane on {names}"""
 
 
@@ -40,7 +37,7 @@ class Init(OnMachines):
 class Network(Step):
     """apply the manifest of the pod network"""
 
-    rights = ()
+    rights = ()  # the cluster's own are its administrator's
     home: Endpoint | Unknown
     path: str
     sha256: str
@@ -48,7 +45,7 @@ class Network(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Join(OnMachines):
+class Join(OfRole):
     """join {names} to the cluster"""
 
     home: Endpoint | Unknown
@@ -68,12 +65,12 @@ class Forget(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note(OnMachines):
+class Note(OfRole):
     """record on {names} what is done"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leave(OnMachines):
+class Leave(OfRole):
     """empty {names} and take them out of the cluster"""
 
     disruption = Disruption.POWER_CYCLE
@@ -84,7 +81,7 @@ class Leave(OnMachines):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reset(OnMachines):
+class Reset(OfRole):
     """take Kubernetes and all that is in it off {names}"""
 
     destructive = True

@@ -4,47 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bfinfra.kinds.linux import while_away
+from bfinfra.kinds.machine.base import OnMachines, others, set_up_changes, while_away
 from bfinfra.kinds.machine.loaded_image.runtime import Runtime
 from bfinfra.kinds.machine.loaded_image.spec import BUILDERS, Spec
 from bfinfra.kinds.machine.loaded_image.state import Found, Loaded, LoadedImageFacts, State
-from bfinfra.model import compare
 from bfinfra.model.awaited import Awaited
-from bfinfra.model.compare import Unknown, differences
+from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.ssh import LinuxMachine
 from bfinfra.model.step import Step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load(Step):
+class Load(OnMachines):
     """load {image} onto {names}"""
 
-    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
     name: str
-    names: str
     image: str
     content: str | Unknown
     archive: str
     """Its path here, "" for what is built and saved here."""
-    machines: Mapping[str, LinuxMachine]
     runtimes: Mapping[str, Runtime]
     mark: Mark
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(Step):
+class Remove(OnMachines):
     """remove {image} from {names}"""
 
-    rights = ()
     name: str
-    names: str
     image: str
-    machines: Mapping[str, LinuxMachine]
     runtimes: Mapping[str, str]
     """By machine: where the image is, "" where it is gone already."""
 
@@ -91,12 +83,6 @@ def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
         host for host in spec.hosts if host not in on or on[host].mark != mark or now[host] != then[host]
     ]
     if hosts:
-        world = differences({"on": now}, {"on": then}) if on else ()
-        changes = (
-            compare.changes(spec, state.mark if state else None, world)
-            if on
-            else differences(None, spec.applied())
-        )
         yield Load(
             name=name,
             names=", ".join(hosts),
@@ -104,8 +90,8 @@ def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
             content=content,
             archive=str(spec.archive.path) if spec.archive else "",
             mark=mark,
-            changes=changes,
-            machines={host: facts.machines[host] for host in hosts if host in facts.machines},
+            changes=set_up_changes(spec, state, now, then),
+            machines=facts.of(hosts),
             runtimes={host: runtimes[host] for host in hosts if host in runtimes},
         )
     leaving = tuple(host for host in on if host not in spec.hosts)
@@ -151,11 +137,7 @@ def _check(
             why=problem,
             next="write it with: docker save --output FILE IMAGE",
         )
-    if any(each.mark for each in on.values()) and (
-        theirs := [
-            host for host, each in on.items() if not each.mark or each.mark.owner != context.mark.owner
-        ]
-    ):
+    if theirs := others(on, context.mark):
         raise Refusal(
             f"the image on {', '.join(theirs)} was not loaded by {context.mark.address}",
             field="hosts",

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.images import Images, contents, full_name
-from bfinfra.kinds.linux import across, ask, machines
+from bfinfra.kinds.linux import Answers, Commands
+from bfinfra.kinds.machine.base import LinuxSoftware, Reading, across, record_texts
 from bfinfra.kinds.machine.loaded_image import decide
 from bfinfra.kinds.machine.loaded_image.decide import Load, Remove, image_of
 from bfinfra.kinds.machine.loaded_image.runtime import commands
@@ -23,81 +24,89 @@ from bfinfra.kinds.machine.loaded_image.state import (
     read,
     record,
 )
-from bfinfra.model import kind
-from bfinfra.model.awaited import away
-from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, Problem, Rejected
-from bfinfra.model.kind import Observation, Report
+from bfinfra.model.kind import Report
 from bfinfra.model.readiness import Readiness, Ready
-from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import LinuxMachine, Play
+from bfinfra.model.sources import LocalFile
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
 
 
-class LoadedImage(kind.Kind[Spec, State]):
+class LoadedImage(LinuxSoftware[Spec, State, Found]):
     """A container image loaded onto Linux machines, without a registry."""
 
     document = Document.ON_KUBERNETES
     step_types = (Load, Remove)
+    name = role = "loaded_image"
 
     def __init__(self, hosts: LinuxHosts, images: Images, site: Site) -> None:
-        self._hosts, self._images, self._site = hosts, images, site.name
+        super().__init__(hosts, site)
+        self._images = images
 
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """One command a machine, and the archives here."""
-        there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
-        asked = ask(self._hosts, there.values(), lambda _: LOOK)
-        found = {host: read(answers) for host, answers in asked.answers.items()}
+    def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
+        """Its records, and the images that the runtimes have."""
+        return LOOK
+
+    def read(self, host: str, answers: Answers) -> Found:
+        """From what the machine said."""
+        return read(answers)
+
+    def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
+        """Its archive, where it comes out of one."""
+        return {"archive": spec.archive} if spec.archive else {}
+
+    def states(
+        self, wanted: Mapping[str, Spec | None], reading: Reading[Found], *, include_unlisted: bool
+    ) -> Mapping[str, State]:
+        """By the records: several images stand on a machine."""
         noted = {
             name
-            for each in found.values()
+            for each in reading.found.values()
             for name, note in each.records.items()
             if note.mark and note.mark.site == self._site
         }
         states = {}
         for name in dict.fromkeys([*wanted, *(sorted(noted) if include_unlisted else ())]):
             spec = wanted.get(name)
-            image = image_of(spec, needs) if spec else ""
-            on = {
-                host: loaded
-                for host, each in found.items()
-                if (
-                    loaded := _loaded(
-                        each,
-                        each.records.get(name),
-                        spec if spec and host in spec.hosts else None,
-                        image,
-                        self._site,
-                    )
+            image = image_of(spec, reading.needs) if spec else ""
+            looked = {
+                host: _loaded(
+                    each,
+                    each.records.get(name),
+                    spec if spec and host in spec.hosts else None,
+                    image,
+                    self._site,
                 )
+                for host, each in reading.found.items()
             }
-            if on:
-                states[name] = across(State, on, needs)
-        gone = {
-            name: absent
+            if on := {host: loaded for host, loaded in looked.items() if loaded}:
+                states[name] = across(State, on, reading.needs)
+        return states
+
+    def facts(self, specs: Mapping[str, Spec], reading: Reading[Found]) -> LoadedImageFacts:
+        """The images in the archives here."""
+        known = super().facts(specs, reading)
+        read_here = {
+            name: _id(spec.archive.path, spec.image)
             for name, spec in specs.items()
-            if spec.archive and (absent := away(spec, {"archive": spec.archive}))
+            if spec.archive and spec.image and name not in known.away
         }
-        ids: dict[str, str] = {}
-        problems: dict[str, str] = {}
-        for name, spec in specs.items():
-            if spec.archive and spec.image and name not in gone:
-                ids[name], problems[name] = _id(spec.archive.path, spec.image)
-        facts = LoadedImageFacts(
-            there, found, ids, {name: why for name, why in problems.items() if why}, gone
+        return LoadedImageFacts(
+            known.machines,
+            known.found,
+            {name: id_ for name, (id_, _) in read_here.items()},
+            known.away,
+            {name: problem for name, (_, problem) in read_here.items() if problem},
         )
-        return Observation(states, facts, asked.blind({name: spec.hosts for name, spec in specs.items()}))
+
+    def digest(self, spec: Spec) -> str:
+        """None: an archive is known by the image in it."""
+        return ""
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -119,16 +128,16 @@ class LoadedImage(kind.Kind[Spec, State]):
                 ):
                     self._load(step, archive)
             case Remove(name=name):
-                each: dict[LinuxMachine, dict[str, object]] = {}
-                for host, machine in step.machines.items():
+                each: dict[str, dict[str, object]] = {}
+                for host in step.machines:
                     do, runtime = commands(step.runtimes[host], step.image, ""), step.runtimes[host]
-                    each[machine] = {
+                    each[host] = {
                         "record": record(name),
                         "archive": _sent(name),
                         "used": do.used if runtime else (),
                         "remove": do.remove if runtime else (),
                     }
-                self._hosts.play(Play("loaded_image", each, tasks="remove")).check()
+                self._play(step, each, "remove")
             case _:
                 raise AssertionError(step)
 
@@ -144,21 +153,20 @@ class LoadedImage(kind.Kind[Spec, State]):
             raise BfinfraError(
                 Problem(f"{step.archive} changed while bfinfra worked with it", next="plan again")
             )
-        each: dict[LinuxMachine, dict[str, object]] = {}
-        for host, machine in step.machines.items():
+        each: dict[str, dict[str, object]] = {}
+        for host in step.machines:
             runtime = step.runtimes[host]
             do = commands(runtime, step.image, _sent(step.name))
-            note = f"\nruntime={runtime}\nimage={step.image}\ncontent={step.content}"
-            each[machine] = {
+            noted = (f"runtime={runtime}", f"image={step.image}", f"content={step.content}")
+            each[host] = {
                 "record": record(step.name),
                 "source": str(archive),
                 "archive": _sent(step.name),
                 "load": do.load,
                 "show": do.show,
-                "mark_open": step.mark.open.encode() + note,
-                "mark_sealed": step.mark.encode() + note,
+                **record_texts(step.mark, *noted),
             }
-        self._hosts.play(Play("loaded_image", each, limit=2 * 3600)).check()
+        self._play(step, each, limit=2 * 3600)
 
 
 def _sent(name: str) -> str:

@@ -6,19 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from bfinfra.kinds.linux import OnHosts
+from bfinfra.kinds.machine.base import FOLDER, OnHosts, SoftwareFacts, text_of
 from bfinfra.kinds.machine.loaded_image.runtime import FLAGS, LISTS, RUNTIMES, Runtime, listed, of_kubelet
-from bfinfra.model.awaited import Away
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
 
-HOME, ENDING = "/var/lib/bfinfra", ".loaded_image"
+ENDING = ".loaded_image"
 LOOK: dict[str, Sequence[str]] = {
-    "records": ("grep", "-rs", "", HOME, f"--include=*{ENDING}"),
+    "records": ("grep", "-rs", "", FOLDER, f"--include=*{ENDING}"),
     "kubelet": ("cat", FLAGS),
     **LISTS,
 }
@@ -26,7 +24,7 @@ LOOK: dict[str, Sequence[str]] = {
 
 def record(name: str) -> str:
     """The path of its record on a machine."""
-    return f"{HOME}/{name}{ENDING}"
+    return f"{FOLDER}/{name}{ENDING}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +84,16 @@ class State(OnHosts[Loaded]):
 
 
 @dataclass(frozen=True)
-class LoadedImageFacts:
-    """`machines`: all that answered, and how each stands. By resource: `packages`: the id of the image in its
-    archive; `problems`: what is wrong with that; `away`: that it isn't there yet.
-    """
+class LoadedImageFacts(SoftwareFacts[Found]):
+    """`packages`: by resource, the id of the image in its archive; `problems`: what is wrong with that."""
 
-    machines: Mapping[str, LinuxMachine]
-    found: Mapping[str, Found]
-    packages: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
-    away: Mapping[str, Away] = field(default_factory=dict)
 
 
 def read(answers: Answers) -> Found:
     """From what a machine said."""
     texts: dict[str, list[str]] = {}
-    for path, line in _lines(answers["records"].text if answers["records"].ok else ""):
+    for path, line in _lines(text_of(answers, "records") or ""):
         texts.setdefault(path.rpartition("/")[2].removesuffix(ENDING), []).append(line)
     images: dict[str, dict[str, str]] = {
         each: listed(each, answers[each].text) for each in RUNTIMES if answers[each].ok
@@ -109,7 +101,7 @@ def read(answers: Answers) -> Found:
     silent: dict[str, str] = {
         each: " ".join(answers[each].text.split())[-200:] for each in RUNTIMES if not answers[each].ok
     }
-    kubelet = of_kubelet(answers["kubelet"].text) if answers["kubelet"].ok else None
+    kubelet = of_kubelet(text) if (text := text_of(answers, "kubelet")) is not None else None
     return Found({name: _noted(lines) for name, lines in texts.items()}, kubelet, images, silent)
 
 

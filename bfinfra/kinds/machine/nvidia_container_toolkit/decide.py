@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from bfinfra.kinds.linux import while_away
+from bfinfra.kinds.machine.base import OnMachines, others, set_up_changes, while_away
 from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
     FILES,
     UNITS,
@@ -18,25 +18,19 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
 )
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts, note
-from bfinfra.model import compare
-from bfinfra.model.compare import differences
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.ssh import LinuxMachine
 from bfinfra.model.step import Disruption, Step
 
 NOTHING = Installed(None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUp(Step):
+class SetUp(OnMachines):
     """set NVIDIA's container toolkit up on {names}"""
 
-    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
-    names: str
-    machines: Mapping[str, LinuxMachine]
     todo: Mapping[str, Mapping[str, Any]]
     """By machine: whether to install, the runtimes' configurations as they shall be, what its record says
     besides the mark.
@@ -54,12 +48,9 @@ class Restart(SetUp):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(Step):
+class Remove(OnMachines):
     """take NVIDIA's container toolkit off {names}"""
 
-    rights = ()
-    names: str
-    machines: Mapping[str, LinuxMachine]
     todo: Mapping[str, Mapping[str, Any]]
 
 
@@ -98,15 +89,14 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
             next="download it, or correct the path",
         )
     on = state.on if state else {}
-    if any(found.mark for found in on.values()):
-        for host, found in on.items():
-            if host in spec.hosts and (found.mark is None or found.mark.owner != context.mark.owner):
-                raise Refusal(
-                    f"the toolkit on {host} is not of {context.mark.address}",
-                    field="hosts",
-                    why="bfinfra did not put it there for this site",
-                    next="remove it there, or name another machine",
-                )
+    for host in others(on, context.mark):
+        if host in spec.hosts:
+            raise Refusal(
+                f"the toolkit on {host} is not of {context.mark.address}",
+                field="hosts",
+                why="bfinfra did not put it there for this site",
+                next="remove it there, or name another machine",
+            )
     if without := [
         host
         for host in spec.hosts
@@ -121,11 +111,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
 
 def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     facts: ToolkitFacts = context.facts
-    on, package, mark = (
-        state.on if state else {},
-        facts.packages[context.name],
-        context.mark.seal(spec.applied()),
-    )
+    package, mark = (facts.packages[context.name], context.mark.seal(spec.applied()))
     todo: dict[str, dict[str, Any]] = {}
     now, then = {}, {}
     for host in spec.hosts:
@@ -145,23 +131,17 @@ def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
             todo[host] = {"install": not installed, **_configured(spec, found, there, values)}
     if not todo:
         return
-    world = differences({"on": now}, {"on": then}) if on else ()
-    changes = (
-        compare.changes(spec, state.mark if state else None, world)
-        if on
-        else differences(None, spec.applied())
-    )
     stops = any(
         facts.found.get(host, NOTHING).containers and _restarts_docker(each) for host, each in todo.items()
     )
     step = Restart if stops else SetUp
     yield step(
         names=", ".join(todo),
-        machines={host: facts.machines[host] for host in todo if host in facts.machines},
+        machines=facts.of(todo),
         todo=todo,
         common=_common(spec, package),
         mark=mark,
-        changes=changes,
+        changes=set_up_changes(spec, state, now, then),
     )
 
 

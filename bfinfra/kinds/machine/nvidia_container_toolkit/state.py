@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from bfinfra.kinds.linux import OnHosts, first_word, service, service_state
+from bfinfra.kinds.machine.base import (
+    OnHosts,
+    SoftwareFacts,
+    read_record,
+    record_commands,
+    service,
+    service_state,
+    text_of,
+)
 from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import FILES, UNITS, Before
-from bfinfra.model.awaited import Away
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.kinds.linux import Answers
 
-RECORD = "/var/lib/bfinfra/nvidia_container_toolkit"
+NAME = "nvidia_container_toolkit"
 
 
-def look(program: str) -> dict[str, tuple[str, ...]]:
+def look(program: str) -> dict[str, Sequence[str]]:
     """What is asked of a machine."""
-    found: dict[str, tuple[str, ...]] = {
-        "record": ("cat", RECORD),
-        "package": ("cat", f"{RECORD}.package"),
-        "program": ("sha256sum", program),
-        "containers": ("docker", "ps", "--quiet"),
-    }
+    found = record_commands(NAME, program) | {"containers": ("docker", "ps", "--quiet")}
     for runtime, path in FILES.items():
         found[runtime] = ("cat", path)
         found[f"{runtime} runs"] = service(UNITS[runtime])
@@ -64,38 +65,21 @@ class State(OnHosts[Installed]):
     """How it stands on machines."""
 
 
-@dataclass(frozen=True)
-class ToolkitFacts:
-    """`machines`: all that answered, and how each stands; `packages`: by resource, digest of what is to be
-    installed, "" where it can't be read.
-    """
-
-    machines: Mapping[str, LinuxMachine]
-    found: Mapping[str, Installed]
-    packages: Mapping[str, str]
-    away: Mapping[str, Away] = field(default_factory=dict)
-    """By resource: the package that isn't there yet."""
+ToolkitFacts = SoftwareFacts[Installed]
 
 
 def read(answers: Answers) -> Installed:
     """From what a machine said."""
-    record = answers["record"].text if answers["record"].ok else ""
-    noted = dict(
-        line.split("=", 1)
-        for line in record.splitlines()
-        if line.startswith(("form=", "files=", "runtime=", "before="))
-    )
-    stamped = answers["package"].text.split() if answers["package"].ok else []
-    program = first_word(answers["program"])
+    record = read_record(answers, "form", "files", "runtime", "before")
     return Installed(
-        mark=Mark.decode(record),
-        package=stamped[0] if len(stamped) == 2 else "",
-        kept=len(stamped) == 2 and stamped[1] == program,
-        program=bool(program),
-        runtime=noted.get("runtime", ""),
-        before=Before.decode(_text(noted.get("before", ""))),
-        noted=noted,
-        configs={runtime: answers[runtime].text if answers[runtime].ok else None for runtime in FILES},
+        mark=record.mark,
+        package=record.stamp,
+        kept=record.kept,
+        program=record.program,
+        runtime=record.noted.get("runtime", ""),
+        before=Before.decode(_text(record.noted.get("before", ""))),
+        noted=record.noted,
+        configs={runtime: text_of(answers, runtime) for runtime in FILES},
         services={runtime: service_state(answers[f"{runtime} runs"]) for runtime in FILES},
         containers=answers["containers"].ok and bool(answers["containers"].text.strip()),
     )

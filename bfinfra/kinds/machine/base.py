@@ -1,0 +1,348 @@
+"""Software on Linux machines: what all kinds of it do alike. They read each machine with one command, tell by
+its record in /var/lib/bfinfra whose it is, and set it up and remove it by a role of Ansible.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
+
+from bfinfra.kinds.linux import HOST, Answers, Commands, ask, first_word, machines
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.awaited import Away, away, held
+from bfinfra.model.compare import Change, differences
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.kind import Observation
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.site import Site
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.ssh import LinuxMachine, Play
+from bfinfra.model.step import Step
+
+if TYPE_CHECKING:
+    from bfinfra.backends.ansible import Answer, LinuxHosts
+
+
+FOLDER = "/var/lib/bfinfra"
+"""Where the records are on a machine."""
+
+
+class Marked(Protocol):
+    """Something on one machine."""
+
+    @property
+    def mark(self) -> Mark | None:
+        """Whose it is."""
+
+
+class Installed(Marked, Protocol):
+    """The software of one kind on one machine."""
+
+    @property
+    def there(self) -> bool:
+        """Whether there is anything of it."""
+
+
+On = TypeVar("On")
+Found = TypeVar("Found")
+M = TypeVar("M", bound=Marked)
+N = TypeVar("N", bound=Installed)
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnHosts(resource.State, Generic[On]):
+    """How something stands on machines. `on`: by machine; only where there is something of it. `vms`: the
+    virtual machines of this site among them.
+    """
+
+    hosts: tuple[Annotated[str, Ref(HOST)], ...]
+    vms: tuple[Annotated[str, Ref("virtual_machine")], ...] = ()
+    on: Mapping[str, On]
+    machines: Mapping[str, LinuxMachine] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class SoftwareFacts(Generic[Found]):
+    """What else a survey saw. `machines`: all that answered; `found`: how each stands. By resource:
+    `packages`: digest of what is to be installed, "" where it can't be read; `away`: the package that isn't
+    there yet.
+    """
+
+    machines: Mapping[str, LinuxMachine]
+    found: Mapping[str, Found] = field(default_factory=dict)
+    packages: Mapping[str, str] = field(default_factory=dict)
+    away: Mapping[str, Away] = field(default_factory=dict)
+
+    def of(self, hosts: Iterable[str]) -> dict[str, LinuxMachine]:
+        """Those of the machines that answered, by name."""
+        return {host: self.machines[host] for host in hosts if host in self.machines}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnMachines(Step):
+    """A play on machines."""
+
+    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
+    names: str
+    machines: Mapping[str, LinuxMachine]
+
+
+@dataclass(frozen=True)
+class Reading(Generic[Found]):
+    """What the machines said. `machines`: all that answered; `found`: how each stands; `answers`: their own
+    words.
+    """
+
+    needs: Mapping[Key, ResolvedRef]
+    machines: Mapping[str, LinuxMachine]
+    answers: Mapping[str, Answers]
+    found: Mapping[str, Found]
+
+
+class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
+    """A kind of software on Linux machines. `Found`: how it stands on one machine."""
+
+    name: ClassVar[str]
+    """The kind's name, as marks have it."""
+    role: ClassVar[str]
+    """Ansible's role that sets it up; its tasks `remove` take it away."""
+
+    def __init__(self, hosts: LinuxHosts, site: Site) -> None:
+        self._hosts, self._site = hosts, site.name
+
+    @abstractmethod
+    def commands(self, host: str, specs: Sequence[kind.S]) -> Commands:
+        """What is asked of a machine, by title. `specs`: all that are wanted."""
+
+    @abstractmethod
+    def read(self, host: str, answers: Answers) -> Found:
+        """How it stands on a machine that answered."""
+
+    def packages(self, spec: kind.S) -> Mapping[str, LocalFile]:
+        """The files that are installed, by the field that names each."""
+        return {}
+
+    def digest(self, spec: kind.S) -> str:
+        """Of what is installed; "" where it can't be read."""
+        return "".join(digest(each.path) for each in self.packages(spec).values())
+
+    def askable(self, spec: Any) -> tuple[str, ...]:
+        """The machines that must answer for a resource to be readable."""
+        return tuple(spec.hosts)
+
+    def observe(
+        self,
+        wanted: Mapping[str, kind.S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
+    ) -> Observation:
+        """One command a machine: what is recorded, installed and running there."""
+        there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
+        every = tuple(specs.values())
+        asked = ask(self._hosts, there.values(), lambda machine: self.commands(machine.name, every))
+        found = {host: self.read(host, answers) for host, answers in asked.answers.items()}
+        reading = Reading(needs, there, asked.answers, found)
+        return Observation(
+            self.states(wanted, reading, include_unlisted=include_unlisted),
+            self.facts(specs, reading),
+            asked.blind({name: self.askable(spec) for name, spec in specs.items()}),
+        )
+
+    def states(
+        self, wanted: Mapping[str, kind.S | None], reading: Reading[Found], *, include_unlisted: bool
+    ) -> Mapping[str, Any]:
+        """How each resource stands, by name; `include_unlisted`: also what else this site made."""
+        found: Mapping[str, Any] = reading.found
+        stands = standing(self.name, found, wanted, self._site, include_unlisted=include_unlisted)
+        return {name: across(self.State, on, reading.needs) for name, on in stands.items()}
+
+    def facts(self, specs: Mapping[str, kind.S], reading: Reading[Found]) -> SoftwareFacts[Found]:
+        """What else was seen: machines and packages."""
+        return SoftwareFacts(
+            reading.machines,
+            reading.found,
+            {name: self.digest(spec) for name, spec in specs.items()},
+            {name: gone for name, spec in specs.items() if (gone := away(spec, self.packages(spec)))},
+        )
+
+    def _play(
+        self, step: OnMachines, each: Mapping[str, Mapping[str, Any]], tasks: str = "main", **how: Any
+    ) -> None:
+        """The role on all machines of the step. `each`: by machine, its variables; `how`: as Play has it."""
+        on = {machine: each[host] for host, machine in step.machines.items()}
+        self._hosts.play(Play(self.role, on, tasks, **how)).check()
+
+
+def across(state: Callable[..., R], on: Mapping[str, M], needs: Mapping[Key, ResolvedRef]) -> R:
+    """An OnHosts: whose it is, where, and what goes only after it."""
+    there = machines(needs)
+    mark = next((each.mark for each in on.values() if each.mark), None)
+    return state(
+        mark=mark, hosts=tuple(on), vms=virtual(needs, on), on=on, machines={host: there[host] for host in on}
+    )
+
+
+def virtual(needs: Mapping[Key, ResolvedRef], on: Iterable[str]) -> tuple[str, ...]:
+    """The virtual machines of this site among these machines: what is on them goes first."""
+    found = {
+        key.name: need.state.vm for key, need in needs.items() if key.kind == HOST and need.state is not None
+    }
+    return tuple(vm for host in on if (vm := found.get(host)))
+
+
+def standing(
+    kind_name: str, found: Mapping[str, N], wanted: Mapping[str, Any], site: str, *, include_unlisted: bool
+) -> dict[str, dict[str, N]]:
+    """By resource: on which machines something of it stands, by its mark or because its spec names the
+    machine. `include_unlisted`: also what else this site made.
+    """
+    owned = [
+        name
+        for each in found.values()
+        if include_unlisted and each.mark and (name := each.mark.name_of(site, kind_name))
+    ]
+    stands = {}
+    for name in dict.fromkeys([*wanted, *owned]):
+        spec = wanted.get(name)
+        stands[name] = {
+            host: each
+            for host, each in found.items()
+            if (spec and host in spec.hosts and each.there)
+            or (each.mark and each.mark.name_of(site, kind_name) == name)
+        }
+    return {name: on for name, on in stands.items() if on}
+
+
+def others(on: Mapping[str, Marked], mark: Mark) -> tuple[str, ...]:
+    """The machines where it is not of this resource; none where nobody's mark is on any of them: then all is
+    a stranger's.
+    """
+    if not any(each.mark for each in on.values()):
+        return ()
+    return tuple(host for host, each in on.items() if each.mark is None or each.mark.owner != mark.owner)
+
+
+def set_up_changes(
+    spec: resource.Spec, state: OnHosts[Any] | None, now: Mapping[str, Any], then: Mapping[str, Any]
+) -> tuple[Change, ...]:
+    """What a set-up changes. `now`, `then`: by machine, as it is and as it shall be; where it stands on none
+    the whole spec is new.
+    """
+    if state is None or not state.on:
+        return differences(None, spec.applied())
+    return compare.changes(spec, state.mark, differences({"on": now}, {"on": then}))
+
+
+def while_away(
+    context: PlanContext,
+    stood: Iterable[str],
+    decide: Callable[[PlanContext], Sequence[Step]],
+    *needs: type[Step],
+) -> Sequence[Step]:
+    """The steps, also while the package is away: then machines are held against what most of them have.
+
+    `stood`: the package's digest on each machine, "" where none is; `decide`: the steps; `needs`: the steps
+    that take the package, and are awaited with it. The facts are SoftwareFacts.
+    """
+    name = context.name
+    if name not in context.facts.away:
+        return decide(context)
+    path, problem = context.facts.away[name]
+    known = Counter(filter(None, stood)).most_common(1)
+    if not known:
+        raise held(problem, path)
+    facts = replace(context.facts, packages={**context.facts.packages, name: known[0][0]})
+    found = tuple(decide(replace(context, facts=facts)))
+    if any(isinstance(step, needs) for step in found):
+        raise held(problem, path, found)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What /var/lib/bfinfra says of a kind on one machine. `noted`: its lines besides the mark; `stamp`:
+    digest of the package that was installed; `program`: whether there is one; `kept`: it is that package's.
+    """
+
+    mark: Mark | None
+    noted: Mapping[str, str] = field(default_factory=dict)
+    stamp: str = ""
+    program: bool = False
+    kept: bool = False
+
+    @property
+    def package(self) -> str:
+        """Digest of the package, "" where its program is gone or another."""
+        return self.stamp if self.kept else ""
+
+
+def record_path(kind_name: str) -> str:
+    """The record of a kind on a machine."""
+    return f"{FOLDER}/{kind_name}"
+
+
+def record_commands(kind_name: str, program: str) -> dict[str, Sequence[str]]:
+    """What `read_record` reads."""
+    path = record_path(kind_name)
+    return {"record": ("cat", path), "package": ("cat", f"{path}.package"), "program": ("sha256sum", program)}
+
+
+def read_record(answers: Answers, *names: str) -> Record:
+    """The record, with its lines `NAME=…` of these names."""
+    text = text_of(answers, "record") or ""
+    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line)
+    stamped = (text_of(answers, "package") or "").split()
+    program = first_word(answers["program"]) if "program" in answers else ""
+    whole = len(stamped) == 2
+    return Record(
+        Mark.decode(text),
+        {name: value for name, value in pairs if name in names},
+        stamped[0] if whole else "",
+        bool(program),
+        whole and stamped[1] == program,
+    )
+
+
+def record_texts(mark: Mark, *lines: str, after: Sequence[str] = ()) -> dict[str, str]:
+    """The record while the work is unfinished and once it is done, as roles take it. `lines`: what is noted
+    besides the mark; `after`: what only once it is done.
+    """
+    return {
+        "mark_open": "\n".join((mark.open.encode(), *lines)),
+        "mark_sealed": "\n".join((mark.encode(), *lines, *after)),
+    }
+
+
+def text_of(answers: Answers, title: str) -> str | None:
+    """What a command printed; None where it failed or wasn't asked."""
+    answer = answers.get(title)
+    return answer.text if answer is not None and answer.ok else None
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file here; "" where it can't be read."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def service(unit: str) -> tuple[str, ...]:
+    """The command that tells how a unit stands; `service_state` reads what it says."""
+    return ("systemctl", "show", "--property=LoadState,ActiveState", unit)
+
+
+def service_state(answer: Answer) -> str:
+    """As systemd calls it; "" where there is no such unit."""
+    shown = dict(line.split("=", 1) for line in answer.text.splitlines() if "=" in line)
+    return shown.get("ActiveState", "") if shown.get("LoadState") == "loaded" else ""

@@ -1,0 +1,3 @@
+"""A Bitfusion client in Linux machines: package, token, users. (Consolidated GPU cluster: enabling Bitfusion
+access.)
+"""

@@ -1,0 +1,185 @@
+"""The client: observe, wait, act."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bfinfra.kinds.client_files import read_files, token_files
+from bfinfra.kinds.linux import Answers, Commands
+from bfinfra.kinds.machine.base import LinuxSoftware, Reading, record_texts
+from bfinfra.kinds.machine.bitfusion_client import decide
+from bfinfra.kinds.machine.bitfusion_client.decide import Remove, SetUp
+from bfinfra.kinds.machine.bitfusion_client.spec import Spec
+from bfinfra.kinds.machine.bitfusion_client.state import (
+    NAME,
+    SHARED,
+    BitfusionClientFacts,
+    Installed,
+    State,
+    look,
+    read,
+)
+from bfinfra.model import kind
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.document import Document
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.readiness import Readiness, Ready, failed, waiting
+from bfinfra.model.redact import hide
+from bfinfra.model.refs import Key
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.step import Step
+
+PATIENCE = 120  # seconds for list_gpus
+
+
+class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
+    """A Bitfusion client in Linux machines."""
+
+    document = Document.CONSOLIDATED
+    step_types = (SetUp, Remove)
+    name = role = NAME
+
+    def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
+        """What any resource that names it wants there, and the files that it gives."""
+        return look(host, specs)
+
+    def read(self, host: str, answers: Answers) -> Installed:
+        """From what the machine said."""
+        return read(answers)
+
+    def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
+        """The client's."""
+        return {"package": spec.package}
+
+    def askable(self, spec: Spec) -> tuple[str, ...]:
+        """Also the machine that gives files."""
+        return spec.asked
+
+    def facts(self, specs: Mapping[str, Spec], reading: Reading[Installed]) -> BitfusionClientFacts:
+        """Besides, the tokens."""
+        known = super().facts(specs, reading)
+        return BitfusionClientFacts(
+            known.machines,
+            known.found,
+            known.packages,
+            known.away,
+            {name: _digests(spec, reading.answers, reading.needs) for name, spec in specs.items()},
+        )
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
+        """Set up where something differs, on all such machines side by side; take off where it shall
+        not be.
+        """
+        return decide.steps(name, spec, state, context)
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """`bitfusion list_gpus` ends well for every user."""
+        if not spec.list_gpus:
+            return Readiness(Ready.READY)
+        commands = {
+            user.name: ("sudo", "-n", "-H", "-u", user.name, "bitfusion", "list_gpus")
+            if user.name != "root"
+            else ("bitfusion", "list_gpus")
+            for user in spec.users
+        }
+        for machine, found in self._hosts.read(
+            {machine: commands for host, machine in state.machines.items() if host in spec.hosts}, PATIENCE
+        ).items():
+            if isinstance(found, BfinfraError):
+                return waiting(f"{machine.name} does not answer: {found}")
+            for user, answer in found.items():
+                if not answer.ok:
+                    said = " ".join(answer.text.split())[-300:]
+                    return (waiting if "responded correctly" in said or "timeout" in said else failed)(
+                        f"bitfusion list_gpus of {user} on {machine.name}: {said or answer.code}"
+                    )
+        return Readiness(
+            Ready.READY,
+            note=(
+                f"list_gpus ends well for {', '.join(user.name for user in spec.users)} on "
+                f"{', '.join(spec.hosts)}"
+            ),
+        )
+
+    def run(self, step: Step, report: kind.Report) -> None:
+        """One play on all machines of the step."""
+        match step:
+            case SetUp():
+                self._set_up(step)
+            case Remove():
+                each = {
+                    host: {
+                        "package_name": noted.get("package", "none.none"),
+                        "files": _files_of(noted),
+                        "folders": [folder for folder in noted.get("folders", "").split(",") if folder],
+                    }
+                    for host, noted in step.noted.items()
+                }
+                self._play(step, each, "remove")
+            case _:
+                raise AssertionError(step)
+
+    def _set_up(self, step: SetUp) -> None:
+        texts = self._texts(step)
+        package, folders = (
+            step.package.rpartition("/")[2],
+            [folder for _, folder in step.users] if texts else [],
+        )
+        digests = ",".join(
+            f"{name}:{hashlib.sha256(text.encode()).hexdigest()}" for name, text in sorted(texts.items())
+        )
+        noted = [f"package={package}", f"folders={','.join(folders)}"]
+        if step.token:
+            noted.append(f"token={digests}")
+        common: dict[str, Any] = {
+            "package": step.package,
+            "package_sha256": step.package_sha256,
+            "unfinished": True,
+            "token": bool(texts),
+            "group": step.group,
+            "users": [
+                {"name": name, "home": folder.removesuffix("/.bitfusion")} for name, folder in step.users
+            ],
+            **record_texts(step.mark, *noted),
+        }
+        each = {host: {**common, "install": install} for host, install in step.install.items()}
+        self._play(step, each, texts=texts)
+
+    def _texts(self, step: SetUp) -> dict[str, str]:
+        """The token's files, or those of the machine that gives them."""
+        if step.giver is None:
+            return (
+                {
+                    name: hide(text) if name == "client.yaml" else text
+                    for name, text in token_files(str(step.token)).items()
+                }
+                if step.token
+                else {}
+            )
+        return read_files(self._hosts, step.giver, step.given)
+
+
+def _digests(spec: Spec, answers: Mapping[str, Answers], needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
+    """SHA-256 of the token's files, or of those that another machine gives."""
+    if spec.client_files:
+        return spec.client_files.digests(answers.get(spec.client_files.host, {}))
+    return _token(spec, needs)
+
+
+def _token(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
+    """SHA-256 of the token's files, where it can be read: what is wrong with it, the token itself says."""
+    need = needs.get(Key("bitfusion_token", spec.token or ""))
+    if need is None or need.state is None:
+        return {}
+    return {
+        name: hashlib.sha256(text.encode()).hexdigest() for name, text in token_files(need.state.path).items()
+    }
+
+
+def _files_of(noted: Mapping[str, str]) -> list[str]:
+    """What of a token was put on a machine."""
+    folders = [folder for folder in noted.get("folders", "").split(",") if folder]
+    return [*SHARED.values(), *(f"{folder}/client.yaml" for folder in folders)] if folders else []

@@ -1,0 +1,82 @@
+"""What a user writes for a Bitfusion client in Linux machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bfinfra.kinds.capabilities import SERVERS
+from bfinfra.kinds.client_files import ClientFiles, Place
+from bfinfra.model import conflict, resource
+from bfinfra.model.conflict import Taken
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.ssh import Account
+
+
+class User(Part):
+    """Who uses the client there."""
+
+    name: Account
+    """The user; it must be there."""
+    home: Place | None = None
+    """The home folder, where it isn't /root or /home/NAME."""
+
+    @property
+    def folder(self) -> str:
+        """Where the client's own files are."""
+        return f"{self.home or ('/root' if self.name == 'root' else f'/home/{self.name}')}/.bitfusion"
+
+
+class Spec(resource.Spec):
+    """What a user writes for machines that are alike."""
+
+    awaits: ClassVar = {"package": "download the Bitfusion client's package from the vendor's site"}
+
+    hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
+    """The machines."""
+    package: LocalFile
+    """The client's .deb or .rpm for their distribution."""
+    token: Annotated[str, Ref("bitfusion_token")] | None = None
+    """Token to put there; none where the plug-in enabled the VM and its files are there."""
+    vms: tuple[Annotated[str, Ref("bitfusion_vm")], ...] = ()
+    """What must be set of the machines' VMs first; they run again before anything is done in them."""
+    client_files: ClientFiles | None = None
+    """Instead of a token: the files of a machine that is enabled."""
+    users: Annotated[tuple[User, ...], Field(min_length=1)] = (User(name="root"),)
+    """Who uses it."""
+    group: Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,31}$|^$")] = "bitfusion"
+    """Group of the package that users other than root must be in; empty = none."""
+    list_gpus: bool = True
+    """Ready once `bitfusion list_gpus` ends well for every user."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Spec:
+        if self.client_files and self.token:
+            raise ValueError("give token or client_files")
+        if self.client_files and self.client_files.host in self.hosts:
+            raise ValueError(
+                f"client_files.host: {self.client_files.host} is among hosts, and has the files already"
+            )
+        return self
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """Its machines: one client each."""
+        yield from (
+            conflict.thing(f"hosts.{index}", f"the Bitfusion client on {host}", "machine")
+            for index, host in enumerate(self.hosts)
+        )
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Every machine that must answer."""
+        return (*self.hosts, *((self.client_files.host,) if self.client_files else ()))
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The servers, where no token says which."""
+        if self.token is None:
+            yield SERVERS
