@@ -79,7 +79,7 @@ def bare(sandbox: Any) -> str:
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(kind, marks=pytest.mark.siblings) if kind in SLOW else kind for kind in sorted(CHANGED)],
+    [pytest.param(kind, marks=pytest.mark.peers) if kind in SLOW else kind for kind in sorted(CHANGED)],
 )
 def test_what_is_noted_as_applied_is_seen_in_the_world(kind, sandbox, tmp_path):
     text = re.sub(r"(0x[0-9a-f]{4})", r'"\1"', EXAMPLES[kind].read_text())

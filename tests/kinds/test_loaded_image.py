@@ -288,7 +288,7 @@ def stored(sandbox: Running, host: str = "gpu-01", store: str = STORE) -> dict[s
     return json.loads(sandbox.world()["linux"][host]["files"].get(store, "{}"))
 
 
-@pytest.mark.siblings  # Ansible's own start, several times
+@pytest.mark.peers  # Ansible's own start, several times
 def test_an_image_removed_by_hand_is_drift_and_loaded_again(sandbox: Running) -> None:
     path, before = EXAMPLES["loaded_image"], world(sandbox)
     assert made(apply(path, sandbox))
@@ -302,7 +302,7 @@ def test_an_image_removed_by_hand_is_drift_and_loaded_again(sandbox: Running) ->
     assert world(sandbox) == before
 
 
-@pytest.mark.siblings  # Ansible's own start, several times
+@pytest.mark.peers  # Ansible's own start, several times
 def test_machines_get_it_by_the_runtime_that_they_have_and_lose_it_alone(
     sandbox: Running, tmp_path: Path
 ) -> None:
@@ -326,7 +326,7 @@ def test_machines_get_it_by_the_runtime_that_they_have_and_lose_it_alone(
     assert world(sandbox) == before
 
 
-@pytest.mark.siblings  # Ansible's own start
+@pytest.mark.peers  # Ansible's own start
 def test_an_image_that_containers_use_stays_and_its_record_with_it(sandbox: Running) -> None:
     trust = HostTrust(known_hosts=LocalFile("known_hosts", sandbox.files / "ssh/known_hosts"))
     machine = LinuxMachine(
@@ -390,7 +390,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "site.yaml"
 
 
-@pytest.mark.siblings  # Ansible's own start, several times
+@pytest.mark.peers  # Ansible's own start, several times
 def test_what_is_built_here_is_saved_and_loaded_and_loaded_again_in_the_apply_that_builds_it_anew(
     site: Path, sandbox: Running
 ) -> None:
