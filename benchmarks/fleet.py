@@ -19,7 +19,7 @@ from typing import Any
 from bfinfra import app
 from bfinfra.backends import ova
 from bfinfra.kinds.vcenter.bitfusion_server import properties, sizing, state
-from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, Note
+from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, GpuHostNote
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret, digest
@@ -91,7 +91,7 @@ def site_files(servers: int) -> dict[str, str]:
 def world(site: Site, package: ova.Ova) -> dict[str, Any]:
     """What vcsim builds."""
     notes = {
-        key.name: Note(Mark(site.name, str(key)).seal(spec.applied())).encode()
+        key.name: GpuHostNote(Mark(site.name, str(key)).seal(spec.applied())).encode()
         for key, spec in site.resources.items()
         if key.kind == "gpu_host"
     }
@@ -108,7 +108,7 @@ def _machines(site: Site, package: ova.Ova) -> Iterator[dict[str, Any]]:
 
 def _machine(site: Site, key: Key, spec: Any, package: ova.Ova) -> dict[str, Any]:
     mark = Mark(site.name, str(key))
-    values = properties.checked(key.name, spec, package, state.Facts(), None)
+    values = properties.checked(key.name, spec, package, state.BitfusionServerFacts(), None)
     digests = {name: digest(value.reveal()) for name, value in values.items() if isinstance(value, Secret)}
     return {
         "Name": key.name,

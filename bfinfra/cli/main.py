@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bfinfra.model.errors import BfinfraError
 
 PIPE = 128 + signal.SIGPIPE
+INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 UNUSED = (
     "anyio",
     "h2",
@@ -33,15 +34,19 @@ UNUSED = (
     "trio",
     *(f"pyVmomi._typeinfo_{api}" for api in ("eam", "sms", "vsanhealth", "vslm")),
 )
-"""What libraries take along where it is there: event loops, HTTP/2, APIs beside vCenter's own. No command
-uses it, and it takes a tenth of a second to import.
+"""What libraries import where it is there: event loops, HTTP/2, APIs beside vCenter's own. No command uses
+it. Without this a drift of 300 servers takes 1.09 times the processor time (1.07 times the seconds).
 """
 
 
 def program() -> NoReturn:
     """`main` as a whole process."""
     lean()
-    leave(main())
+    code = main()
+    if code in INTERRUPTED:
+        leave(code)
+    gc.freeze()  # nothing is searched for garbage once more as the interpreter ends
+    sys.exit(code)
 
 
 def lean() -> None:
@@ -57,8 +62,8 @@ def lean() -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End now: all is told and every session closed. Nobody waits for threads whose servers still answer what
-    nobody wants to know, and what was read is not taken apart.
+    """End now. An interpreter that ends by itself joins its threads first, and one of them may wait for a
+    server that says nothing.
     """
     atexit._run_exitfuncs()  # noqa: SLF001 - libraries tidy up behind themselves
     for stream in (sys.stdout, sys.stderr):

@@ -1,9 +1,9 @@
 """The standard library's dataclasses, whose methods are made for a class when its first record is: most
 classes that a command imports make none.
 
-`dataclasses.dataclass` compiles up to six functions for each class while it is imported, which took a seventh
-of a drift's processor time. Type checkers see the standard decorator; `fields`, `replace` and `asdict` of the
-standard library take what this one makes.
+`dataclasses.dataclass` compiles up to six functions for each class while it is imported: with it a drift of
+300 servers takes 1.10 times the processor time (1.09 times the seconds, by turns). Type checkers see
+the standard decorator; `fields`, `replace` and `asdict` of the standard library take what this one makes.
 """
 
 from __future__ import annotations

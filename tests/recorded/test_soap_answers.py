@@ -18,7 +18,6 @@ from recorded.conftest import Held
 from recorded.sources import Said, cassette, fetched
 
 from bfinfra.backends.vcenter import policies, properties, soap, tree
-from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.model.errors import Denied, Rejected, RemoteError
 
 SOURCE = "pyvmomi 8.0.2.0.1, vcr cassettes"
@@ -47,13 +46,8 @@ def asked(*methods: str) -> list[Said]:
 
 def stub(answer: bytes, status: int = 200, version: str = VERSION) -> soap.Stub:
     """bfinfra's stub on a server that says this."""
-    line = SoapTransport(
-        httpx2.MockTransport(lambda _: httpx2.Response(status, content=answer)),
-        "https://vc.test",
-        "test",
-        httpx2.Timeout(1),
-    )
-    return soap.Stub(line, "vc.test", version)
+    said = httpx2.MockTransport(lambda _: httpx2.Response(status, content=answer))
+    return soap.Stub(httpx2.Client(base_url="https://vc.test", transport=said), "vc.test", version)
 
 
 def content(answer: bytes, status: int = 200) -> Any:

@@ -11,7 +11,6 @@ import httpx2
 
 from bfinfra.backends.ahead import Ahead
 from bfinfra.backends.transport import Transport
-from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.model import process
 from bfinfra.model.site import VCenterSettings
 
@@ -28,9 +27,9 @@ class Connector:
         self._settings = settings
         self._seam = seam
         self._site = site
-        self._line: SoapTransport | None = None
+        self._http: httpx2.Client | None = None
         self._lock = threading.Lock()
-        self._versions = Ahead(lambda: self.line().get("/sdk/vimServiceVersions.xml"), "door")
+        self._versions = Ahead(lambda: self.http().get("/sdk/vimServiceVersions.xml"), "door")
 
     def connect(self) -> None:
         """Connect now, and ask for the versions; who needs them first hears what came of it."""
@@ -40,22 +39,20 @@ class Connector:
         """The server's list of versions. Raises RemoteError."""
         return self._versions.take()
 
-    def line(self) -> SoapTransport:
-        """The wire of SOAP."""
+    def http(self) -> httpx2.Client:
+        """The client of SOAP; it keeps the session's cookie."""
         with self._lock:
-            if self._line is None:
-                address = f"https://{self._settings.server}"
-                self._line = SoapTransport(
-                    self._seam.transport(address, self._settings.trust),
-                    address,
-                    agent(self._site),
-                    self._seam.timeout,
+            if self._http is None:
+                self._http = self._seam.client(
+                    f"https://{self._settings.server}",
+                    self._settings.trust,
+                    headers={"User-Agent": agent(self._site)},
                 )
-            return self._line
+            return self._http
 
     def close(self) -> None:
         """Close every connection."""
         with self._lock:
-            line, self._line = self._line, None
-        if line is not None:
-            line.close()
+            http, self._http = self._http, None
+        if http is not None:
+            http.close()

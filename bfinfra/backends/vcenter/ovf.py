@@ -5,8 +5,6 @@ whole or undone.
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,9 +26,6 @@ from bfinfra.model.errors import Busy, Exists, Rejected, RemoteError, Unanswered
 
 LEASE = ("state", "error", "info")
 SAYS = {"ready": "info", "error": "error"}  # what a lease says besides in a state
-# seconds from one import's beginning to the next's, as long as one by itself takes until vCenter works on it:
-# ten at once slow each other down, and meet again after each task
-APART = 0.08
 GETTING_READY = 600  # seconds that a lease may take to become ready
 
 
@@ -44,7 +39,6 @@ class Imports:
         self._tasks = tasks
         self._seam = seam
         self._hosts = HostTrust(session, seam, authorities)
-        self._turn, self._begun = threading.Lock(), -APART
 
     def run(self, wanted: Import, report: Report) -> str:
         """Import and return the VM's id. `report` gets bytes sent and bytes in all. After an error nothing of
@@ -53,7 +47,6 @@ class Imports:
         Hardware that the server refuses at import is left out, all but the mark: the caller reconfigures what
         is missing.
         """
-        self._take_turn()
         try:
             ready = self._lease(wanted)
         except Rejected:
@@ -65,11 +58,6 @@ class Imports:
                 raise
             ready = self._lease(bare)
         return self._upload(*ready, wanted, report)
-
-    def _take_turn(self) -> None:
-        with self._turn:
-            time.sleep(max(0.0, self._begun + APART - time.monotonic()))
-            self._begun = time.monotonic()
 
     def _lease(self, wanted: Import) -> tuple[Any, Any, list[Any]]:
         """A ready lease, what it says, and the files that it asks for. Raises RemoteError: then there is no

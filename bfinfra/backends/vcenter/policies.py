@@ -136,9 +136,9 @@ def _manager(content: Any) -> Any:
     from bfinfra.backends.vcenter import refs, soap  # noqa: PLC0415 - as above
 
     main = refs.stub(content)
-    cookie = main.line.cookies.get(COOKIE, "").strip('"')
+    cookie = (main.http.cookies.get(COOKIE) or "").strip('"')
     hide(cookie)
-    stub = soap.Stub(main.line, main.server, VERSION, "/pbm", {"vcSessionCookie": cookie})
+    stub = soap.Stub(main.http, main.server, VERSION, "/pbm", {"vcSessionCookie": cookie})
     return _types().ServiceInstance("ServiceInstance", stub).RetrieveContent().profileManager
 
 

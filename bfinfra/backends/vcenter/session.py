@@ -128,7 +128,7 @@ class SoapSession:
         who = credentials(self.settings, self._env)
         try:
             stub = soap.Stub(
-                self._door.line(), self.server, soap.negotiate(self._door.versions(), self.server)
+                self._door.http(), self.server, soap.negotiate(self._door.versions(), self.server)
             )
             content = soap.service_instance(stub).RetrieveContent()
         except Expired:  # there is no session yet: whatever is asked is answered 401

@@ -15,7 +15,6 @@ from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
 from pyVmomi.VmomiSupport import GetServiceVersions, GetWsdlMethod, versionIdMap
 
 from bfinfra.backends.vcenter import faults, queries, refs, tree
-from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Rejected
 
@@ -24,11 +23,11 @@ LARGEST = 1 << 20  # bytes of a list of versions
 
 
 class Stub(SoapStubAdapterBase):
-    """pyVmomi's stub adapter on vCenter's line. Safe to use from several threads."""
+    """pyVmomi's stub adapter on vCenter's client. Safe to use from several threads."""
 
     def __init__(
         self,
-        line: SoapTransport,
+        http: httpx2.Client,
         server: str,
         version: str,
         path: str = "/sdk",
@@ -37,7 +36,7 @@ class Stub(SoapStubAdapterBase):
         super().__init__(version)  # type: ignore[no-untyped-call]  # pyVmomi is untyped
         self.requestContext = context or {}  # pyVmomi puts it into the envelope's header
         self.path = path
-        self.line = line
+        self.http = http
         self.server = server
         self.views: dict[tuple[str, ...], object] = {}
         """The session's container views, by container and types; they end with the session."""
@@ -48,7 +47,7 @@ class Stub(SoapStubAdapterBase):
         """Send one method and return its result. Raises RemoteError."""
         what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
         content = self.SerializeRequest(mo, info, args)  # type: ignore[no-untyped-call]  # pyVmomi's
-        answer = self.line.post(self.path, content, self._headers())
+        answer = self.http.post(self.path, content=content, headers=self._headers())
         if answer.status_code not in (200, 500) or (answer.status_code == 500 and faults.web_page(answer)):
             raise faults.of_answer(answer, f"{what} failed", self.server)
         result = self._deserialised(answer.content, info, what)
@@ -61,7 +60,8 @@ class Stub(SoapStubAdapterBase):
         it comes. Raises RemoteError.
         """
         what = f"{method} on {safe(refs.moid(mo))}"
-        with self.line.stream(self.path, queries.envelope(mo, method, parameters), self._headers()) as answer:
+        question = queries.envelope(mo, method, parameters)
+        with self.http.stream("POST", self.path, content=question, headers=self._headers()) as answer:
             if answer.status_code == 500 and not faults.web_page(answer):
                 raise faults.of_fault(
                     self._deserialised(answer.read(), GetWsdlMethod("urn:vim25", method).info, what),
