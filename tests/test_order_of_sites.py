@@ -12,7 +12,7 @@ import bfinfra.sandbox
 from bfinfra import app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.graph import sort, waits
-from bfinfra.kinds import kind
+from bfinfra.kinds import groups, kind
 from bfinfra.model.errors import Rejected
 from bfinfra.model.kind import Source
 from bfinfra.model.order import Before, Ordered
@@ -237,7 +237,7 @@ def test_where_flexdirect_or_a_license_fails_no_job_is_made_and_without_that_ord
     site = app.load(SPECS / "flexdirect.yaml", tmp_path / "more.yaml", sandbox=sandbox)
     if not ordered:
         for each in ("workload", "mpi_job"):
-            monkeypatch.setattr(f"bfinfra.kinds.{each}.spec.Spec.requires", Ordered.requires)
+            monkeypatch.setattr(f"bfinfra.kinds.{groups()[each]}.{each}.spec.Spec.requires", Ordered.requires)
     found = applied(site, sandbox)
     assert {
         found[each].partition(":")[0]

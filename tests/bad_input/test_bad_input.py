@@ -63,17 +63,19 @@ token_secret:
                 "export NOT_SET",
             ),
         ),
-        (
-            but(HEAD, ("ca.pem", "nowhere.pem")) + NAMESPACE,
-            (
-                "site.yaml:6:20: error: the site: vcenter.trust.ca_file leads nowhere",
-                "paths begin at the folder of the site file",
-            ),
-        ),
     ],
 )
 def test_what_can_be_said_of_the_files_alone(desk: Desk, text, says):
     desk.refuses(text, *says)
+
+
+def test_an_authority_of_vcenter_that_leads_nowhere_is_waited_for_and_nothing_is_written(desk: Desk):
+    desk.sandbox.clear_tally()
+    found = desk.run("apply", but(HEAD, ("ca.pem", "nowhere.pem")) + NAMESPACE)
+    assert found.code == 3
+    assert desk.sandbox.tally()["written"] == 0
+    assert "nowhere.pem is not there yet" in found.out
+    assert "site.yaml:8:3" in found.out
 
 
 def test_no_two_kinds_can_name_each_other_so_no_site_holds_a_circle():

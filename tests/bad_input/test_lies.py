@@ -79,7 +79,7 @@ def test_what_was_found(talk: lies.Talk, path: str, change, says: str):
 
 def test_a_planted_crash_in_a_backend_is_found(talk: lies.Talk, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fuzz, "SHRINK", False)
-    monkeypatch.setattr("bfinfra.engine.observe.understood", lambda _: lies.contextlib.nullcontext())
+    monkeypatch.setattr("bfinfra.engine.observe.provider_errors", lambda _: lies.contextlib.nullcontext())
     monkeypatch.setattr(
         "bfinfra.backends.vcenter.faults.malformed", lambda *_: RuntimeError("planted")
     )  # what most of an answer's changes come to

@@ -8,7 +8,7 @@ from typing import Any
 from bfinfra.backends.ova import Disk as OvaDisk
 from bfinfra.backends.ova import Hardware, LocalSource, Network, Ova, Product, Property
 from bfinfra.backends.vcenter.esxi import HostDetail, PciDevice
-from bfinfra.backends.vcenter.places import ClusterClient, Datastore, Folder, Inventory, Pool
+from bfinfra.backends.vcenter.places import Cluster, Datastore, Folder, Inventory, Pool
 from bfinfra.backends.vcenter.places import Network as VNetwork
 from bfinfra.backends.vcenter.vm import Attached, Disk, Nic, Vm
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer, Spec
@@ -50,7 +50,7 @@ HOST = HostDetail(
     networks=frozenset({"network-1", "network-2"}),
 )
 INVENTORY = Inventory(
-    clusters=(ClusterClient(moid="c1", name="farm", datacenter="dc", pool="pool-1"),),
+    clusters=(Cluster(moid="c1", name="farm", datacenter="dc", pool="pool-1"),),
     datastores=(
         Datastore(
             moid="ds-1",

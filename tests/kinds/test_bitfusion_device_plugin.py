@@ -18,12 +18,12 @@ from kube_api import somebody_patches
 from pydantic import ValidationError
 
 from bfinfra.backends import authority
-from bfinfra.kinds.cluster import token_secret
 from bfinfra.kinds.cluster.bitfusion_device_plugin import decide, manifests
 from bfinfra.kinds.cluster.bitfusion_device_plugin.check import check
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import Values, render
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import NamespaceFacts
+from bfinfra.kinds.cluster.token_secret import spec as token_secret
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.device_plugin import RELEASES
 from bfinfra.model.errors import BfinfraError, Refusal

@@ -215,7 +215,7 @@ def test_too_many_gpus_name_the_field_and_who_has_them():
     error = refused(
         gpus=2,
         facts={
-            "peers": {
+            "siblings": {
                 "bf-00": (spec(gpus=1), state(machine(pci=(Attached(1, "static", CARDS[0]),)), name="bf-00"))
             }
         },

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
-from kinds.test_strangers import forced, without
+from kinds.test_unmanaged import forced, without
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator

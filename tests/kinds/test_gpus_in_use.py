@@ -15,7 +15,7 @@ from kinds.test_gpu_host import MARK, ONE, TWO, card, host
 
 import bfinfra.kinds
 from bfinfra.backends.vcenter.esxi import Holder
-from bfinfra.kinds.vcenter.gpu_host.state import Note
+from bfinfra.kinds.vcenter.gpu_host.state import GpuHostNote
 from bfinfra.model.errors import Refusal
 from bfinfra.model.step import Disruption, Step
 
@@ -33,7 +33,7 @@ HOSTS: dict[str, tuple[Any, Any]] = {
             card(ONE, on=True, active=False),
             card(TWO, on=True),
             card(OTHER, on=True),
-            note=Note(SEALED, {ONE: False}),
+            note=GpuHostNote(SEALED, {ONE: False}),
         ),
     ),
     "a reboot was begun": (
@@ -42,17 +42,19 @@ HOSTS: dict[str, tuple[Any, Any]] = {
             card(ONE, on=True, active=False),
             card(TWO, on=True),
             card(OTHER, on=True),
-            note=Note(SEALED, {ONE: False}, "from:2026-01-01"),
+            note=GpuHostNote(SEALED, {ONE: False}, "from:2026-01-01"),
         ),
     ),
     "what was there is put back": (
         None,
-        host(card(ONE, on=True), card(OTHER, on=True), note=Note(SEALED, {ONE: False})),
+        host(card(ONE, on=True), card(OTHER, on=True), note=GpuHostNote(SEALED, {ONE: False})),
     ),
     "a reboot was begun to put it back": (
         None,
         host(
-            card(ONE, active=True), card(OTHER, on=True), note=Note(SEALED, {ONE: False}, "from:2026-01-01")
+            card(ONE, active=True),
+            card(OTHER, on=True),
+            note=GpuHostNote(SEALED, {ONE: False}, "from:2026-01-01"),
         ),
     ),
 }
@@ -119,7 +121,7 @@ def test_every_step_that_disrupts_hardware_is_one_of_these() -> None:
     ]
     assert modules
     assert {
-        f"{step.__module__.split('.')[2]}.{step.__name__}"
+        f"{step.__module__.split('.')[3]}.{step.__name__}"
         for step in below(Step)
         if step.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE)
         and step.__module__.startswith("bfinfra.kinds.")

@@ -12,10 +12,10 @@ from kinds.servers import GIB
 from bfinfra import app
 from bfinfra.backends.vcenter.vm import Disk
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer
-from bfinfra.kinds.vcenter.bitfusion_server.state import VirtualMachineFacts as ServerFacts
+from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts
 from bfinfra.kinds.vcenter.gpu_host.state import read as read_host
 from bfinfra.kinds.vcenter.virtual_machine.kind import VirtualMachine
-from bfinfra.kinds.vcenter.virtual_machine.state import VirtualMachineFacts as MachineFacts
+from bfinfra.kinds.vcenter.virtual_machine.state import VirtualMachineFacts
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
 
@@ -40,13 +40,15 @@ def of_servers(specs, states=None, **store):
         ESX: read_host(servers.HOST, "farm"),
         **{Key("bitfusion_server", name): each for name, each in (states or {}).items()},
     }
-    facts = ServerFacts(holding(**store), {each.ova.text: servers.package() for each in specs.values()})
+    facts = BitfusionServerFacts(
+        holding(**store), {each.ova.text: servers.package() for each in specs.values()}
+    )
     return short(BitfusionServer.conflicts({ESX: None, **keys}, seen, facts))
 
 
 def of_machines(specs, states=None, template=(), **store):
     keys = {Key("virtual_machine", name): each for name, each in specs.items()}
-    facts = MachineFacts(
+    facts = VirtualMachineFacts(
         holding(**store), {"centos-7.6": replace(test_virtual_machine.TEMPLATE, disks=template)}
     )
     return short(

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from bfinfra.backends.ansible import LinuxHosts
-from bfinfra.backends.transport import Seam
+from bfinfra.backends.transport import Transport
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.ssh import HostTrust, LinuxMachine, Play
@@ -128,7 +128,7 @@ def test_ansible_plays_on_several_one_fails_and_a_second_run_and_check_mode_writ
     example = roles(tmp_path, TASKS)
     one, two = machine(sandbox, "gpu-01", "10.5.0.1"), machine(sandbox, "cpu-01", "10.5.0.11")
     package = {"package": str(sandbox.files / "flexdirect_1.11_amd64.deb")}
-    hosts = LinuxHosts(Seam(route=sandbox.lookup))
+    hosts = LinuxHosts(Transport(route=sandbox.lookup))
     try:
         fails = hosts.play(Play("example", {one: package, two: {**package, "broken": True}}, roles=example))
         assert fails.changed == {"gpu-01": 4, "cpu-01": 4}
@@ -154,7 +154,7 @@ def test_ansible_plays_on_several_one_fails_and_a_second_run_and_check_mode_writ
 def test_two_roles_at_once_on_one_machine_each_record_the_packages_that_they_brought(
     sandbox: Running, tmp_path: Path
 ) -> None:
-    one, hosts = machine(sandbox, "gpu-01", "10.5.0.1"), LinuxHosts(Seam(route=sandbox.lookup))
+    one, hosts = machine(sandbox, "gpu-01", "10.5.0.1"), LinuxHosts(Transport(route=sandbox.lookup))
     brought = {"flexdirect": "flexdirect_1.11_amd64.deb", "kubernetes": "kubernetes_1.27.3_amd64.deb"}
 
     def install(name: str) -> str:
