@@ -7,8 +7,8 @@
     outcome = bfinfra.apply(site, on_event=print)
     assert outcome.ending == "done"
 
-What is exported here is public, typed and kept; everything else is private. `docs/library.md` has examples
-that run as tests.
+What is exported here is public, typed and stable; everything else is private. The examples in
+`docs/reference/library.md` run as tests.
 """
 
 from __future__ import annotations

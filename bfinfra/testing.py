@@ -9,7 +9,7 @@
         assert outcome.ending == "done"
 
 The world is `specs/worlds/small.yaml` of bfinfra, or what a `sandbox_world` fixture of your own answers.
-docs/testing.md has more examples.
+docs/how-to/test-your-site.md has more examples.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pathlib import Path
 from bfinfra.sandbox import SMALL_WORLD
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/testing.md").read_text()
+PAGE = (ROOT / "docs/how-to/test-your-site.md").read_text()
 
 
 def test_the_examples_of_the_page_pass(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """What it takes to do something: privileges on vCenter's objects, rules of Kubernetes APIs. Kinds and their
-steps state it (docs/privileges.md).
+steps state it (docs/how-to/give-least-privilege.md).
 """
 
 from __future__ import annotations

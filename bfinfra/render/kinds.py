@@ -65,7 +65,7 @@ def page(name: str, kind: OneKind, example: str) -> str:
         "",
         summary(kind),
         "",
-        f"From: {kind.document.heading} ([specs/{kind.document}.yaml](../../specs/{kind.document}.yaml)).",
+        f"From: {kind.document.heading} ([specs/{kind.document}.yaml](../../../specs/{kind.document}.yaml)).",
         *([f"Refers to: {refers}."] if refers else []),
         *(f"{word.capitalize()}: {words}" for word, words in order(kind).items()),
         f"Becomes ready within {duration(kind.deadline)}, or the apply ends as still waiting.",

@@ -163,7 +163,7 @@ def _compare(item: Any, peer: str, told: dict[str, Any], report: Any) -> None:
     ):
         report.outcome = "failed"
         report.longrepr = (
-            f"{peer} did {told['said']}, docs/sandbox.md was made from {known.get('said')}; if that is "
+            f"{peer} did {told['said']}, docs/explanation/sandbox.md was made from {known.get('said')}; if that is "
             "right: script/record"
         )
 
@@ -198,5 +198,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
     elif lacking:
         terminalreporter.write_line(
             f"contract: {len(lacking)} things that a side lacks were asked of the others only; "
-            "docs/flaws.md names them"
+            "docs/explanation/flaws.md names them"
         )

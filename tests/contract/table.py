@@ -1,4 +1,4 @@
-"""From what script/record wrote down to the tables in docs/sandbox.md and docs/flaws.md: `python
+"""From what script/record wrote down to the tables in docs/explanation/sandbox.md and docs/explanation/flaws.md: `python
 tests/contract/table.py` writes them.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-DOCS = HERE.parents[1] / "docs"
+DOCS = HERE.parents[1] / "docs/explanation"
 PEERS = {"vcsim": "vcsim", "kube-apiserver": "kube-apiserver"}
 BEGIN, END = "<!-- made by script/record: begin -->", "<!-- made by script/record: end -->"
 Results = Mapping[str, Any]

@@ -1,6 +1,6 @@
 """Runs parts, prints their figures, writes their sections; exit 1 where anything did not hold.
 
-A part is a file in parts/: its docstring heads its section of docs/reliability.md, its `counts(effort)`
+A part is a file in parts/: its docstring heads its section of docs/explanation/reliability.md, its `counts(effort)`
 yields a Count a line.
 """
 
@@ -51,19 +51,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--share",
         action="store_true",
-        help="a bounded share, as CI runs it; docs/reliability.md stays as it is",
+        help="a bounded share, as CI runs it; docs/explanation/reliability.md stays as it is",
     )
     parser.add_argument(
         "--write",
         action="store_true",
-        help="with --share or --only: these figures go into docs/reliability.md all the same",
+        help="with --share or --only: these figures go into docs/explanation/reliability.md all the same",
     )
     parser.add_argument("--seed", type=int, default=None, help="of everything left to chance; printed")
     parser.add_argument(
         "--only",
         default="",
         metavar="TEXT",
-        help="only the lines that hold this text; docs/reliability.md stays as it is",
+        help="only the lines that hold this text; docs/explanation/reliability.md stays as it is",
     )
     args = parser.parse_args(argv)
     if unknown := sorted({*args.part} - {*PARTS}):

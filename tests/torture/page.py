@@ -1,4 +1,4 @@
-"""docs/reliability.md: a section a part, made anew by the part's own run; the others stay."""
+"""docs/explanation/reliability.md: a section a part, made anew by the part's own run; the others stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torture.counting import Count
 
 import bfinfra
 
-PAGE = Path(__file__).parents[2] / "docs/reliability.md"
+PAGE = Path(__file__).parents[2] / "docs/explanation/reliability.md"
 HEAD = """# What an apply survives
 
 Made by `script/torture`; a section is what one part of it (`tests/torture/parts/`) last printed. `.ci/run` tries a bounded share of each (`script/torture --share`).

@@ -38,7 +38,7 @@ what it left is removed before the next.
 """
 LATE = ("a stall longer than the time-out", "EnterMaintenanceMode_Task")
 """Left out: the server takes the host into maintenance when all is done, and nothing tells that from
-somebody's own maintenance (docs/flaws.md).
+somebody's own maintenance (docs/explanation/flaws.md).
 """
 Rule = Mapping[str, Any]
 

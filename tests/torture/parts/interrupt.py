@@ -3,7 +3,7 @@
 `bfinfra apply` as whole processes on the sandbox. The second SIGINT or SIGTERM, at a random instant, stops it
 at once (of the first, see the part `signals`). A deadline that is too short ends as "still waiting", exit 3,
 and the next apply waits on. Sessions are counted at the server after many runs, a third of them killed: the
-next run ends the SOAP sessions that killed ones left; their REST sessions time out (docs/flaws.md).
+next run ends the SOAP sessions that killed ones left; their REST sessions time out (docs/explanation/flaws.md).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ after its answer came. On kube-apiserver what bears the site's label is counted 
 one for each trial) machines by govc; the plan has to be empty in the end. Two applies at once run in two
 processes with two state folders. A Tanzu cluster is made, scaled and deleted on kube-apiserver with the
 supervisor's resource definition and a small controller; killed at each write of each of the three, the next
-run has to finish it: one cluster, or none. vcsim has no rule that a name is taken once (docs/flaws.md), so
+run has to finish it: one cluster, or none. vcsim has no rule that a name is taken once (docs/explanation/flaws.md), so
 two at once are tried on kube-apiserver only.
 """
 

@@ -1,0 +1,192 @@
+"""The generated pages of docs/, and the definition of a Site, as they ought to be; run as a program it writes
+them (script/pages).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bfinfra import kinds as registry
+from bfinfra.cli.parser import EXITS, build
+from bfinfra.operator.crd import definition
+from bfinfra.render import kinds as render
+from bfinfra.render.schedule import manifest
+from bfinfra.spec.schema import schema
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+KINDS = DOCS / "reference/kinds"
+DECISIONS = DOCS / "explanation/decisions"
+MADE = "Made by `script/pages`"
+
+
+def pages() -> dict[Path, str]:
+    """File → text."""
+    found = {name: registry.kind(name) for name in registry.names()}
+    each = {
+        KINDS / f"{name}.md": render.page(name, kind, (ROOT / f"specs/kinds/{name}.yaml").read_text())
+        for name, kind in found.items()
+    }
+    return {
+        KINDS / "README.md": render.index(found),
+        **each,
+        DOCS / "reference/command-line.md": command_line(),
+        DOCS / "reference/json.md": json_formats(),
+        DECISIONS / "README.md": decision_index(),
+        ROOT / "deploy/operator/crd.yaml": manifest([definition(schema())]) + "\n",
+    }
+
+
+def command_line() -> str:
+    """Every command with its arguments, then the exit codes and the environment."""
+    parser = build()
+    codes, _, environment = EXITS.partition("\n")
+    lines = [
+        "# Command line",
+        "",
+        f"{MADE} from the same text as `bfinfra COMMAND --help`.",
+        "",
+        "## Options of every command",
+        "",
+        *_arguments(parser),
+    ]
+    for name, command in _commands(parser):
+        own = [line for line in _arguments(command) if line not in _arguments(parser)[2:]]
+        lines += ["", f"## bfinfra {name}", "", command.description or "", *([""] if len(own) > 2 else [])]
+        lines += own if len(own) > 2 else []
+    lines += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
+    lines += [f"| {number} | {text} |" for number, text in re.findall(r"((?:\d+ and )?\d+) ([^;]+)", codes)]
+    lines += ["", "## Environment", "", f"{environment.removeprefix('environment: ')}.", ""]
+    return "\n".join(lines)
+
+
+def _commands(
+    parser: argparse.ArgumentParser, prefix: str = ""
+) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Each command that runs; one with commands of its own stands for these."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                inner = list(_commands(command, f"{prefix}{name} "))
+                yield from inner or [(f"{prefix}{name}", command)]
+
+
+def _arguments(parser: argparse.ArgumentParser) -> list[str]:
+    rows = [
+        f"| {_argument(action)} | {_cell(action.help or '')} |"
+        for action in parser._actions
+        if action.help != argparse.SUPPRESS
+        and not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+    ]
+    return ["| argument | meaning |", "|---|---|", *rows]
+
+
+def _argument(action: argparse.Action) -> str:
+    value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
+    if not action.option_strings:
+        return f"`{_cell(str(value or action.dest))}`"
+    return ", ".join(
+        f"`{_cell(' '.join(filter(None, (name, str(value) if action.nargs != 0 else ''))))}`"
+        for name in action.option_strings
+    )
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def json_formats() -> str:
+    """Every document that `--output json` or `jsonl` prints: its type, what it holds, its fields."""
+    lines = [
+        "# JSON formats",
+        "",
+        f"{MADE} from the source. `--output json` prints one document, `--output jsonl` one document a line.",
+        "Each has `format_version` and `type`; the other fields follow here. `bfinfra drift` has a JSON Schema:",
+        "[specs/drift.schema.json](../../specs/drift.schema.json).",
+        "",
+        "| type | fields | what it holds |",
+        "|---|---|---|",
+    ]
+    found = sorted(
+        {
+            row
+            for folder in ("render", "cli")
+            for file in (ROOT / "bfinfra" / folder).rglob("*.py")
+            for row in _documents(ast.parse(file.read_text()))
+        }
+    )
+    return "\n".join([*lines, *found, ""])
+
+
+def _documents(module: ast.Module) -> Iterator[str]:
+    for function in ast.walk(module):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for call in ast.walk(function):
+            if isinstance(call, ast.Call) and _name(call.func) == "document" and call.args:
+                what = call.args[0]
+                name = f"`{what.value}`" if isinstance(what, ast.Constant) else "each event of a run"
+                fields = ", ".join(f"`{each.arg}`" if each.arg else "its own" for each in call.keywords)
+                about = " ".join((ast.get_docstring(function) or "").split())
+                yield f"| {name} | {fields} | {_cell(about)} |"
+
+
+def _name(called: ast.expr) -> str:
+    return getattr(called, "attr", "") or getattr(called, "id", "")
+
+
+@dataclass(frozen=True, order=True)
+class Decision:
+    """The head of a decision's page."""
+
+    number: int
+    title: str
+    date: str
+    status: str
+    file: str
+
+
+HEAD = re.compile(r"# (\d+)\. (.+)\n\nDate: (\d{4}-\d\d-\d\d)\. Status: (.+)\.\n\n")
+
+
+def decisions() -> list[Decision]:
+    """Every decision by its number; a page without number, date or status is refused."""
+    found = []
+    for file in DECISIONS.glob("[0-9]*.md"):
+        head = HEAD.match(file.read_text())
+        if not head:
+            raise ValueError(f'{file} does not begin "# NUMBER. TITLE", then "Date: …. Status: …."')
+        number, title, date, status = head.groups()
+        found.append(Decision(int(number), title, date, status, file.name))
+    return sorted(found)
+
+
+def decision_index() -> str:
+    """The decisions by number."""
+    rows = [f"| {d.number} | [{d.title}]({d.file}) | {d.date} | {d.status} |" for d in decisions()]
+    return "\n".join(
+        [
+            "# Decisions",
+            "",
+            f"{MADE}. A decision keeps its number; one that no longer holds says which one replaced it.",
+            "",
+            "| number | decision | date | status |",
+            "|--:|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    made = pages()
+    for stale in set(KINDS.glob("*.md")) - set(made):
+        stale.unlink()
+    for file, text in made.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
