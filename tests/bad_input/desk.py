@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kinds.lifecycle import QUICK, world
@@ -151,7 +151,13 @@ def desk(
     state = worlds.state(SMALL_WORLD)
     state.parent.mkdir(parents=True)
     state.symlink_to(sandbox.state)
-    monkeypatch.setattr(app, "RunContext", functools.partial(app.RunContext, patience=QUICK))
+    context = app.RunContext
+
+    def hasty(**given: Any) -> app.RunContext:
+        made = context(**given)
+        return replace(made, patience=replace(QUICK, halt=made.patience.halt))
+
+    monkeypatch.setattr(app, "RunContext", hasty)
     folder = tmp_path / "site"
     folder.mkdir()
     return Desk(folder, sandbox, lambda: tuple(capsys.readouterr()))
