@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bfinfra.kinds.cluster_locator import home_of
+from bfinfra.kinds.cluster_locator import cluster_key
 from bfinfra.model.device_plugin import ALLOCATED, GROUP
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key
@@ -143,7 +143,7 @@ def on_nodes(what: str, cluster: str, site: Specs) -> Iterator[Capability]:
     """What a cluster's nodes need, machine by machine where the site makes the cluster of them; somewhere,
     where nobody knows which machines they are.
     """
-    key = home_of(cluster, site)
+    key = cluster_key(cluster, site)
     if key is not None and key.kind == "kubeadm_cluster":
         yield from (Capability(what, f"linux_host/{each}") for each in site[key].hosts)
     elif key is None or key.kind == "kubernetes_cluster":
@@ -152,12 +152,12 @@ def on_nodes(what: str, cluster: str, site: Specs) -> Iterator[Capability]:
 
 def whole(cluster: str, site: Specs) -> str:
     """A cluster, by the name that specs give it."""
-    return str(home_of(cluster, site) or cluster)
+    return str(cluster_key(cluster, site) or cluster)
 
 
 def space(written: str | None, cluster: str, site: Specs) -> str:
     """A namespace's name in the cluster, by what a spec says of it."""
-    key = home_of(cluster, site)
+    key = cluster_key(cluster, site)
     if key is not None and key.kind == "supervisor_namespace":
         return key.name
     if written is None:

@@ -32,26 +32,26 @@ class Cluster:
 
     key: Key
     endpoint: Endpoint
-    cluster: ClusterClient
+    client: ClusterClient
 
     @property
     def namespace(self) -> str:
-        """A supervisor namespace is a home of its own; other clusters are looked at as a whole."""
+        """A supervisor namespace alone is looked into; other clusters are looked at as a whole."""
         return self.endpoint.namespace if self.key.kind == "supervisor_namespace" else ""
 
 
 @dataclass(frozen=True)
 class Answers(Generic[T]):
-    """What each home answered; `unreadable`: what `Observation.unreadable` takes."""
+    """What each cluster answered; `unreadable`: what `Observation.unreadable` takes."""
 
-    homes: Mapping[Key, Cluster]
+    clusters: Mapping[Key, Cluster]
     found: Mapping[Key, T]
     unreadable: Mapping[str, RemoteError] = field(default_factory=dict)
 
 
 class ClusterLocator:
-    """One kind's way to its homes. Remembers where a full survey saw what, so that a resource that moves is
-    found at its old place.
+    """One kind's way to its clusters. Remembers where a full survey saw what, so that a resource that moves
+    is found at its old place.
     """
 
     def __init__(self, clusters: Clusters, kinds: Iterable[str] = CLUSTERS) -> None:
@@ -67,19 +67,19 @@ class ClusterLocator:
         *,
         include_unlisted: bool,
     ) -> Answers[T]:
-        """Ask every home once; without `include_unlisted` only those that matter to `wanted` (name → its
+        """Ask every cluster once; without `include_unlisted` only those that matter to `wanted` (name → its
         cluster's name, None = it goes from where it was seen).
 
-        A home that doesn't answer leaves what is wanted there unreadable; RemoteError where none answers or
-        only few names were asked for: the caller tries that again.
+        A cluster that doesn't answer leaves what is wanted there unreadable; RemoteError where none answers
+        or only few names were asked for: the caller tries that again.
         """
         standing = self._standing(needs)
         placed = {
-            name: home_of(cluster, standing, self._kinds) if cluster else None
-            for name, cluster in wanted.items()
+            name: cluster_key(written, standing, self._kinds) if written else None
+            for name, written in wanted.items()
         }
         anywhere = include_unlisted or any(
-            cluster is None and name not in self._seen for name, cluster in wanted.items()
+            written is None and name not in self._seen for name, written in wanted.items()
         )
         where = {
             key: Cluster(key, at, self._clusters.at(at))
@@ -88,9 +88,9 @@ class ClusterLocator:
         }
         found: dict[Key, T] = {}
         failed: dict[Key, RemoteError] = {}
-        for key, home in where.items():
+        for key, cluster in where.items():
             try:
-                found[key] = read(home)
+                found[key] = read(cluster)
             except RemoteError as error:
                 failed[key] = error
         if failed and (not found or not include_unlisted):
@@ -100,7 +100,7 @@ class ClusterLocator:
         return Answers(where, found, unreadable)
 
     def saw(self, name: str, key: Key) -> None:
-        """Something under this name stands in this home."""
+        """Something under this name stands in this cluster."""
         self._seen.setdefault(name, set()).add(key)
 
     def _matters(self, key: Key, placed: Mapping[str, Key | None]) -> bool:
@@ -116,7 +116,7 @@ class ClusterLocator:
         return {key: endpoint for key, endpoint in found if isinstance(endpoint, Endpoint)}
 
 
-def home_of(name: str, known: Container[Key], kinds: Iterable[str] = CLUSTERS) -> Key | None:
+def cluster_key(name: str, known: Container[Key], kinds: Iterable[str] = CLUSTERS) -> Key | None:
     """The key that a reference `name` means among those known, or None."""
     return next((key for kind in kinds if (key := Key(kind, name)) in known), None)
 

@@ -12,7 +12,7 @@ from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.capabilities import namespace
-from bfinfra.kinds.cluster_locator import WHOLE, Answers, Cluster, ClusterLocator, DnsLabel, home_of
+from bfinfra.kinds.cluster_locator import WHOLE, Answers, Cluster, ClusterLocator, DnsLabel, cluster_key
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.conflict import Taken
@@ -156,7 +156,7 @@ class Namespace(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = ClusterLocator(clusters, WHOLE)
+        self._locator = ClusterLocator(clusters, WHOLE)
         self._site = site.name
 
     def observe(
@@ -168,8 +168,8 @@ class Namespace(kind.Kind[Spec, State]):
     ) -> Observation:
         """One list a cluster."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(
-            placed, needs, lambda home: self._read(home, wanted), include_unlisted=include_unlisted
+        answers = self._locator.ask(
+            placed, needs, lambda cluster: self._read(cluster, wanted), include_unlisted=include_unlisted
         )
         return Observation(
             self._states(wanted, answers, include_unlisted=include_unlisted), unreadable=answers.unreadable
@@ -239,18 +239,18 @@ class Namespace(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _read(self, home: Cluster, wanted: Mapping[str, Spec | None]) -> dict[str, dict[str, Any]]:
+    def _read(self, cluster: Cluster, wanted: Mapping[str, Spec | None]) -> dict[str, dict[str, Any]]:
         """By name in the cluster: ours, and what stands under a wanted name."""
         found = {
             obj["metadata"]["name"]: obj
-            for obj in home.cluster.list("v1", "Namespace", labels=selector(self._site))
+            for obj in cluster.client.list("v1", "Namespace", labels=selector(self._site))
         }
         here = (
             spec.namespace or name
             for name, spec in wanted.items()
-            if spec and home_of(spec.cluster, [home.key], WHOLE)
+            if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
         )
-        others = home.cluster.find("v1", "Namespace", (("", real) for real in here if real not in found))
+        others = cluster.client.find("v1", "Namespace", (("", real) for real in here if real not in found))
         return found | {obj["metadata"]["name"]: obj for obj in others}
 
     def _states(
@@ -263,12 +263,12 @@ class Namespace(kind.Kind[Spec, State]):
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             for real, obj in objects.items():
-                state = _state(obj, answers.homes[key])
+                state = _state(obj, answers.clusters[key])
                 name = _name(real, state, wanted)
                 spec = wanted.get(name)
                 fits = spec is not None and (spec.cluster, spec.namespace or name) == (state.cluster, real)
                 if name and (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._places.saw(name, key)
+                    self._locator.saw(name, key)
                     states[name] = state if fits or not include_unlisted else self._with_contents(state)
         return states
 
@@ -352,15 +352,15 @@ def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
     )
 
 
-def _state(obj: Mapping[str, Any], home: Cluster) -> State:
+def _state(obj: Mapping[str, Any], cluster: Cluster) -> State:
     metadata = obj["metadata"]
     labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != SITE}
     return State(
         mark=mark_of(obj),
-        cluster=home.key.name,
+        cluster=cluster.key.name,
         namespace=metadata["name"],
         labels=labels,
-        home=home.endpoint,
+        home=cluster.endpoint,
         going=bool(metadata.get("deletionTimestamp")),
     )
 

@@ -27,7 +27,7 @@ from bfinfra.kinds.cluster_locator import (
     ClusterLocator,
     DnsLabel,
     api_of,
-    home_of,
+    cluster_key,
     real_name,
 )
 from bfinfra.model import compare, conflict, kind, resource, rights
@@ -173,7 +173,7 @@ class ReplicatedSecret(kind.Kind[S, T]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = ClusterLocator(clusters)
+        self._locator = ClusterLocator(clusters)
         self._sights = Sights()
         self._site = site.name
 
@@ -217,24 +217,24 @@ class ReplicatedSecret(kind.Kind[S, T]):
         """
         contents, unreadable = self._expected(wanted, needs)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(
+        answers = self._locator.ask(
             placed,
             needs,
-            lambda home: self._read(home, wanted, needs, include_unlisted=include_unlisted),
+            lambda cluster: self._read(cluster, wanted, needs, include_unlisted=include_unlisted),
             include_unlisted=include_unlisted,
         )
         states: dict[str, Any] = {}
         for key, objects in answers.found.items():
             of = self._by_name(objects, key, wanted, needs)
             for name in {**wanted, **of}:
-                self._sights.saw(answers.homes[key].endpoint, name, of.get(name, ()))
+                self._sights.saw(answers.clusters[key].endpoint, name, of.get(name, ()))
             for name, found in of.items():
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
                 if (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._places.saw(name, key)
+                    self._locator.saw(name, key)
                     unchanged = functools.partial(self.unchanged, spec.names(name) if spec else ())
-                    states[name] = _state(found, answers.homes[key], contents.get(name), unchanged)
+                    states[name] = _state(found, answers.clusters[key], contents.get(name), unchanged)
         return Observation(states, unreadable={**answers.unreadable, **unreadable})
 
     def audit(
@@ -304,30 +304,32 @@ class ReplicatedSecret(kind.Kind[S, T]):
 
     def _read(
         self,
-        home: Cluster,
+        cluster: Cluster,
         wanted: Mapping[str, S | None],
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
     ) -> list[Object]:
-        places = [place for name, spec in wanted.items() for place in _places_of(name, spec, home.key, needs)]
-        asked = dict.fromkeys([*places, *self._sights.places(home.endpoint, wanted)])
-        answers = {place: self._sights.answer(home.endpoint, place) for place in asked}
+        places = [
+            place for name, spec in wanted.items() for place in _places_of(name, spec, cluster.key, needs)
+        ]
+        asked = dict.fromkeys([*places, *self._sights.places(cluster.endpoint, wanted)])
+        answers = {place: self._sights.answer(cluster.endpoint, place) for place in asked}
         if not include_unlisted and len(asked) <= FEW:
             found = [
-                answer[0] if answer else home.cluster.get("v1", "Secret", place[1], place[0])
+                answer[0] if answer else cluster.client.get("v1", "Secret", place[1], place[0])
                 for place, answer in answers.items()
             ]
             return [obj for obj in found if obj]
-        listed = home.cluster.list("v1", "Secret", home.namespace, selector(self._site))
+        listed = cluster.client.list("v1", "Secret", cluster.namespace, selector(self._site))
         have = {place_of(obj) for obj in listed}
         return [
             *listed,
-            *home.cluster.find(
+            *cluster.client.find(
                 "v1",
                 "Secret",
                 [place for place in dict.fromkeys(places) if place not in have],
-                home.namespace,
+                cluster.namespace,
             ),
         ]
 
@@ -432,13 +434,15 @@ def _places_of(
     name: str, spec: Spec | None, key: Key, needs: Mapping[Key, ResolvedRef]
 ) -> list[tuple[str, str]]:
     """(namespace, Secret) that a spec wants in this cluster."""
-    if spec is None or home_of(spec.cluster, [key]) is None:
+    if spec is None or cluster_key(spec.cluster, [key]) is None:
         return []
     spaces = [real_name(space, spec.cluster, needs.get(Key("namespace", space))) for space in spec.namespaces]
     return [(space, secret) for space in spaces for secret in spec.names(name)]
 
 
-def _state(objects: Sequence[Object], home: Cluster, content: Content | None, unchanged: Unchanged) -> State:
+def _state(
+    objects: Sequence[Object], cluster: Cluster, content: Content | None, unchanged: Unchanged
+) -> State:
     spaces: dict[str, list[Object]] = {}
     for obj in objects:
         if not obj["metadata"].get("deletionTimestamp"):
@@ -446,8 +450,8 @@ def _state(objects: Sequence[Object], home: Cluster, content: Content | None, un
     copies = {space: _copy(found, content, unchanged) for space, found in sorted(spaces.items())}
     return State(
         mark=common([mark_of(o) for o in objects]),
-        cluster=home.key.name,
-        home=home.endpoint,
+        cluster=cluster.key.name,
+        home=cluster.endpoint,
         copies=copies,
         namespaces=tuple(copies),
     )

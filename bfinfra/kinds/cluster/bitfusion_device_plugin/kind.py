@@ -36,7 +36,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     Seal,
     Write,
 )
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, cluster_key
 from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.device_plugin import SYSTEM
@@ -78,7 +78,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = ClusterLocator(clusters, WHOLE)
+        self._locator = ClusterLocator(clusters, WHOLE)
         self._site = site.name
         self._grounds: dict[str, NamespaceFacts] = {}
 
@@ -93,10 +93,10 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         facts: a Ground by name.
         """
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(
+        answers = self._locator.ask(
             placed,
             needs,
-            lambda home: self._read(home, wanted, needs, include_unlisted=include_unlisted),
+            lambda cluster: self._read(cluster, wanted, needs, include_unlisted=include_unlisted),
             include_unlisted=include_unlisted,
         )
         states: dict[str, State] = {}
@@ -105,7 +105,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
                 if (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._places.saw(name, key)
+                    self._locator.saw(name, key)
                     states[name] = state
         return Observation(states, dict(self._grounds), answers.unreadable)
 
@@ -213,7 +213,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
 
     def _read(
         self,
-        home: Cluster,
+        cluster: Cluster,
         wanted: Mapping[str, Spec | None],
         needs: Mapping[Key, ResolvedRef],
         *,
@@ -221,7 +221,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
     ) -> dict[str, State]:
         records = [
             obj
-            for obj in home.cluster.list("v1", "ConfigMap", labels=selector(self._site))
+            for obj in cluster.client.list("v1", "ConfigMap", labels=selector(self._site))
             if obj["metadata"]["name"].startswith(RECORD)
         ]
         by_name: dict[str, list[Object]] = {}
@@ -229,16 +229,18 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             if name := self._own_name(mark_of(obj)):
                 by_name.setdefault(name, []).append(obj)
         here = {
-            name: spec for name, spec in wanted.items() if spec and home_of(spec.cluster, [home.key], WHOLE)
+            name: spec
+            for name, spec in wanted.items()
+            if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
         }
         found = {}
         for name in {**here, **{name: None for name in by_name if include_unlisted or name in wanted}}:
             spec = here.get(name)
-            state = self._one(name, spec, by_name.get(name, []), home, needs)
+            state = self._one(name, spec, by_name.get(name, []), cluster, needs)
             if state is not None:
                 found[name] = state
             if spec is not None and (include_unlisted or name not in self._grounds):
-                self._grounds[name] = self._ground(spec, home)
+                self._grounds[name] = self._ground(spec, cluster)
         return found
 
     def _one(
@@ -246,7 +248,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         name: str,
         spec: Spec | None,
         records: list[Object],
-        home: Cluster,
+        cluster: Cluster,
         needs: Mapping[Key, ResolvedRef],
     ) -> State | None:
         """What stands in the places of its records and of its spec; of strangers' objects only those in
@@ -273,7 +275,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         objects = [
             dict(obj)
             for (api, thing), there in by_kind.items()
-            for obj in home.cluster.find(api, thing, there)
+            for obj in cluster.client.find(api, thing, there)
         ]
         own = [obj for obj in objects if place_of(obj) in wanted or self._own_name(mark_of(obj))]
         noted = {
@@ -281,9 +283,9 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             for obj in (*records, *(each for each in own if each["metadata"]["name"].startswith(RECORD)))
         }
         rest = [obj for obj in own if place_of(obj) not in noted]
-        return state_of(list(noted.values()), rest, home, namespace) if noted or rest else None
+        return state_of(list(noted.values()), rest, cluster, namespace) if noted or rest else None
 
-    def _ground(self, spec: Spec, home: Cluster) -> NamespaceFacts:
+    def _ground(self, spec: Spec, cluster: Cluster) -> NamespaceFacts:
         names = dict.fromkeys(
             (
                 SYSTEM[0],
@@ -293,7 +295,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
                 *(each.namespace for each in spec.quotas),
             )
         )
-        found = {name: home.cluster.get("v1", "Namespace", name) for name in names}
+        found = {name: cluster.client.get("v1", "Namespace", name) for name in names}
         return NamespaceFacts(
             datetime.now(UTC),
             {name: (obj["metadata"].get("labels") or {}) if obj else None for name, obj in found.items()},

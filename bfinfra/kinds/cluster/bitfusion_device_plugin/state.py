@@ -129,7 +129,7 @@ def record_of(obj: Object) -> Record:
     return Record(places, mark_of(obj), bool(obj["metadata"].get("deletionTimestamp")))
 
 
-def state_of(records: Sequence[Object], objects: Sequence[Object], home: Cluster, namespace: str) -> State:
+def state_of(records: Sequence[Object], objects: Sequence[Object], cluster: Cluster, namespace: str) -> State:
     """`objects`: ours, or strangers' in places that are wanted; `namespace`: the webhook's."""
     found = {place_of(obj): record_of(obj) for obj in records}
     things = {place_of(obj): _thing(obj) for obj in objects}
@@ -142,8 +142,8 @@ def state_of(records: Sequence[Object], objects: Sequence[Object], home: Cluster
     ]
     return State(
         mark=mark,
-        cluster=home.key.name,
-        home=home.endpoint,
+        cluster=cluster.key.name,
+        home=cluster.endpoint,
         records=found,
         things=things,
         trust=_trust(objects, namespace),

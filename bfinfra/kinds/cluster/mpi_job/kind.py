@@ -25,7 +25,7 @@ from bfinfra.kinds.cluster.mpi_job.decide import (
 from bfinfra.kinds.cluster.mpi_job.manifest import LAUNCHERS, PODS
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, NAME
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, cluster_key, real_name
 from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
@@ -68,7 +68,7 @@ class MpiJob(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = ClusterLocator(clusters, WHOLE)
+        self._locator = ClusterLocator(clusters, WHOLE)
         self._site = site.name
 
     def observe(
@@ -80,23 +80,26 @@ class MpiJob(kind.Kind[Spec, State]):
     ) -> Observation:
         """One list a cluster that serves MPI jobs, and what stands under wanted names."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(
-            placed, needs, lambda home: self._read(home, wanted, needs), include_unlisted=include_unlisted
+        answers = self._locator.ask(
+            placed,
+            needs,
+            lambda cluster: self._read(cluster, wanted, needs),
+            include_unlisted=include_unlisted,
         )
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             owner = {
                 (_namespace(s, needs), n): n
                 for n, s in wanted.items()
-                if s is not None and home_of(s.cluster, [key], WHOLE)
+                if s is not None and cluster_key(s.cluster, [key], WHOLE)
             }
             for obj in objects:
                 name = self._name(obj, owner)
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
                 if name and (include_unlisted or name in wanted) and (name not in states or fits):
-                    self._places.saw(name, key)
-                    states[name] = self._looked_into(_state(obj, answers.homes[key]), spec)
+                    self._locator.saw(name, key)
+                    states[name] = self._looked_into(_state(obj, answers.clusters[key]), spec)
         return Observation(states, unreadable=answers.unreadable)
 
     @staticmethod
@@ -200,21 +203,21 @@ class MpiJob(kind.Kind[Spec, State]):
             return ""
 
     def _read(
-        self, home: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+        self, cluster: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
     ) -> list[Object]:
-        version = next((each for each in home.cluster.versions(GROUP) if each in LAUNCHERS), "")
+        version = next((each for each in cluster.client.versions(GROUP) if each in LAUNCHERS), "")
         if not version:
             return []
-        found = home.cluster.list(f"{GROUP}/{version}", KIND, labels=selector(self._site))
+        found = cluster.client.list(f"{GROUP}/{version}", KIND, labels=selector(self._site))
         have = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in found}
         here = (
             (_namespace(spec, needs), name)
             for name, spec in wanted.items()
-            if spec and home_of(spec.cluster, [home.key], WHOLE)
+            if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
         )
         return [
             *found,
-            *home.cluster.find(f"{GROUP}/{version}", KIND, (place for place in here if place not in have)),
+            *cluster.client.find(f"{GROUP}/{version}", KIND, (place for place in here if place not in have)),
         ]
 
     def _name(self, obj: Object, owner: Mapping[tuple[str, str], str]) -> str:
@@ -232,16 +235,16 @@ def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
     )
 
 
-def _state(obj: Object, home: Cluster) -> State:
+def _state(obj: Object, cluster: Cluster) -> State:
     metadata, mark = obj["metadata"], mark_of(obj)
     applied = (mark.applied if mark else None) or {}
     phase, why = _phase((obj.get("status") or {}).get("conditions") or ())
     return State(
         mark=mark,
         name=metadata["name"],
-        cluster=home.key.name,
+        cluster=cluster.key.name,
         namespace=metadata["namespace"],
-        home=home.endpoint,
+        home=cluster.endpoint,
         operator=applied.get("operator"),
         registry_credential=applied.get("registry_credential"),
         version=obj["apiVersion"].rpartition("/")[2],

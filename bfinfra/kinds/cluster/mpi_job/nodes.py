@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bfinfra.kinds.cluster_locator import home_of
+from bfinfra.kinds.cluster_locator import cluster_key
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 
@@ -15,7 +15,7 @@ def gpus_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
         (
             spec
             for key, spec in site.items()
-            if key.kind == "nvidia_device_plugin" and home_of(spec.cluster, site) == cluster
+            if key.kind == "nvidia_device_plugin" and cluster_key(spec.cluster, site) == cluster
         ),
         None,
     )

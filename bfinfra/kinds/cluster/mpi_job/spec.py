@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from bfinfra.kinds.capabilities import NVIDIA, gpus, image, mpi, namespace, space
 from bfinfra.kinds.cluster.mpi_job.nodes import gpus_of_workers
 from bfinfra.kinds.cluster.mpi_operator.spec import Version
-from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, home_of
+from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, cluster_key
 from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
@@ -86,7 +86,7 @@ class Spec(resource.Spec):
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
         """Workers that find no node with GPUs enough: the job would wait for ever."""
         for key, spec in mine.items():
-            home = home_of(spec.cluster, site, WHOLE)
+            home = cluster_key(spec.cluster, site, WHOLE)
             nodes = (
                 gpus_of_workers(home, site) if home and spec.gpus and spec.gpu_resource == NVIDIA else None
             )

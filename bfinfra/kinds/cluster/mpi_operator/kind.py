@@ -11,7 +11,7 @@ from bfinfra.kinds.cluster.base.field_diffs import field_diffs
 from bfinfra.kinds.cluster.mpi_operator import definition
 from bfinfra.kinds.cluster.mpi_operator.manifests import KINDS, NAME, manifests
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, cluster_key, real_name
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -121,7 +121,7 @@ class MpiOperator(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = ClusterLocator(clusters, WHOLE)
+        self._locator = ClusterLocator(clusters, WHOLE)
         self._site = site.name
 
     def observe(
@@ -133,16 +133,16 @@ class MpiOperator(kind.Kind[Spec, State]):
     ) -> Observation:
         """The definition in each cluster; where it is ours or wanted, the rest by name."""
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(
+        answers = self._locator.ask(
             placed,
             needs,
-            lambda home: self._read(home, wanted, needs, include_unlisted=include_unlisted),
+            lambda cluster: self._read(cluster, wanted, needs, include_unlisted=include_unlisted),
             include_unlisted=include_unlisted,
         )
         states: dict[str, State] = {}
         for key, found in answers.found.items():
             for name, state in found.items():
-                self._places.saw(name, key)
+                self._locator.saw(name, key)
                 spec = wanted.get(name)
                 if name not in states or (spec is not None and spec.cluster == key.name):
                     states[name] = state
@@ -195,19 +195,19 @@ class MpiOperator(kind.Kind[Spec, State]):
 
     def _read(
         self,
-        home: Cluster,
+        cluster: Cluster,
         wanted: Mapping[str, Spec | None],
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
     ) -> dict[str, State]:
-        crd = home.cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
+        crd = cluster.client.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
         found: dict[str, State] = {}
         mark = mark_of(crd) if crd else None
         name = mark.name_of(self._site, "mpi_operator") if mark else None
         if mark and name and (include_unlisted or name in wanted):
             found[name] = self._state(
-                home,
+                cluster,
                 crd,
                 str((mark.applied or {}).get("namespace") or _namespace(wanted.get(name), needs)),
                 gone=wanted.get(name) is None,
@@ -216,14 +216,14 @@ class MpiOperator(kind.Kind[Spec, State]):
             if (
                 spec is not None
                 and name not in found
-                and home_of(spec.cluster, [home.key], WHOLE)
-                and (state := self._state(home, crd, _namespace(spec, needs))).things
+                and cluster_key(spec.cluster, [cluster.key], WHOLE)
+                and (state := self._state(cluster, crd, _namespace(spec, needs))).things
             ):
                 found[name] = state
         return found
 
-    def _state(self, home: Cluster, crd: Object | None, namespace: str, *, gone: bool = False) -> State:
-        objects = [crd, *(home.cluster.get(api, thing, NAME, namespace) for api, thing in KINDS)]
+    def _state(self, cluster: Cluster, crd: Object | None, namespace: str, *, gone: bool = False) -> State:
+        objects = [crd, *(cluster.client.get(api, thing, NAME, namespace) for api, thing in KINDS)]
         kinds = ("CustomResourceDefinition", *(thing for _, thing in KINDS))
         there = {
             f"{k}/{o['metadata']['name']}": Thing(mark_of(o), o, bool(o["metadata"].get("deletionTimestamp")))
@@ -233,19 +233,19 @@ class MpiOperator(kind.Kind[Spec, State]):
         served = crd["spec"]["versions"][0]["name"] if crd else ""
         return State(
             mark=common([thing.mark for thing in there.values()]),
-            cluster=home.key.name,
+            cluster=cluster.key.name,
             namespace=namespace,
             api=served,
-            home=home.endpoint,
+            home=cluster.endpoint,
             things=there,
-            contents=self._jobs(home, served) if gone and crd else (),
+            contents=self._jobs(cluster, served) if gone and crd else (),
         )
 
-    def _jobs(self, home: Cluster, version: str) -> tuple[str, ...]:
+    def _jobs(self, cluster: Cluster, version: str) -> tuple[str, ...]:
         """Other people's jobs, which go with the definition."""
-        if version not in home.cluster.versions(definition.GROUP):
+        if version not in cluster.client.versions(definition.GROUP):
             return ()
-        found = home.cluster.list(f"{definition.GROUP}/{version}", definition.KIND)
+        found = cluster.client.list(f"{definition.GROUP}/{version}", definition.KIND)
         return tuple(
             f"MPIJob {o['metadata']['namespace']}/{o['metadata']['name']}"
             for o in found

@@ -26,7 +26,7 @@ from bfinfra.kinds.cluster.network_path.decide import (
 from bfinfra.kinds.cluster.network_path.policies import Judged, judge
 from bfinfra.kinds.cluster.network_path.probe import Probed
 from bfinfra.kinds.cluster.network_path.spec import Spec
-from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, cluster_key, real_name
 from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
@@ -78,7 +78,7 @@ class NetworkPath(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = ClusterLocator(clusters)
+        self._locator = ClusterLocator(clusters)
         self._site = site.name
         self._started: set[str] = set()
         """Jobs of this run, by their uid."""
@@ -94,17 +94,20 @@ class NetworkPath(kind.Kind[Spec, State]):
         nothing is said. The facts: what policies say, by name.
         """
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(
-            placed, needs, lambda home: self._read(home, wanted, needs), include_unlisted=include_unlisted
+        answers = self._locator.ask(
+            placed,
+            needs,
+            lambda cluster: self._read(cluster, wanted, needs),
+            include_unlisted=include_unlisted,
         )
         states: dict[str, State] = {}
         judged: dict[str, Judged] = {}
         for key, read in answers.found.items():
-            home = answers.homes[key]
+            cluster = answers.clusters[key]
             here = {
-                name: _space(spec, home, needs)
+                name: _space(spec, cluster, needs)
                 for name, spec in wanted.items()
-                if spec is not None and home_of(spec.cluster, needs) == key
+                if spec is not None and cluster_key(spec.cluster, needs) == key
             }
             judged |= {
                 name: self._judge(wanted[name], read.policies[space], needs) for name, space in here.items()
@@ -113,12 +116,12 @@ class NetworkPath(kind.Kind[Spec, State]):
                 name = self._name(job, here)
                 fits = here.get(name) == job["metadata"]["namespace"]
                 if name and (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._places.saw(name, key)
-                    states[name] = self._state(job, read.pods, home)
+                    self._locator.saw(name, key)
+                    states[name] = self._state(job, read.pods, cluster)
             for name, space in here.items():
                 spec = wanted[name]
                 if name not in states and spec is not None and spec.probe is None:
-                    states[name] = State(cluster=key.name, namespace=space, home=home.endpoint)
+                    states[name] = State(cluster=key.name, namespace=space, home=cluster.endpoint)
         found = {name: _with(state, judged.get(name)) for name, state in states.items()}
         return Observation(found, judged, answers.unreadable)
 
@@ -157,18 +160,18 @@ class NetworkPath(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _read(
-        self, home: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+        self, cluster: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
     ) -> _Read:
         here = {
             name: spec
             for name, spec in wanted.items()
-            if spec is not None and home_of(spec.cluster, needs) == home.key
+            if spec is not None and cluster_key(spec.cluster, needs) == cluster.key
         }
-        spaces = {name: _space(spec, home, needs) for name, spec in here.items()}
-        policies = {space: home.cluster.list(API, KIND, space) for space in sorted(set(spaces.values()))}
+        spaces = {name: _space(spec, cluster, needs) for name, spec in here.items()}
+        policies = {space: cluster.client.list(API, KIND, space) for space in sorted(set(spaces.values()))}
         ours = [
             job
-            for job in home.cluster.list(BATCH, JOB, home.namespace, selector(self._site))
+            for job in cluster.client.list(BATCH, JOB, cluster.namespace, selector(self._site))
             if self._own_name(job)
         ]
         have = {(job["metadata"]["namespace"], job["metadata"]["name"]) for job in ours}
@@ -177,7 +180,7 @@ class NetworkPath(kind.Kind[Spec, State]):
             for name, spec in here.items()
             if spec.probe and (place := (spaces[name], probe.name_of(name))) not in have
         ]
-        jobs = [*ours, *home.cluster.find(BATCH, JOB, places, home.namespace)]
+        jobs = [*ours, *cluster.client.find(BATCH, JOB, places, cluster.namespace)]
         return _Read(
             policies,
             jobs,
@@ -185,24 +188,24 @@ class NetworkPath(kind.Kind[Spec, State]):
                 pod
                 for job in ours
                 if probe.read(job, (), fresh=False).phase != "finished"
-                for pod in self._pods(home, job)
+                for pod in self._pods(cluster, job)
             ],
         )
 
-    def _pods(self, home: Cluster, job: Object) -> list[Object]:
+    def _pods(self, cluster: Cluster, job: Object) -> list[Object]:
         """The Job's; what they say is worth no failure."""
         with contextlib.suppress(RemoteError):
-            return home.cluster.list(
+            return cluster.client.list(
                 "v1", "Pod", job["metadata"]["namespace"], f"job-name={job['metadata']['name']}"
             )
         return []
 
-    def _state(self, job: Object, pods: Sequence[Object], home: Cluster) -> State:
+    def _state(self, job: Object, pods: Sequence[Object], cluster: Cluster) -> State:
         metadata, mark = job["metadata"], mark_of(job)
         at: dict[str, Any] = {
-            "cluster": home.key.name,
+            "cluster": cluster.key.name,
             "namespace": metadata["namespace"],
-            "home": home.endpoint,
+            "home": cluster.endpoint,
         }
         if not self._own_name(job):
             whose = (
@@ -275,7 +278,7 @@ def _with(state: State, judged: Judged | None) -> State:
     return replace(state, policies=judged) if judged else state
 
 
-def _space(spec: Spec, home: Cluster, needs: Mapping[Key, ResolvedRef]) -> str:
+def _space(spec: Spec, cluster: Cluster, needs: Mapping[Key, ResolvedRef]) -> str:
     """The namespace that a spec means there."""
     written = spec.namespace or "default"
-    return home.namespace or real_name(written, spec.cluster, needs.get(Key("namespace", written)))
+    return cluster.namespace or real_name(written, spec.cluster, needs.get(Key("namespace", written)))

@@ -21,7 +21,7 @@ from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import (
 from bfinfra.kinds.cluster.nvidia_device_plugin.readiness import readiness
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import NAME as IMAGE
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, cluster_key, real_name
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -118,7 +118,7 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = ClusterLocator(clusters, WHOLE)
+        self._locator = ClusterLocator(clusters, WHOLE)
         self._site = site.name
         self._others: dict[str, tuple[str, ...]] = {}
 
@@ -133,15 +133,15 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
         run a device plug-in of NVIDIA.
         """
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(
-            placed, needs, lambda home: self._read(home, wanted), include_unlisted=include_unlisted
+        answers = self._locator.ask(
+            placed, needs, lambda cluster: self._read(cluster, wanted), include_unlisted=include_unlisted
         )
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             spots = {
                 _namespace(spec, needs): name
                 for name, spec in wanted.items()
-                if spec and home_of(spec.cluster, [key], WHOLE)
+                if spec and cluster_key(spec.cluster, [key], WHOLE)
             }
             self._others[key.name] = tuple(
                 f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
@@ -153,8 +153,8 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
                 if name and (include_unlisted or name in wanted) and (name not in states or fits):
-                    self._places.saw(name, key)
-                    states[name] = _state(obj, answers.homes[key])
+                    self._locator.saw(name, key)
+                    states[name] = _state(obj, answers.clusters[key])
         return Observation(states, dict(self._others), answers.unreadable)
 
     @staticmethod
@@ -224,9 +224,11 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _read(self, home: Cluster, wanted: Mapping[str, Spec | None]) -> list[Manifest]:
-        here = any(spec is not None and home_of(spec.cluster, [home.key], WHOLE) for spec in wanted.values())
-        return home.cluster.list("apps/v1", "DaemonSet", labels="" if here else selector(self._site))
+    def _read(self, cluster: Cluster, wanted: Mapping[str, Spec | None]) -> list[Manifest]:
+        here = any(
+            spec is not None and cluster_key(spec.cluster, [cluster.key], WHOLE) for spec in wanted.values()
+        )
+        return cluster.client.list("apps/v1", "DaemonSet", labels="" if here else selector(self._site))
 
     def _name(self, obj: Manifest, spots: Mapping[str, str]) -> str:
         """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
@@ -240,13 +242,13 @@ def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
     return real_name(spec.namespace, spec.cluster, needs.get(Key("namespace", spec.namespace)))
 
 
-def _state(obj: Manifest, home: Cluster) -> State:
+def _state(obj: Manifest, cluster: Cluster) -> State:
     metadata, mark = obj["metadata"], mark_of(obj)
     return State(
         mark=mark,
-        cluster=home.key.name,
+        cluster=cluster.key.name,
         namespace=metadata["namespace"],
-        home=home.endpoint,
+        home=cluster.endpoint,
         live=obj,
         going=bool(metadata.get("deletionTimestamp")),
         registry_credential=((mark.applied if mark else None) or {}).get("registry_credential"),

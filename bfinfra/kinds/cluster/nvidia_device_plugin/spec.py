@@ -17,7 +17,7 @@ from bfinfra.kinds.capabilities import (
     on_nodes,
     space,
 )
-from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, home_of
+from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, cluster_key
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Conflict, Spot, Taken
 from bfinfra.model.errors import Problem
@@ -111,7 +111,7 @@ class Spec(resource.Spec):
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
         """Nodes whose container runtime gives its pods no GPU."""
         for key, spec in mine.items():
-            home = home_of(spec.cluster, site, ("kubeadm_cluster",))
+            home = cluster_key(spec.cluster, site, ("kubeadm_cluster",))
             hosts = frozenset(site[home].hosts) if home and spec.runtime_class is None else frozenset()
             for other, toolkit in site.items():
                 if (

@@ -15,7 +15,7 @@ from bfinfra.kinds.cluster.base import replicated_secret
 from bfinfra.kinds.cluster.base.replicated_secret import Content, State, Write, values_of
 from bfinfra.kinds.cluster.base.sights import Object
 from bfinfra.kinds.cluster.token_secret.spec import FILES, OF_CLIENT, SINGLE, THREE, Spec
-from bfinfra.kinds.cluster_locator import Cluster, home_of
+from bfinfra.kinds.cluster_locator import Cluster, cluster_key
 from bfinfra.model import kind
 from bfinfra.model.awaited import until
 from bfinfra.model.compare import Unknown
@@ -88,22 +88,22 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
 
     def _read(
         self,
-        home: Cluster,
+        cluster: Cluster,
         wanted: Mapping[str, Spec | None],
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
     ) -> list[Object]:
-        found = super()._read(home, wanted, needs, include_unlisted=include_unlisted)
+        found = super()._read(cluster, wanted, needs, include_unlisted=include_unlisted)
         for name, spec in wanted.items() if include_unlisted else ():
-            if spec is None or FIRST not in spec.namespaces or not home_of(spec.cluster, [home.key]):
+            if spec is None or FIRST not in spec.namespaces or not cluster_key(spec.cluster, [cluster.key]):
                 continue  # the webhook copies from there
             with contextlib.suppress(
                 BfinfraError
             ):  # the survey itself says why the token or the cluster can't be read
                 if stale := _stale(
                     self.expected(name, spec, needs),
-                    home.cluster.list("v1", "Secret", name=OF_CLIENT[spec.form]),
+                    cluster.client.list("v1", "Secret", name=OF_CLIENT[spec.form]),
                     self._site,
                 ):
                     self._stale[name] = stale

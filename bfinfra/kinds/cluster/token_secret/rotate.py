@@ -159,7 +159,7 @@ class Rotation(TokenSecret):
         """Besides: every Secret under a token's names and every pod, in each cluster of the site."""
         seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(placed, needs, _look, include_unlisted=True)
+        answers = self._locator.ask(placed, needs, _look, include_unlisted=True)
         for name, spec in wanted.items():
             if spec is not None and (content := self.expected(name, spec, needs)) is not None:
                 new = {key: digest(value) for values in content.values() for key, value in values.items()}
@@ -167,7 +167,7 @@ class Rotation(TokenSecret):
                 self._found[name] = self._judged(
                     spec.token,
                     new,
-                    {key: (answers.homes[key], *answers.found[key]) for key in answers.found},
+                    {key: (answers.clusters[key], *answers.found[key]) for key in answers.found},
                     mine,
                 )
         blind = next(
@@ -304,10 +304,10 @@ class Rotation(TokenSecret):
         holders: dict[Endpoint, tuple[Consumer, ...]] = {}
         left: list[str] = []
         for key in mine:
-            home, secrets, pods = read[key]
+            cluster, secrets, pods = read[key]
             judged = [(obj, self._verdict(obj, name, new, known)) for obj in secrets]
             if strays := tuple(_stray(obj) for obj, verdict in judged if verdict == STALE):
-                stale[home.endpoint] = key.name, strays
+                stale[cluster.endpoint] = key.name, strays
             left += [
                 f"Secret {'/'.join(place_of(obj))} of {key.name} ({verdict})"
                 for obj, verdict in judged
@@ -318,8 +318,8 @@ class Rotation(TokenSecret):
                 for obj, verdict in judged
                 if verdict in (GOOD, OLD, STALE)
             }
-            if found := consumers(home.cluster, key.name, pods, since, (RESTARTED, token)):
-                holders[home.endpoint] = found
+            if found := consumers(cluster.client, key.name, pods, since, (RESTARTED, token)):
+                holders[cluster.endpoint] = found
         return Found(self._restart, token, stale, holders, tuple(left))
 
     def _verdict(self, obj: Object, name: str, new: Mapping[str, str], known: Mapping[str, set[str]]) -> str:
@@ -362,14 +362,14 @@ def _stray(obj: Object) -> Stray:
     return Stray(*place_of(obj), str(obj["metadata"]["resourceVersion"]), tuple(_values(obj)))
 
 
-def _look(home: Cluster) -> tuple[list[Object], list[Object]]:
+def _look(cluster: Cluster) -> tuple[list[Object], list[Object]]:
     """Every Secret under a token's names, and every pod."""
     secrets = [
         obj
-        for obj in home.cluster.list("v1", "Secret", home.namespace)
+        for obj in cluster.client.list("v1", "Secret", cluster.namespace)
         if obj["metadata"]["name"] in NAMES and _values(obj)
     ]
-    return secrets, home.cluster.list("v1", "Pod", home.namespace)
+    return secrets, cluster.client.list("v1", "Pod", cluster.namespace)
 
 
 def _values(obj: Object) -> dict[str, bytes]:

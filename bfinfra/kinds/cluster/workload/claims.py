@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from bfinfra.kinds.cluster_locator import CLUSTERS, home_of
+from bfinfra.kinds.cluster_locator import CLUSTERS, cluster_key
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import Problem
 from bfinfra.model.names import storage_class
@@ -32,7 +32,7 @@ def problem(
 ) -> Problem | None:
     """What is wrong with the claims, or None. `cluster`: the name that the workload's spec gives."""
     claims = [m.get("spec") or {} for m in manifests if m["kind"] == "PersistentVolumeClaim"]
-    home = home_of(cluster, needs, CLUSTERS)
+    home = cluster_key(cluster, needs, CLUSTERS)
     space = _space(home, needs) if home and claims else None
     if home is None or space is None:
         return None

@@ -24,7 +24,7 @@ from bfinfra.kinds.cluster.workload.decide import (
 )
 from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.kinds.cluster.workload.state import Object, State, Thing, record_name, state_of
-from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, home_of, real_name
+from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, cluster_key, real_name
 from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, absent
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -67,7 +67,7 @@ class Workload(kind.Kind[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        self._places = ClusterLocator(clusters)
+        self._locator = ClusterLocator(clusters)
         self._site = site.name
         self._documents: dict[str, tuple[manifests.Manifest, ...] | str | Absent] = {}
         self._problems: dict[str, Problem] = {}
@@ -86,18 +86,21 @@ class Workload(kind.Kind[Spec, State]):
             if spec is not None:
                 self._documents[name] = _documents(spec)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._places.ask(
-            placed, needs, lambda home: self._read(home, wanted, needs), include_unlisted=include_unlisted
+        answers = self._locator.ask(
+            placed,
+            needs,
+            lambda cluster: self._read(cluster, wanted, needs),
+            include_unlisted=include_unlisted,
         )
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             pods = [o for o in objects if o["kind"] == "Pod"]
             for name, found in self._by_name(objects, key, wanted, needs).items():
-                state = state_of(found, pods, answers.homes[key])
+                state = state_of(found, pods, answers.clusters[key])
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
                 if (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._places.saw(name, key)
+                    self._locator.saw(name, key)
                     states[name] = state
         for name, spec in wanted.items():
             self._problems.pop(name, None)
@@ -201,12 +204,12 @@ class Workload(kind.Kind[Spec, State]):
         )
 
     def _read(
-        self, home: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+        self, cluster: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
     ) -> list[Object]:
         found = [
             o
             for api, thing in KINDS
-            for o in home.cluster.list(api, thing, home.namespace, selector(self._site))
+            for o in cluster.client.list(api, thing, cluster.namespace, selector(self._site))
         ]
         have = {(o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]) for o in found}
         complete = {
@@ -216,7 +219,7 @@ class Workload(kind.Kind[Spec, State]):
         }
         places: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
         for name, spec in wanted.items():
-            namespace = _namespace(spec, home.key, needs)
+            namespace = _namespace(spec, cluster.key, needs)
             if not namespace or (namespace, record_name(name)) in complete:
                 continue
             for manifest in self._manifests(name):
@@ -228,7 +231,7 @@ class Workload(kind.Kind[Spec, State]):
             *(
                 o
                 for (api, thing), there in places.items()
-                for o in home.cluster.find(api, thing, there, home.namespace)
+                for o in cluster.client.find(api, thing, there, cluster.namespace)
             ),
         ]
 
@@ -285,7 +288,7 @@ def _documents(spec: Spec) -> tuple[manifests.Manifest, ...] | str | Absent:
 
 def _namespace(spec: Spec | None, key: Key, needs: Mapping[Key, ResolvedRef]) -> str:
     """The namespace that a spec means in this home, "" where it lives elsewhere."""
-    if spec is None or home_of(spec.cluster, [key]) is None:
+    if spec is None or cluster_key(spec.cluster, [key]) is None:
         return ""
     if key.kind == "supervisor_namespace":
         return key.name

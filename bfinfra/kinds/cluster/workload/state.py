@@ -70,7 +70,7 @@ def record_name(name: str) -> str:
     return f"bfinfra-workload-{name}"
 
 
-def state_of(objects: Sequence[Object], pods: Sequence[Object], home: Cluster) -> State:
+def state_of(objects: Sequence[Object], pods: Sequence[Object], cluster: Cluster) -> State:
     """`objects`: ours, or strangers in our places, of one namespace; `pods`: all of ours there."""
     record = next((_record(obj) for obj in objects if obj["kind"] == "ConfigMap"), None)
     things = {
@@ -89,9 +89,9 @@ def state_of(objects: Sequence[Object], pods: Sequence[Object], home: Cluster) -
     applied = (mark.applied if mark else None) or {}
     return State(
         mark=mark,
-        cluster=home.key.name,
+        cluster=cluster.key.name,
         namespace=objects[0]["metadata"]["namespace"],
-        home=home.endpoint,
+        home=cluster.endpoint,
         record=record,
         objects=things,
         token_secret=applied.get("token_secret"),

@@ -51,7 +51,7 @@ its clusters.
 """
 ANY = {TANZU: V1ALPHA1, CLUSTER_API: V1BETA1}
 """Kind of object → the API in which it is asked for where none of them is in the file."""
-HOMES = ("supervisor_namespace",)
+LIVES_IN = ("supervisor_namespace",)
 SPARE = "what the namespace doesn't offer is refused by the supervisor, not by the plan"
 UNDECLARED = "volumes and authorities that an older supervisor drops in silence are warned of, not refused"
 UNSEEN = "clusters of the Cluster API that the file no longer names are not seen"
@@ -85,7 +85,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         self._clusters = clusters
         self._vcenter = vcenter
         self._ground = fit.Environment()
-        self._places = ClusterLocator(clusters, HOMES)
+        self._locator = ClusterLocator(clusters, LIVES_IN)
         self._offers: dict[str, offers.Offer] = {}
         self._undeclared: dict[str, frozenset[str] | None] = {}
         self._authorities: dict[str, str] = {}
@@ -102,25 +102,25 @@ class TanzuCluster(kind.Kind[Spec, State]):
         """A list or two a supervisor namespace; its offers where something may have to be made."""
         placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
         asked = self._asked(wanted, include_unlisted=include_unlisted)
-        answers = self._places.ask(
+        answers = self._locator.ask(
             placed,
             needs,
-            lambda home: list(_lists(home, asked.get(home.key.name, asked[""]))),
+            lambda cluster: list(_lists(cluster, asked.get(cluster.key.name, asked[""]))),
             include_unlisted=include_unlisted,
         )
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             for api, obj in objects:
-                name, seen = obj["metadata"]["name"], state.of(obj, api, answers.homes[key])
+                name, seen = obj["metadata"]["name"], state.of(obj, api, answers.clusters[key])
                 if _counts(seen, name, wanted, include_unlisted=include_unlisted) and _better(
                     seen, states.get(name), wanted.get(name)
                 ):
-                    self._places.saw(name, key)
+                    self._locator.saw(name, key)
                     self._standing.setdefault(name, set()).add(seen.form.kind)
                     states[name] = self._looked_into(
                         seen, wanted.get(name), include_unlisted=include_unlisted
                     )
-        self._learn(wanted, {key: answers.homes[key] for key in answers.found}, states)
+        self._learn(wanted, {key: answers.clusters[key] for key in answers.found}, states)
         if include_unlisted:
             self._survey_ground(wanted, needs, states)
         files = {
@@ -277,12 +277,12 @@ class TanzuCluster(kind.Kind[Spec, State]):
         for name, spec in wanted.items():
             if spec is None:
                 continue
-            home = where.get(Key(HOMES[0], spec.namespace))
-            if home is not None and (name not in states or spec.namespace not in self._offers):
-                self._offers[spec.namespace] = offers.read(home.cluster, home.namespace)
+            cluster = where.get(Key(LIVES_IN[0], spec.namespace))
+            if cluster is not None and (name not in states or spec.namespace not in self._offers):
+                self._offers[spec.namespace] = offers.read(cluster.client, cluster.namespace)
             self._undeclared.pop(name, None)
-            if home is not None and (fields := declared.unproved(spec, states.get(name))):
-                self._undeclared[name] = declared.undeclared(home.cluster, spec.api, fields)
+            if cluster is not None and (fields := declared.unproved(spec, states.get(name))):
+                self._undeclared[name] = declared.undeclared(cluster.client, spec.api, fields)
             self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.files().values()})
 
     def _survey_ground(
@@ -302,16 +302,16 @@ class TanzuCluster(kind.Kind[Spec, State]):
                 self._offers[name] = offers.of_new(self._clusters.at(Endpoint(server=supervisor.endpoint)))
 
 
-def _lists(home: Cluster, asked: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
+def _lists(cluster: Cluster, asked: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
     """(API, object) of a namespace's clusters. An older supervisor has no Cluster API, a newer one not
     Tanzu's oldest.
     """
     for api, must in sorted(asked.items(), reverse=True):
         try:
-            yield from ((api, obj) for obj in home.cluster.list(api, FORMS[api].kind, home.namespace))
+            yield from ((api, obj) for obj in cluster.client.list(api, FORMS[api].kind, cluster.namespace))
         except Missing:
             if api == V1ALPHA1 and V1ALPHA3 not in asked:
-                yield from _lists(home, {V1ALPHA3: False})
+                yield from _lists(cluster, {V1ALPHA3: False})
         except Denied:
             if must:
                 raise

@@ -71,23 +71,23 @@ class State(resource.State):
         return "; ".join((f"{self.phase or 'accepted'}{nodes}", *others[:2], *self.messages[:2]))
 
 
-def of(obj: Fields, api: str, home: Cluster) -> State:
+def of(obj: Fields, api: str, cluster: Cluster) -> State:
     """From the object."""
     form, status = FORMS[api], obj.get("status") or {}
     phase = "deleting" if obj["metadata"].get("deletionTimestamp") else form.phase(obj)
     name, found = obj["metadata"]["name"], form.address(obj)
     address = f"{found.get('host')}:{found.get('port')}" if found else ""
-    endpoint = replace(home.endpoint, guest=name) if phase in UP and address else None
+    endpoint = replace(cluster.endpoint, guest=name) if phase in UP and address else None
     nodes = status.get("nodeStatus")
     mark = mark_of(obj)
     return State(
         mark=mark,
         registries=_registries((mark.applied if mark else None) or {}),
-        namespace=home.key.name,
+        namespace=cluster.key.name,
         phase=phase,
         api=api,
         body=obj.get("spec") or {},
-        home=home.endpoint,
+        home=cluster.endpoint,
         messages=_messages(status),
         nodes=dict(nodes) if isinstance(nodes, dict) else None,
         api_server=safe(address, 80),
