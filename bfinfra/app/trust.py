@@ -35,14 +35,12 @@ def certificates_inside(site: Site, *, context: RunContext = LIVE) -> list[Shown
     vCenter is asked for the supervisors' addresses, and these, once they are trusted, for their clusters'.
     BfinfraError where vCenter can't be entered.
     """
-    from bfinfra.doctor import doors
-
     if not any(key.kind == "supervisor_namespace" for key in site.resources):
         return []
     with check_context(site, context) as checks:
         if checks.login is not None:
             raise checks.login
-        return [door.look(checks) for found in (doors.supervisors, doors.guests) for door in found(checks)]
+        return [server.look(checks.seam) for server in checks.inside()]
 
 
 def certificate(

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 
 from bfinfra.backends.kubernetes import ClusterClient
-from bfinfra.doctor import doors
 from bfinfra.doctor.blocked import Blocked
 from bfinfra.doctor.ground import CheckContext
 from bfinfra.doctor.servers import judged
@@ -27,10 +26,10 @@ def certificates(ground: CheckContext) -> Iterator[Finding]:
     """
     if not ground.of("supervisor_namespace"):
         return
-    for door in (door for found in (doors.supervisors, doors.guests) for door in found(ground)):
-        about = f"{door.what} {door.server}"
+    for server in ground.inside():
+        about = f"{server.what} {server.server}"
         try:
-            yield judged(about, door.look(ground), door.trust, ground)
+            yield judged(about, server.look(ground.seam), server.trust, ground)
         except BfinfraError as error:
             problem = error.problems[0]
             yield bad(about, problem.what, problem.why, problem.next)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.certificate import address
+from bfinfra.backends.kubernetes.login import PORT
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespace, Namespaces
-from bfinfra.doctor import doors
 from bfinfra.doctor.blocked import Blocked
+from bfinfra.doctor.server import Server
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Malformed, Unreachable
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights
 from bfinfra.model.site import Site
+from bfinfra.model.trust import Trust
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
@@ -110,10 +112,10 @@ class CheckContext:
     @functools.cached_property
     def _distrusted(self) -> frozenset[str]:
         found = set()
-        for door in doors.supervisors(self):
+        for each in self.supervisors():
             with contextlib.suppress(Unreachable, Malformed):  # whoever goes there is told
-                if door.look(self).objection:
-                    found.add(address(door.server)[0])
+                if each.look(self.seam).objection:
+                    found.add(address(each.server)[0])
         return frozenset(found)
 
     def supervisor(self, endpoint: Endpoint, about: str) -> ClusterClient:
@@ -132,3 +134,39 @@ class CheckContext:
             raise Blocked(str(key), "it isn't there yet: apply makes it")
         guest = key.name if key.kind == "tanzu_cluster" else ""
         return self.supervisor(Endpoint(server=home.endpoint, namespace=home.name, guest=guest), str(key))
+
+    def supervisors(self) -> Iterator[Server]:
+        """Where logins go, and the API, of each supervisor that the site's namespaces are on. Blocked where
+        vCenter can't be entered.
+        """
+        clusters = dict.fromkeys(spec.cluster for spec in self.of("supervisor_namespace").values())
+        for name in clusters:
+            supervisor = self.catalog.supervisors.get(name)
+            if supervisor is None or not supervisor.endpoint:
+                continue
+            vcenter = self.entered()
+            own = vcenter.settings.supervisor_trust
+            host, port = address(supervisor.endpoint)
+            for each in (port, PORT):
+                server = f"[{host}]:{each}" if ":" in host else f"{host}:{each}"
+                yield Server(
+                    f"supervisor on {name}", server, own or Trust(), "" if own else vcenter.authorities()
+                )
+
+    def guests(self) -> Iterator[Server]:
+        """The API of each Tanzu cluster that runs, with the authority that its supervisor tells. What
+        can't be entered is left out.
+        """
+        for key in self.of("tanzu_cluster"):
+            try:
+                access = self.cluster(key).access()
+            except (Blocked, BfinfraError):
+                continue
+            yield Server(str(key), access.url.removeprefix("https://"), access.trust, access.extra_pem)
+
+    def inside(self) -> Iterator[Server]:
+        """The servers that are only known once vCenter was asked: its supervisors', before anybody logs in
+        there, and those of the clusters in them.
+        """
+        yield from self.supervisors()
+        yield from self.guests()

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bfinfra.backends.vcenter.namespaces import Capacity, Supervisor
+from bfinfra.backends.vcenter.capacity import Capacity
+from bfinfra.backends.vcenter.namespaces import Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
 from bfinfra.kinds.supervisor.tanzu_cluster import fit
 from bfinfra.kinds.supervisor.tanzu_cluster.fit import Environment, Space

@@ -4,24 +4,22 @@ dictionaries.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from bfinfra.backends.kubernetes import errors, resources
+from bfinfra.backends.kubernetes.connection import Connection
 from bfinfra.backends.kubernetes.contents import unmanaged
 from bfinfra.backends.kubernetes.owned import claimed, handed_over, known
 from bfinfra.backends.words import safe
-from bfinfra.model.errors import Conflict, Denied, Expired, Missing, Rejected, Unreachable, Untrusted
+from bfinfra.model.errors import Conflict, Missing, Rejected
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.access import Access
-    from bfinfra.backends.kubernetes.link import Link
     from bfinfra.backends.transport import Transport
 
-T = TypeVar("T")
 Object = dict[str, Any]
 Propagation = Literal["Background", "Foreground", "Orphan"]
 PAGE = 500  # objects a list request
@@ -31,27 +29,13 @@ CLAIMS = 5  # of a new object: controllers write its status meanwhile
 LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
 
 
-class ClusterClient:
-    """Logs in when first asked; logs in again when the token ended. Raises RemoteError and its kin; safe in
-    several threads.
-    """
+class ClusterClient(Connection):
+    """What is asked of a cluster. Raises RemoteError and its kin; safe in several threads."""
 
     def __init__(self, seam: Transport, name: str, enter: Callable[[], Access], namespace: str = "") -> None:
-        self.name = name
+        super().__init__(seam, name, enter)
         self._namespace = namespace
-        self._seam = seam
-        self._enter = enter
-        self._link: Link | None = None
-        self._lock = threading.Lock()
         self._discovered: dict[tuple[str, str], resources.Resource] = {}
-
-    def __repr__(self) -> str:
-        return f"Cluster({self.name})"
-
-    @property
-    def url(self) -> str:
-        """Where it was entered, https://host:port; "" as long as nothing was asked."""
-        return self._link.access.url if self._link else ""
 
     def list(
         self, api_version: str, kind: str, namespace: str = "", labels: str = "", *, name: str = ""
@@ -297,58 +281,7 @@ class ClusterClient:
         """Objects that the site did not make: `Pod default/web`; in the namespace, else the endpoint's own,
         else all but the system's.
         """
-        return unmanaged(self, namespace or self._namespace, site)
-
-    def close(self) -> None:
-        """Close the connections; the next call opens new ones."""
-        with self._lock:
-            link, self._link = self._link, None
-        if link:
-            link.close()
-
-    def access(self) -> Access:
-        """The login in use, made now if there is none."""
-        return self._linked().access
-
-    def _linked(self) -> Link:
-        from bfinfra.backends.kubernetes.link import Link  # noqa: PLC0415 - lightkube is loaded when a cluster is first asked
-
-        with self._lock:
-            if self._link is None or self._link.access.spent:
-                self._link = Link(self._seam, self._enter(), self.name)
-            return self._link
-
-    def _do(self, call: Callable[[Link], T]) -> T:
-        """A call; where the server refused the login itself, once more with a new one: nothing was done
-        yet.
-        """
-        link = self._linked()
-        try:
-            return _sensible(call, link, self.name)
-        except Expired:
-            self._forget(link)
-        except (Unreachable, Untrusted):
-            self._forget(link)  # a cluster made anew under the same name has another address and authority
-            raise
-        try:
-            return _sensible(call, self._linked(), self.name)
-        except Expired as error:
-            raise Denied(
-                "the login is not accepted",
-                server=self.name,
-                why=error.problems[0].why,
-                next="check the account, or make the kubeconfig anew",
-            ) from None
-
-    def _forget(self, link: Link) -> None:
-        with self._lock:
-            if self._link is link:
-                self._link = None
-
-    def _json(
-        self, path: str, params: Mapping[str, str] | None = None, accept: str = "application/json"
-    ) -> Any:
-        return self._do(lambda link: link.raw.get(path, params=params, headers={"Accept": accept}).json())
+        return unmanaged(self.list, namespace or self._namespace, site)
 
     def _names(self, api_version: str, kind: str, namespace: str) -> set[tuple[str, str]]:
         resource, token = self._resource(api_version, kind), ""
@@ -390,14 +323,6 @@ class ClusterClient:
                 f"{self.name} has no {kind}", server=self.name, why=f"{api_version} does not list it"
             )
         return self._discovered[key]
-
-
-def _sensible(call: Callable[[Link], T], link: Link, server: str) -> T:
-    """A body that can't be decoded is the server's fault, not ours."""
-    try:
-        return call(link)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise errors.malformed("read the answer", server, type(error).__name__) from None
 
 
 def _segment(name: str, server: str) -> None:

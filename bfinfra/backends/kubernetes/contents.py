@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.marks import ours
 from bfinfra.backends.words import safe
 
-if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes.cluster import ClusterClient
-
+Listed = Callable[[str, str, str], list[dict[str, Any]]]
+"""A cluster's objects by apiVersion, kind and namespace."""
 KINDS = (
     ("v1", "Pod"),
     ("v1", "PersistentVolumeClaim"),
@@ -48,26 +47,26 @@ MOST = 50  # names told
 TOKENS = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
 
 
-def unmanaged(cluster: ClusterClient, namespace: str, site: str) -> tuple[str, ...]:
+def unmanaged(listed: Listed, namespace: str, site: str) -> tuple[str, ...]:
     """`Pod default/web`, … for what nobody owns and the site did not make; RemoteError where it can't be
     listed.
     """
-    listed = [(kind, obj) for api, kind in KINDS for obj in _where_served(cluster, api, kind, namespace)]
+    standing = [(kind, obj) for api, kind in KINDS for obj in _where_served(listed, api, kind, namespace)]
     found = [
         f"{kind} {safe(obj['metadata'].get('namespace'), 63)}/{safe(obj['metadata'].get('name'), 253)}"
-        for kind, obj in listed
+        for kind, obj in standing
         if _counts(kind, obj, site)
     ]
     more = (f"and {len(found) - MOST} more",) if len(found) > MOST else ()
     return (*found[:MOST], *more)
 
 
-def _where_served(cluster: ClusterClient, api: str, kind: str, namespace: str) -> list[dict[str, Any]]:
+def _where_served(listed: Listed, api: str, kind: str, namespace: str) -> list[dict[str, Any]]:
     """A cluster has no objects of a kind that it doesn't know: CronJob before 1.21, Tanzu's outside
     supervisors.
     """
     try:
-        return cluster.list(api, kind, namespace)
+        return listed(api, kind, namespace)
     except errors.NotServed:
         return []
 

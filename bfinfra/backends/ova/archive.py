@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import BinaryIO
 
-from bfinfra.backends.ova.contents import Member, refusal
+from bfinfra.backends.ova.contents import Member
+from bfinfra.backends.ova.source import refusal, shown
 
 BLOCK = tarfile.BLOCKSIZE
 MOST = 256  # members
@@ -131,8 +132,3 @@ def _check_name(path: PurePath, name: str) -> None:
             "the files of an OVA lie side by side, under plain names",
             "do not use it",
         )
-
-
-def shown(text: str) -> str:
-    """A name as an error shows it."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:80]

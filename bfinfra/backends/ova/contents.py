@@ -10,24 +10,11 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
-from bfinfra.backends.ova.source import AGAIN, BUFFER, Checked, Source, refusal
+from bfinfra.backends.ova.source import BUFFER, Checked, Source
 from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.backends.ova.signature import Signature
-
-__all__ = [
-    "AGAIN",
-    "Disk",
-    "Hardware",
-    "Member",
-    "Network",
-    "Option",
-    "Ova",
-    "Product",
-    "Property",
-    "refusal",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.ova.archive import shown
-from bfinfra.backends.ova.contents import Disk, Hardware, Member, Network, Option, Product, Property, refusal
+from bfinfra.backends.ova.contents import Disk, Hardware, Member, Network, Option, Product, Property
+from bfinfra.backends.ova.source import refusal, shown
 from bfinfra.backends.ova.xml import attribute, bytes_in, children, first, number, raw, safe, text
 from bfinfra.model.records import dataclass
 

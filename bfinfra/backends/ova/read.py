@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from bfinfra.backends.ova import archive, manifest, xml
-from bfinfra.backends.ova.contents import Member, Ova, refusal
+from bfinfra.backends.ova.contents import Member, Ova
 from bfinfra.backends.ova.descriptor import describe
-from bfinfra.backends.ova.source import LocalSource, Source
+from bfinfra.backends.ova.source import LocalSource, Source, refusal, shown
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
@@ -97,9 +97,7 @@ def _vouched(
         if wanted is None and any(name.lower().endswith(ending) for name in members):
             what = "manifest" if ending == ".mf" else "certificate"
             raise refusal(
-                path,
-                f"its {what} is not called {archive.shown(stem)}{ending}",
-                "so vSphere would not look at it",
+                path, f"its {what} is not called {shown(stem)}{ending}", "so vSphere would not look at it"
             )
     if listed is None:
         if signed is not None:

@@ -17,8 +17,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
-from bfinfra.backends.ova.archive import shown
-from bfinfra.backends.ova.contents import refusal
+from bfinfra.backends.ova.source import refusal, shown
 from bfinfra.model.records import dataclass
 
 LINE = re.compile(

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, BinaryIO
 
-from bfinfra.backends.ova.contents import Ova, refusal
+from bfinfra.backends.ova.contents import Ova
+from bfinfra.backends.ova.source import refusal
 
 BLOCK = 1 << 20  # bytes read at a time; two blocks are kept: one is digested while the next is read
 

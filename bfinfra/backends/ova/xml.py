@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.ova.archive import shown
-from bfinfra.backends.ova.contents import refusal
+from bfinfra.backends.ova.source import refusal, shown
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

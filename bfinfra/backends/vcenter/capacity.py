@@ -7,14 +7,25 @@ from collections.abc import Mapping
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import properties, refs
-from bfinfra.backends.vcenter.namespaces import Capacity
 from bfinfra.backends.vcenter.session import SoapSession
+from bfinfra.model.records import dataclass
 
 MIB = 2**20
 PATHS = {
     vim.ClusterComputeResource: ["summary.effectiveCpu", "summary.effectiveMemory"],
     vim.HostSystem: ["parent", "summary.hardware.cpuMhz"],
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a cluster has for VMs: `cpu` in MHz, `memory` in bytes; `core`: MHz of a core of its slowest
+    host.
+    """
+
+    cpu: int
+    memory: int
+    core: int
 
 
 class Capacities:

@@ -38,17 +38,6 @@ class Supervisor:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
-    """What a cluster has for VMs: `cpu` in MHz, `memory` in bytes; `core`: MHz of a core of its slowest
-    host.
-    """
-
-    cpu: int
-    memory: int
-    core: int
-
-
-@dataclass(frozen=True, slots=True)
 class Catalog:
     """What a namespace may name: supervisors by cluster name, policies and libraries by name → id, VM classes
     by name.

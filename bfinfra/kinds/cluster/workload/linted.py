@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from bfinfra.kinds.cluster.workload.request import Request
 from bfinfra.lint import Asked, Installed, lint_pods
 from bfinfra.model import foreign
 from bfinfra.model.conflict import Conflict, Spot
@@ -16,13 +17,12 @@ from bfinfra.model.refs import Key
 
 if TYPE_CHECKING:
     from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec as PlugIn
-    from bfinfra.kinds.cluster.workload.spec import Spec
 
 MB = 1_000_000
 WORDS = (b"bitfusion.io/", b"auto-management/", b"bitfusion-client/")
 
 
-def conflicts(mine: Mapping[Key, Spec], site: Specs) -> Iterator[Conflict]:
+def conflicts(mine: Mapping[Key, Request], site: Specs) -> Iterator[Conflict]:
     """What its webhook refuses or leaves alone; what of it is only better known. Nothing where bfinfra writes
     the requests itself.
     """
@@ -32,7 +32,7 @@ def conflicts(mine: Mapping[Key, Spec], site: Specs) -> Iterator[Conflict]:
             yield from _of(key, spec, plug_in, site[plug_in])
 
 
-def _of(key: Key, spec: Spec, plug_in: Key, there: PlugIn) -> Iterator[Conflict]:
+def _of(key: Key, spec: Request, plug_in: Key, there: PlugIn) -> Iterator[Conflict]:
     try:
         with spec.manifest.path.open("rb") as stream:
             data = stream.read(foreign.LARGEST + 1)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.cluster.workload.manifests import Manifest, pod_spec
+from bfinfra.kinds.cluster.workload.request import Request
 from bfinfra.model.device_plugin import (
     CLIENT,
     FILTER,
@@ -27,7 +28,6 @@ from bfinfra.model.records import dataclass
 
 if TYPE_CHECKING:
     from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Spec as PlugIn
-    from bfinfra.kinds.cluster.workload.spec import Spec
 
 MB = 1_000_000
 
@@ -54,7 +54,7 @@ def installed(version: str | None, plug_in: PlugIn | None) -> Installed | None:
     return Installed(RELEASES[version], RELEASES[version].clients) if version else None
 
 
-def objections(spec: Spec, there: Installed) -> Iterator[tuple[str, str, str]]:
+def objections(spec: Request, there: Installed) -> Iterator[tuple[str, str, str]]:
     """What the webhook of this release would refuse or leave alone: field, what is wrong, what to write."""
     release, name = there.release, f"release {there.release.version} of the device plug-in"
     if spec.namespace in SYSTEM:
@@ -99,7 +99,7 @@ def objections(spec: Spec, there: Installed) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def _client(spec: Spec, there: Installed, name: str) -> Iterator[tuple[str, str, str]]:
+def _client(spec: Request, there: Installed, name: str) -> Iterator[tuple[str, str, str]]:
     known = sorted({f"{each.os} {each.version}" for each in there.packages})
     if not there.release.clients:
         if spec.client is not None:
@@ -118,7 +118,7 @@ def _client(spec: Spec, there: Installed, name: str) -> Iterator[tuple[str, str,
         )
 
 
-def attach(manifest: Manifest, spec: Spec, there: Installed, where: str) -> None:
+def attach(manifest: Manifest, spec: Request, there: Installed, where: str) -> None:
     """Annotate the pod and let its first container ask for GPUs. Refusal where the webhook would spoil it."""
     pod = pod_spec(manifest)
     assert pod is not None
@@ -148,12 +148,12 @@ def attach(manifest: Manifest, spec: Spec, there: Installed, where: str) -> None
     resources["requests"] = {**resources["requests"], **_asks(spec, there.release)}
 
 
-def _notes(spec: Spec) -> Mapping[str, str]:
+def _notes(spec: Request) -> Mapping[str, str]:
     client = {OS: spec.client.os, CLIENT: spec.client.version} if spec.client is not None else {}
     return {SWITCH: "yes", **client, **({FILTER: " ".join(spec.filters)} if spec.filters else {})}
 
 
-def _asks(spec: Spec, release: Release) -> Mapping[str, str]:
+def _asks(spec: Request, release: Release) -> Mapping[str, str]:
     unit = "" if release.counts_megabytes else "M"
     part = (
         {MEMORY: f"{spec.gpu_memory // MB}{unit}"}

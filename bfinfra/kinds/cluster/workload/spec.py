@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from bfinfra.kinds.capabilities import SERVERS, allocatable, claim, namespace, path, space
 from bfinfra.kinds.cluster.workload import asks, linted, manifests, plugin
+from bfinfra.kinds.cluster.workload.request import ClientPackage
 from bfinfra.kinds.cluster_locator import CLUSTERS, DnsLabel
 from bfinfra.model import conflict, resource
 from bfinfra.model.awaited import absent
@@ -17,20 +18,10 @@ from bfinfra.model.device_plugin import ALLOCATED, Version
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
-from bfinfra.model.resource import Part
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.units import Bytes
 
 HomeFolder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*$")]
-
-
-class ClientPackage(Part):
-    """The client package that the device plug-in gives the pods."""
-
-    os: str
-    """The system of the image, as the plug-in's release names it: ubuntu20."""
-    version: str
-    """The client's version, as the plug-in's release names it: "450"."""
 
 
 class Spec(resource.Spec):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.vcenter.namespaces import Capacity, Namespaces, Supervisor
+from bfinfra.backends.vcenter.namespaces import Namespaces, Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import ControlPlane, Spec, Workers
 from bfinfra.model.context import ResolvedRef
@@ -21,6 +21,7 @@ from bfinfra.model.units import bytes_text, megahertz_text
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
+    from bfinfra.backends.vcenter.capacity import Capacity
 
 SPACES = "supervisor_namespace"
 Specs = Mapping[str, Spec]
