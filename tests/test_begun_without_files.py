@@ -17,7 +17,7 @@ from rights.given import administrator
 
 import bfinfra.sandbox
 from bfinfra import app
-from bfinfra.cli.writing import EXITS
+from bfinfra.cli.execute import EXITS
 from bfinfra.model.drift import Cause
 from bfinfra.render import drift as drift_text
 from bfinfra.render import summary, text

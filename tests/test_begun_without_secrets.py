@@ -15,7 +15,7 @@ from kinds.lifecycle import apply, drift, endings, plan, setting, world
 import bfinfra
 import bfinfra.sandbox
 from bfinfra import app
-from bfinfra.cli.writing import EXITS
+from bfinfra.cli.execute import EXITS
 
 SPECS = Path(__file__).parents[1] / "specs"
 SITE = """\

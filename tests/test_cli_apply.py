@@ -15,13 +15,14 @@ from typing import ClassVar
 import pytest
 
 from bfinfra import app
-from bfinfra.cli import ask, main, writing
+from bfinfra.cli import ask, execute, main
 from bfinfra.cli.signals import conduct
 from bfinfra.engine import guard, saved
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Problem
 from bfinfra.model.events import Ended, Ending, Progressed, StepBegun, StepEnded
 from bfinfra.model.kind import Done
+from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption, Step
@@ -70,7 +71,7 @@ class World:
         self.how = {"site": site, "options": options, "context": context, **how}
         self.allow = approve(self.plan)
         if self.allow is None:
-            return app.Outcome(self.plan, {}, 0.0, declined=True)
+            return Outcome(self.plan, {}, 0.0, declined=True)
         guard.check(self.plan, self.allow)
         endings = {}
         for item in self.plan.items:
@@ -89,7 +90,7 @@ class World:
                 problem=problem,
             )
             on_event(endings[item.key])
-        return app.Outcome(self.plan, endings, 1.0, 9, 2)
+        return Outcome(self.plan, endings, 1.0, 9, 2)
 
 
 @pytest.fixture
@@ -357,7 +358,7 @@ def test_a_signal_before_the_first_write_writes_nothing(site, world, monkeypatch
         os.kill(os.getpid(), signal.SIGINT)
         made.stop.flag.wait(60)
 
-    monkeypatch.setattr(writing, "_announce", struck)
+    monkeypatch.setattr(execute, "_announce", struck)
     assert main(["apply", "--yes", site]) == 130
     assert made.allow is None
     assert capsys.readouterr().err == "interrupted\n"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from bfinfra.cli import main
-from bfinfra.cli.completion import commands
 from bfinfra.cli.parser import build
+from bfinfra.cli.shells import commands
 
 HEAVY = (
     "pydantic",

@@ -1,5 +1,5 @@
-"""The command line: arguments → one call of bfinfra.app. No logic; nothing heavy is imported before it is
-needed.
+"""The command line: one verb, one file, with its arguments and its `run`: one call of bfinfra.app. Nothing
+heavy is imported before it is needed.
 """
 
 from __future__ import annotations

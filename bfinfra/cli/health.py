@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfinfra import app
-from bfinfra.cli import where
-from bfinfra.cli.screen import Screen
-from bfinfra.render import health as render
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
     import argparse
 
 
-def health(args: argparse.Namespace) -> int:
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    about = (
+        "say what flexdirect health says on each machine; never writes; ends with 1 where one is worse than "
+        "the site accepts"
+    )
+    arguments.site(arguments.verb(verbs, "health", about, run))
+
+
+def run(args: argparse.Namespace) -> int:
     """1 where a machine is worse than its site accepts."""
-    site, setting = where.site(args)
+    from bfinfra import app
+    from bfinfra.cli.screen import Screen
+    from bfinfra.render import health as render
+
+    site, setting = context.load(args)
     found = app.health(site, context=setting)
     Screen.of(args).show(lambda style: render.text(found, style), lambda: render.data(site.name, found))
     return 0 if all(each.good for each in found) else 1

@@ -9,7 +9,6 @@ import contextlib
 import errno
 import functools
 import gc
-import importlib
 import os
 import signal
 import sys
@@ -75,8 +74,9 @@ def leave(code: int) -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code. Never raises."""
     _printable()
+    words = sys.argv[1:] if argv is None else argv
     try:
-        args = build().parse_args(argv)
+        args = build(*words[:1]).parse_args(words)
     except SystemExit as leave:
         return int(leave.code or 0)
     from bfinfra.cli.signals import conduct
@@ -95,8 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     try:
-        module = importlib.import_module(f"bfinfra.cli.{args.module}")
-        code = int(getattr(module, args.run)(args))
+        code = int(args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:
         raise

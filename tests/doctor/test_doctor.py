@@ -248,7 +248,7 @@ def test_rights_that_are_lacking_are_named_with_their_place(tmp_path):
 
 
 def test_the_command_ends_with_1_where_anything_is_bad(changed, sandbox, capsys, monkeypatch):
-    monkeypatch.setattr("bfinfra.cli.where.sandbox", lambda _: sandbox)
+    monkeypatch.setattr("bfinfra.cli.context.sandbox", lambda _: sandbox)
     assert main(["doctor", str(EXAMPLE / "gpu_host.yaml")]) == 0
     assert "Nothing would stop an apply" in capsys.readouterr().out
     assert main(["doctor", str(changed("gpu_host", ("esx1", "esx9"))), "--output", "json"]) == 1

@@ -15,6 +15,7 @@ from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Report
+from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Item, Plan
 from bfinfra.sandbox.makers.token import make_token
 
@@ -52,7 +53,7 @@ class Site:
 
     def apply(
         self, *, deadline: float = LONG, between: Callable[[], object] = lambda: None, **how: Any
-    ) -> app.Outcome:
+    ) -> Outcome:
         """`between` happens after the plan was shown."""
 
         def every(plan: Plan) -> Allow:
@@ -66,7 +67,7 @@ class Site:
             self._load(), approve=every, options=options, context=app.RunContext(patience=QUICK), **how
         )
 
-    def applied(self, **how: Any) -> app.Outcome:
+    def applied(self, **how: Any) -> Outcome:
         """Apply, and insist that all went well."""
         outcome = self.apply(**how)
         bad = {

@@ -22,6 +22,7 @@ from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Report
+from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Plan
 from bfinfra.sandbox import Running
 
@@ -80,7 +81,7 @@ def drift(path: Path, sandbox: Running) -> Report:
     return app.drift(app.load(path, sandbox=sandbox), context=setting(sandbox))
 
 
-def apply(path: Path, sandbox: Running, *, context: app.RunContext | None = None, **how: Any) -> app.Outcome:
+def apply(path: Path, sandbox: Running, *, context: app.RunContext | None = None, **how: Any) -> Outcome:
     options = Options(patience=QUICK, deadline=LONG)
     return app.apply(
         app.load(path, sandbox=sandbox),
@@ -91,14 +92,14 @@ def apply(path: Path, sandbox: Running, *, context: app.RunContext | None = None
     )
 
 
-def endings(outcome: app.Outcome) -> dict[str, str]:
+def endings(outcome: Outcome) -> dict[str, str]:
     return {
         str(key): f"{ended.ending}" + (f": {ended.problem}" if ended.problem else "")
         for key, ended in outcome.endings.items()
     }
 
 
-def made(outcome: app.Outcome) -> bool:
+def made(outcome: Outcome) -> bool:
     return all(text in ("done", "kept") for text in endings(outcome).values())
 
 

@@ -17,6 +17,7 @@ from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, refs
 from bfinfra.engine.apply import Options
 from bfinfra.kinds.vcenter.bitfusion_server.state import MARK
+from bfinfra.model.outcome import Outcome
 from bfinfra.sandbox import Running
 
 PATH = EXAMPLES["bitfusion_server"]
@@ -31,7 +32,7 @@ def vcenter(sandbox: Running) -> Iterator[VCenter]:
     found.close()
 
 
-def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how: Any) -> app.Outcome:
+def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how: Any) -> Outcome:
     def approve(_: Any) -> Any:
         between()
         return EVERYTHING

@@ -15,6 +15,7 @@ import bfinfra.app as app
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Images
 from bfinfra.kinds.image.container_image import Build, Push, Seal
 from bfinfra.model.errors import BfinfraError
+from bfinfra.model.outcome import Outcome
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Step
 
@@ -57,7 +58,7 @@ class Place:
     def steps(self, **fields: Any) -> tuple[Step, ...]:
         return tuple(step for item in app.plan(self.site(**fields)).pending for step in item.steps)
 
-    def apply(self, **fields: Any) -> app.Outcome:
+    def apply(self, **fields: Any) -> Outcome:
         return app.apply(self.site(**fields), approve=lambda _: EVERYTHING)
 
 

@@ -15,6 +15,7 @@ from bfinfra.engine.guard import Allow
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Report
 from bfinfra.model.events import Event
+from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.makers.token import make_token
@@ -64,7 +65,7 @@ class SiteFile:
 
     def apply(
         self, *, deadline: float = 30, on_event: Callable[[Event], None] = lambda _: None, **how: Any
-    ) -> app.Outcome:
+    ) -> Outcome:
         """Everything is allowed."""
         options = Options(patience=PATIENCE, deadline=deadline)
         return app.apply(
@@ -83,16 +84,16 @@ def fields(plan: Plan) -> dict[str, set[str]]:
     }
 
 
-def endings(found: app.Outcome | Mapping[Key, Any]) -> dict[str, str]:
+def endings(found: Outcome | Mapping[Key, Any]) -> dict[str, str]:
     """Address → how it ended, with why where it isn't well."""
-    ended = found.endings if isinstance(found, app.Outcome) else found
+    ended = found.endings if isinstance(found, Outcome) else found
     return {
         str(key): f"{each.ending}" + (f": {each.problem}" if each.problem else "")
         for key, each in ended.items()
     }
 
 
-def all_are(found: app.Outcome | Mapping[Key, Any], *allowed: str) -> None:
+def all_are(found: Outcome | Mapping[Key, Any], *allowed: str) -> None:
     bad = {address: how for address, how in endings(found).items() if how not in allowed}
     assert not bad, bad
 

@@ -58,7 +58,7 @@ class Destroy(Step):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What app.Outcome is, made by hand."""
+    """What the outcome of an apply is, made by hand."""
 
     plan: Plan
     endings: dict[Key, Ended]

@@ -100,7 +100,7 @@ def _site(folder, server, trust, capsys):
 def test_supervisors_and_their_clusters_are_shown_once_vcenter_is_trusted(
     sandbox, monkeypatch, capsys, tmp_path
 ):
-    monkeypatch.setattr("bfinfra.cli.where.sandbox", lambda _: sandbox)
+    monkeypatch.setattr("bfinfra.cli.context.sandbox", lambda _: sandbox)
     example = EXAMPLES["tanzu_cluster"]
     apply(example, sandbox)
     assert main(["--output", "json", "trust", str(example)]) == 0

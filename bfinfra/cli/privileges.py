@@ -1,26 +1,52 @@
-"""privileges: what an account needs the right to. doctor: whatever would stop an apply, rights among it."""
+"""privileges: what an account needs the right to."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfinfra import app
-from bfinfra.cli import where
-from bfinfra.cli.screen import Screen
-from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.finding import Health
-from bfinfra.model.refs import Key
-from bfinfra.model.rights import Rights, Use
-from bfinfra.render import findings
-from bfinfra.render import privileges as render
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
     import argparse
 
+    from bfinfra.model.refs import Key
+    from bfinfra.model.rights import Rights
 
-def privileges(args: argparse.Namespace) -> int:
-    """In the form that was asked for."""
-    site, _ = where.site(args)
+USES = ("plan", "apply", "destroy")
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    about = "say which rights an account needs for this site; asks nobody"
+    parser = arguments.site(arguments.verb(verbs, "privileges", about, run))
+    parser.add_argument(
+        "--for",
+        dest="uses",
+        action="append",
+        choices=USES,
+        help="plan, apply (creates and changes) or destroy (deletes and replaces); repeat; default all",
+    )
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=("govc", "rbac"),
+        help="govc: commands that give the rights on vCenter; rbac: a manifest that kubectl applies",
+    )
+    parser.add_argument("--account", metavar="NAME", help="who shall have them; else vcenter.username")
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="whose manifest, where the site has several clusters"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """In the form that was asked for; 0."""
+    from bfinfra import app
+    from bfinfra.cli.screen import Screen
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.rights import Use
+    from bfinfra.render import privileges as render
+
+    site, _ = context.load(args)
     found = app.privileges(site, [use for use in Use if use in (args.uses or Use)])
     account = args.account or (site.vcenter and site.vcenter.username) or "ACCOUNT"
     if args.form == "govc" and not args.account:
@@ -42,16 +68,11 @@ def privileges(args: argparse.Namespace) -> int:
     return 0
 
 
-def doctor(args: argparse.Namespace) -> int:
-    """1 where anything is bad."""
-    site, setting = where.site(args)
-    found = app.doctor(site, context=setting)
-    Screen.of(args).show(lambda style: findings.text(found, style), lambda: findings.data(site.name, found))
-    return 1 if any(each.health is Health.BAD for each in found) else 0
-
-
 def _cluster(found: Rights, wanted: str | None) -> Key:
     """The one cluster, or the one that was named."""
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.render import privileges as render
+
     known = render.clusters(found)
     if wanted is None and len(known) == 1:
         return known[0]

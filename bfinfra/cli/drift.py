@@ -1,31 +1,57 @@
-"""drift: what no longer agrees with the site; the world is only read."""
+"""drift: what no longer agrees with the site; servers are only read."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra import app
-from bfinfra.cli import where
-from bfinfra.cli.screen import Screen, unit
-from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.render.style import Style
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
-    import argparse
-
     from bfinfra.app import RunContext
+    from bfinfra.cli.screen import Screen
     from bfinfra.model.drift import Report
     from bfinfra.model.site import Site
 
 DIFFERENT = 2
 
 
-def drift(args: argparse.Namespace) -> int:
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    parser = arguments.site(
+        arguments.verb(
+            verbs,
+            "drift",
+            (
+                "say what no longer agrees with the site and who moved it, the world or the file; never "
+                "writes to a server; ends with 2 on drift"
+            ),
+            run,
+        )
+    )
+    parser.add_argument(
+        "--changes-only",
+        action="store_true",
+        help="report only drift that started or ended since the last check on this machine",
+    )
+    parser.add_argument("--news", dest="changes_only", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--forget", action="store_true", help="don't keep what was seen for the next check")
+    parser.add_argument("--junit", metavar="FILE", help="also write a JUnit report, a test case a resource")
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        help="also write one page with a picture of the site, which needs nothing else to be shown",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
     """What no longer agrees, who moved it, and since when."""
+    from bfinfra import app
+    from bfinfra.cli.screen import Screen
     from bfinfra.render import drift as render
 
-    site, setting = where.site(args)
+    site, setting = context.load(args)
     found = app.drift(site, context=setting)
     screen = Screen.of(args)
     if not args.changes_only or found.blind or found.new or found.ended:
@@ -39,15 +65,18 @@ def drift(args: argparse.Namespace) -> int:
             markdown=lambda style: render.markdown(found, style),
             lines=lambda: render.lines(found),
         )
-    _files(args, site, found, screen)
-    told = _told(site, found, setting, screen)
+    _write_reports(args, site, found, screen)
+    told = _tell(site, found, setting, screen)
     if not args.forget:
         _remember(found, screen, told=told)
     return 1 if found.blind else DIFFERENT if found.alarming else 0
 
 
-def _told(site: Site, found: Report, setting: RunContext, screen: Screen) -> bool:
+def _tell(site: Site, found: Report, setting: RunContext, screen: Screen) -> bool:
     """Whether nothing is left to tell. What a webhook did not take, the next check tells again."""
+    from bfinfra import app
+    from bfinfra.model.errors import BfinfraError
+
     try:
         app.notify(site, found, context=setting)
     except BfinfraError as error:
@@ -56,19 +85,24 @@ def _told(site: Site, found: Report, setting: RunContext, screen: Screen) -> boo
     return True
 
 
-def _files(args: argparse.Namespace, site: Site, found: Report, screen: Screen) -> None:
+def _write_reports(args: argparse.Namespace, site: Site, found: Report, screen: Screen) -> None:
     if args.junit:
         from bfinfra.render.junit import junit
 
         _write(args.junit, junit(found), screen)
     if args.html:
+        from bfinfra.cli.screen import unit
         from bfinfra.engine.graph import waits
         from bfinfra.render.page import page
+        from bfinfra.render.style import Style
 
         _write(args.html, page(found, site.resources, waits(site.resources, {}), Style(units=unit)), screen)
 
 
 def _write(name: str, text: str, screen: Screen) -> None:
+
+    from bfinfra.model.errors import BfinfraError, Problem
+
     try:
         Path(name).write_text(text)
     except OSError as error:
@@ -78,6 +112,9 @@ def _write(name: str, text: str, screen: Screen) -> None:
 
 def _remember(found: Report, screen: Screen, *, told: bool) -> None:
     """A check that can't keep what it saw is a check all the same: the next one takes everything for new."""
+    from bfinfra import app
+    from bfinfra.model.errors import BfinfraError
+
     try:
         app.remember(found, told=told)
     except (BfinfraError, OSError) as error:

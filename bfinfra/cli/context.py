@@ -1,7 +1,8 @@
-"""Where a command takes place: the world, or a sandbox that is found or started for the site."""
+"""Where a command takes place: at the live servers, or in a sandbox that is found or started for the site."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
     from bfinfra.sandbox import Running
 
 
-def site(args: argparse.Namespace) -> tuple[Site, RunContext]:
-    """The loaded site, and where it is run."""
+def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
+    """The site that the arguments name, and the context that it is run in."""
     from bfinfra import app
     from bfinfra.engine.retry import RetryPolicy
 
@@ -30,3 +31,8 @@ def sandbox(args: argparse.Namespace) -> Running | None:
     from bfinfra.worlds import embedded
 
     return embedded(*args.sites, world=args.world or "")
+
+
+def named(args: argparse.Namespace) -> str:
+    """What the one word names that is no file; "" where the words are files."""
+    return args.sites[0] if len(args.sites) == 1 and not Path(args.sites[0]).exists() else ""

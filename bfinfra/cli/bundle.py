@@ -25,7 +25,7 @@ NOTED = "a check compares what stands with what was noted when it was made"
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class Bundle:
     """`files`: path below the site's folder → content; `secrets`: path → key in the Secret; `left`: what is
     left out, and why.
     """
@@ -52,7 +52,7 @@ class _Load:
     problems: list[Problem] = field(default_factory=list)
 
 
-def carried(site: Site, base: Path, *, applies: bool) -> Carried:
+def bundle(site: Site, base: Path, *, applies: bool) -> Bundle:
     """What goes into the ConfigMap, what into the Secret, and what is left out: what isn't there yet, or
     isn't used.
 
@@ -85,7 +85,7 @@ def carried(site: Site, base: Path, *, applies: bool) -> Carried:
     if load.problems:
         raise BfinfraError(*load.problems)
     _fit(load, applies=applies)
-    return Carried(
+    return Bundle(
         {str(below(path, base)): path.read_bytes() for path in load.files},
         load.secrets,
         tuple(load.left.values()),

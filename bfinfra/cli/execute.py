@@ -1,24 +1,20 @@
-"""apply, destroy, adopt, token rotate: plan, confirm, guard, run."""
+"""What apply, destroy, adopt and token rotate share: plan, confirm, guard, run."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra import app
-from bfinfra.cli import ask, where
+from bfinfra.cli import ask, context
 from bfinfra.cli.pipes import unread
 from bfinfra.cli.screen import Screen
-from bfinfra.engine import saved
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
-from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ending, Event, Progressed, Sink
 from bfinfra.model.plan import Plan
-from bfinfra.model.refs import Key
 
 if TYPE_CHECKING:
     import argparse
@@ -26,48 +22,11 @@ if TYPE_CHECKING:
 EXITS = {Ending.DONE: 0, Ending.WAITING: 3}
 
 
-def apply(args: argparse.Namespace) -> int:
-    """Make the world as the site or a saved plan says."""
-    ask.must_be_able(args)
-    if any(saved.is_plan(Path(path)) for path in args.sites):
-        if len(args.sites) > 1:
-            raise BfinfraError(
-                Problem("a saved plan stands alone", ", ".join(args.sites), next="bfinfra apply PLANFILE")
-            )
-        announced = saved.Saved.read(Path(args.sites[0]))
-        args.sites = list(announced.files)
-        return _run(args, saved=announced, destroy=announced.destroy)
-    return _run(args)
-
-
-def destroy(args: argparse.Namespace) -> int:
-    """Delete what the site made."""
-    ask.must_be_able(args)
-    return _run(args, destroy=True)
-
-
-def adopt(args: argparse.Namespace) -> int:
-    """Put the mark on an object that stands there already."""
-    ask.must_be_able(args)
-    try:
-        key = Key.parse(args.address)
-    except ValueError as error:
-        raise BfinfraError(Problem(str(error))) from None
-    return _run(args, adopt=frozenset({key}))
-
-
-def rotate(args: argparse.Namespace) -> int:
-    """Put the token that its source has now wherever it is held; the last word may be its name."""
-    args.verb, args.allow_delete, args.allow_disruption = "rotate", [], []
-    ask.must_be_able(args)
-    token = args.sites.pop() if len(args.sites) > 1 and not Path(args.sites[-1]).exists() else ""
-    return _run(args, rotation=app.Rotation(token, args.restart))
-
-
-def _run(args: argparse.Namespace, **how: Any) -> int:
+def execute(args: argparse.Namespace, **how: Any) -> int:
+    """The exit code of a run. `how`: what `apply` of the library takes besides."""
     gc.enable()  # it may last for hours
     allow, screen, stop = ask.allowed(args), Screen.of(args), args.stop
-    site, setting = where.site(args)
+    site, setting = context.load(args)
     with contextlib.ExitStack() as stack:
         display = Display(stack)
 

@@ -1,0 +1,33 @@
+"""adopt: put the mark on an object that stands there already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    parser = arguments.verb(verbs, "adopt", "take over an object that stands there already", run)
+    arguments.execution(parser)
+    parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as supervisor_namespace/cnasg")
+    arguments.allowances(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """3 where something still waits."""
+    from bfinfra.cli.ask import must_be_able
+    from bfinfra.cli.execute import execute
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.refs import Key
+
+    must_be_able(args)
+    try:
+        key = Key.parse(args.address)
+    except ValueError as error:
+        raise BfinfraError(Problem(str(error))) from None
+    return execute(args, adopt=frozenset({key}))

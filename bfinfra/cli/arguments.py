@@ -1,0 +1,167 @@
+"""What verbs share in reading their arguments. Imports nothing but argparse: `bfinfra --help` is instant."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+from collections.abc import Callable
+from typing import NoReturn, TypeAlias
+
+OUTPUTS = ("text", "json", "jsonl", "markdown")
+SITES = "a site's files or folders"
+Run = Callable[[argparse.Namespace], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, but wrong arguments end with 1: 2 means drift or changes."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and how the command is used."""
+        self.print_usage()
+        self.exit(1, f"{self.prog}: error: {message}\n")
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            from bfinfra.model.suggest import nearest
+
+            near = nearest(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(
+                action, f"there is no {str(value)!r}; {near}; see {self.prog} --help"
+            )
+
+    def print_usage(self, file: object = None) -> None:
+        """Always where errors go."""
+        super().print_usage(sys.stderr)
+
+
+Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
+def verb(verbs: Verbs, name: str, about: str, run: Run | None = None) -> Parser:
+    """A verb's parser. `run`: what it does; none where other verbs follow it."""
+    parser = verbs.add_parser(
+        name,
+        help=about,
+        description=about[0].upper() + about[1:] + ".",
+        allow_abbrev=False,
+        parents=[_everywhere()],
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def inner(parser: Parser, names: str) -> Verbs:
+    """The verbs that follow a verb; `names` stands for them in its usage."""
+    return parser.add_subparsers(dest="what", metavar=names, required=True, parser_class=Parser)
+
+
+def common(parser: Parser, *, first: bool = False) -> None:
+    """Options that stand before or after the verb; only the first parser sets what isn't given."""
+
+    def default(value: object) -> object:
+        return value if first else argparse.SUPPRESS
+
+    parser.add_argument(
+        "--output",
+        choices=OUTPUTS,
+        default=default("text"),
+        help="text (default), json, jsonl (one document a line), markdown",
+    )
+    parser.add_argument(
+        "--no-color", action="store_true", default=default(False), help="no colours; the same as NO_COLOR"
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", default=default(False), help="also what is as wanted"
+    )
+
+
+def sites(parser: Parser, about: str = SITES) -> Parser:
+    """The parser, which takes a site's files."""
+    parser.add_argument("sites", nargs="+", metavar="SITE", help=about)
+    return parser
+
+
+def site(parser: Parser, about: str = SITES) -> Parser:
+    """The parser, which takes a site's files and leads to its servers or to the sandbox."""
+    sites(parser, about)
+    parser.add_argument(
+        "--sandbox", action="store_true", help="in the embedded world, which is started where it doesn't run"
+    )
+    parser.add_argument("--world", metavar="FILE", help="the sandbox's world; else worlds/ beside the site")
+    return parser
+
+
+def world(parser: Parser) -> Parser:
+    """The parser, which takes what names a sandbox."""
+    parser.add_argument(
+        "sites",
+        nargs="*",
+        metavar="SITE",
+        help="the site whose world it is, or a sandbox's own name as status shows it",
+    )
+    parser.add_argument("--world", metavar="FILE", help="the world; else worlds/ beside the site")
+    return parser
+
+
+def execution(parser: Parser, about: str = SITES) -> Parser:
+    """The parser, which also takes how a run that writes is executed."""
+    site(parser, about)
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help="don't ask: apply still wants --allow-… for what deletes or disrupts, "
+        "destroy deletes all that the site made and restarts hosts whose settings it puts back",
+    )
+    parser.add_argument(
+        "--parallelism", type=positive, default=10, metavar="N", help="resources at a time (default 10)"
+    )
+    parser.add_argument(
+        "--deadline",
+        type=seconds,
+        metavar="TIME",
+        help="how long to wait for each resource, such as 30m; else its kind's own",
+    )
+    return parser
+
+
+def allowances(parser: Parser) -> Parser:
+    """The parser, which also takes what may be deleted and disrupted."""
+    parser.add_argument(
+        "--allow-delete",
+        action="append",
+        default=[],
+        metavar="ADDRESS|all",
+        help="delete or replace this without asking; repeat or separate by commas",
+    )
+    parser.add_argument(
+        "--allow-disruption",
+        action="append",
+        default=[],
+        metavar="ADDRESS|all",
+        help="reboot or power-cycle this without asking; repeat or separate by commas",
+    )
+    return parser
+
+
+def positive(text: str) -> int:
+    """A number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, not {text!r}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A time such as 30m, in seconds."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in "smh" else (text, "s")
+    if not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a time such as 90s, 30m or 2h, not {text!r}")
+    return float(int(number) * {"s": 1, "m": 60, "h": 3600}[unit])
+
+
+@functools.cache
+def _everywhere() -> Parser:
+    """What each verb takes, made once for all of them."""
+    parser = Parser(add_help=False)
+    common(parser)
+    return parser

@@ -1,0 +1,25 @@
+"""destroy: delete what the site made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    parser = arguments.verb(verbs, "destroy", "delete everything that this site made", run)
+    arguments.allowances(arguments.execution(parser))
+
+
+def run(args: argparse.Namespace) -> int:
+    """3 where something still waits."""
+    from bfinfra.cli.ask import must_be_able
+    from bfinfra.cli.execute import execute
+
+    must_be_able(args)
+    return execute(args, destroy=True)

@@ -1,0 +1,29 @@
+"""doctor: whatever would stop an apply; never writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    about = "look for whatever would stop an apply, and say what to do; never writes"
+    arguments.site(arguments.verb(verbs, "doctor", about, run))
+
+
+def run(args: argparse.Namespace) -> int:
+    """1 where anything is bad."""
+    from bfinfra import app
+    from bfinfra.cli.screen import Screen
+    from bfinfra.model.finding import Health
+    from bfinfra.render import findings
+
+    site, setting = context.load(args)
+    found = app.doctor(site, context=setting)
+    Screen.of(args).show(lambda style: findings.text(found, style), lambda: findings.data(site.name, found))
+    return 1 if any(each.health is Health.BAD for each in found) else 0

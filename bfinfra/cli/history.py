@@ -1,0 +1,30 @@
+"""history: what was applied from this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    arguments.sites(
+        arguments.verb(verbs, "history", "say what was applied from this machine", run),
+        "a site's files, or its name",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the runs, oldest first; 0."""
+    from bfinfra import app
+    from bfinfra.cli.screen import Screen
+    from bfinfra.render import history as render
+
+    name = context.named(args) or app.load(*args.sites).name
+    lines = list(app.history(name))
+    Screen.of(args).show(lambda style: render.history(lines, style), lambda: render.data(name, lines))
+    return 0

@@ -1,0 +1,39 @@
+"""kubeconfig: a way into one of the site's clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    parser = arguments.site(
+        arguments.verb(verbs, "kubeconfig", "print a kubeconfig for one of the site's clusters", run)
+    )
+    parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as tanzu_cluster/cluster-01")
+    parser.add_argument(
+        "--out", metavar="FILE", help="write it there, readable by you only, instead of printing it"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print it, or write it where --out says; 0."""
+    from bfinfra import app
+    from bfinfra.cli.screen import Screen
+
+    site, setting = context.load(args)
+    found = app.kubeconfig(site, args.address, context=setting)
+    if args.out:
+        from bfinfra.model import private
+
+        private.write(Path(args.out), found)
+        Screen.of(args).say(f"export KUBECONFIG={args.out}")
+    else:
+        print(found, end="" if found.endswith("\n") else "\n")
+    return 0

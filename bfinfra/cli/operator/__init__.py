@@ -1,0 +1,14 @@
+"""operator: Sites in a Kubernetes cluster, kept as they are described."""
+
+from __future__ import annotations
+
+from bfinfra.cli import arguments
+from bfinfra.cli.operator import crd, job, run, site
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb, and those that follow it."""
+    about = "keep Site objects of a Kubernetes cluster as they are described"
+    inner = arguments.inner(arguments.verb(verbs, "operator", about), "run|crd|site|job")
+    for each in (run, site, job, crd):
+        each.add(inner)

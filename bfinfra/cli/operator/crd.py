@@ -1,0 +1,31 @@
+"""operator crd: the manifest that teaches a cluster what a Site is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(inner: arguments.Verbs) -> None:
+    """The verb."""
+    arguments.verb(inner, "crd", "print the custom resource definition of a Site", run)
+
+
+def run(_: argparse.Namespace) -> int:
+    """Print it; 0."""
+    from bfinfra.render.schedule import manifest
+
+    print(manifest([site_definition()]))
+    return 0
+
+
+def site_definition() -> dict[str, Any]:
+    """The custom resource definition of a Site."""
+    from bfinfra.operator.crd import definition
+    from bfinfra.spec.schema import schema
+
+    return definition(schema())

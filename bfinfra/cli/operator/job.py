@@ -1,0 +1,65 @@
+"""operator job: what a Job of the operator does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(inner: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    about = (
+        "what a Job of the operator does: look at one site, apply what may be applied, leave the result in a "
+        "file"
+    )
+    parser = arguments.verb(inner, "job", about, run)
+    parser.add_argument("--site", metavar="FILE", required=True, help="the site")
+    parser.add_argument(
+        "--result",
+        metavar="FILE",
+        required=True,
+        help="where the result goes: the container's termination message",
+    )
+    parser.add_argument(
+        "--approval",
+        choices=("Always", "Disruptive", "Never"),
+        default="Disruptive",
+        help="which plans wait for approval (default Disruptive)",
+    )
+    parser.add_argument("--approved", metavar="DIGEST", default="", help="the plan that was approved")
+    parser.add_argument("--destroy", action="store_true", help="delete what the site made")
+    parser.add_argument(
+        "--stood",
+        action="store_true",
+        help="everything was there when it was last looked at: what is missing has vanished",
+    )
+    parser.add_argument(
+        "--known", metavar="IDENTITY", action="append", default=[], help="drift that was found before; repeat"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """One look at one site. Ends with 0 once the result is written, whatever it is: a Job that is begun again
+    finds nothing else.
+    """
+    from bfinfra.operator.approval import Approval
+    from bfinfra.operator.work import Order, work
+
+    args.stop.begin_writing()
+    order = Order(
+        Approval(args.approval),
+        args.approved,
+        destroy=args.destroy,
+        known=tuple(args.known),
+        stood=args.stood,
+        stop=args.stop.flag,
+    )
+    found = work(Path(args.site), order)
+    Path(args.result).write_text(found.text())
+    print(f"{found.outcome}{f': {found.why}' if found.why else ''}")
+    return 0

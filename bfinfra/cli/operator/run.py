@@ -1,0 +1,91 @@
+"""operator run: the operator itself, until it is stopped."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(inner: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    about = "run the operator: a Job for each look at each Site, what it found in the Site's status"
+    parser = arguments.verb(inner, "run", about, run)
+    parser.add_argument(
+        "--image",
+        metavar="IMAGE",
+        default="",
+        help="the Jobs' container image; else that of the pod that this runs in",
+    )
+    parser.add_argument(
+        "--namespace",
+        dest="namespaces",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="keep the Sites of this namespace; repeat; default all",
+    )
+    parser.add_argument(
+        "--jobs", type=arguments.positive, default=20, metavar="N", help="Jobs at a time (default 20)"
+    )
+    parser.add_argument(
+        "--pull-secret",
+        dest="pull",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an image pull Secret in the Sites' namespaces; repeat",
+    )
+    parser.add_argument(
+        "--lease",
+        default="/bfinfra-operator",
+        metavar="NAMESPACE/NAME",
+        help="the Lease of whoever leads (default bfinfra-operator in the pod's own namespace)",
+    )
+    parser.add_argument(
+        "--metrics",
+        default="0.0.0.0:8080",
+        metavar="ADDRESS:PORT",
+        help="where Prometheus reads the figures (default 0.0.0.0:8080)",
+    )
+    parser.add_argument("--kubeconfig", metavar="FILE", help="outside of the cluster: how to get in")
+
+
+def run(args: argparse.Namespace) -> int:
+    """The exit code that the operator ends with."""
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    try:
+        from bfinfra.operator.running import How
+        from bfinfra.operator.running import run as serve
+    except ModuleNotFoundError as error:
+        raise BfinfraError(
+            Problem(
+                "the operator's libraries are not installed",
+                why=f"there is no {error.name}",
+                next="pip install 'bfinfra[operator]'",
+            )
+        ) from None
+    from bfinfra.operator.job import Mould
+
+    address, _, port = args.metrics.rpartition(":")
+    namespace, _, name = args.lease.rpartition("/")
+    if not port.isdecimal() or not name:
+        raise BfinfraError(Problem("expected --metrics ADDRESS:PORT and --lease NAMESPACE/NAME"))
+    how = How(
+        Mould(args.image, tuple(args.pull)),
+        (address.strip("[]"), int(port)),
+        tuple(args.namespaces),
+        args.jobs,
+        (namespace, name),
+        args.kubeconfig or "",
+    )
+    gc.set_threshold(700, 10, 10)  # Python's own: this one lives for months
+    gc.enable()
+    args.stop.serves = True
+    args.stop.begin_writing()
+    return serve(how, args.stop.flag)

@@ -1,0 +1,91 @@
+"""operator site: a site's files as a Site object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.model.site import Site
+    from bfinfra.operator.manifest import Given
+
+
+def add(inner: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    about = "print a site's files as a Site object, and how its Secret is made"
+    parser = arguments.site(arguments.verb(inner, "site", about, run))
+    parser.add_argument(
+        "--every", metavar="TIME", default="1h", help="how often it is looked at: 15m, 1h, 1d (default 1h)"
+    )
+    parser.add_argument("--namespace", metavar="NAME", help="where it shall be")
+
+
+def run(args: argparse.Namespace) -> int:
+    """The Site, and on stderr how its Secret is made; 0."""
+    from bfinfra.cli.operator.crd import site_definition
+    from bfinfra.cli.screen import Screen
+    from bfinfra.operator.manifest import called, manifests
+    from bfinfra.operator.written import written
+    from bfinfra.render.schedule import manifest
+
+    loaded, _ = context.load(args)
+    given, commands, left = _given(loaded)
+    language = site_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][
+        "properties"
+    ]["site"]
+    name = called(loaded.name)
+    print(
+        manifest(
+            manifests(
+                name,
+                written([Path(each) for each in args.sites], language),
+                given,
+                namespace=args.namespace or "",
+                interval=args.every,
+            )
+        )
+    )
+    if left:
+        Screen.of(args).say(left)
+    if commands:
+        into = f" --namespace {args.namespace}" if args.namespace else ""
+        Screen.of(args).say(
+            f"its Secret is yours to make:\n  kubectl create secret generic {name}{into} {' '.join(commands)}"
+        )
+    return 0
+
+
+def _given(loaded: Site) -> tuple[Given, list[str], str]:
+    """What the site names outside of itself, the words that make the Secret, and what is left out.
+    BfinfraError for what a Job can't have.
+    """
+    from bfinfra.cli.bundle import below, bundle
+    from bfinfra.cli.references import no_keyring, variables
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.operator.manifest import Given, unfit
+
+    no_keyring(loaded, commands=True)
+    base = Path(next(iter(loaded.files))).absolute().parent
+    found = bundle(loaded, base, applies=True)
+    secrets = found.secrets
+    own = {str(below(path, base)) for path in loaded.files}
+    plain = {path: content for path, content in found.files.items() if path not in own}
+    if bad := [path for path in (*plain, *secrets) if unfit(path)]:
+        raise BfinfraError(
+            Problem(
+                f"a Site can't carry {', '.join(bad)}",
+                str(base),
+                "letters, digits, dots and dashes may be in a path, and site.yaml is the site itself",
+                "give it another name",
+            )
+        )
+    env = variables(loaded)
+    words = [
+        *(f'--from-literal={name}="${name}"' for name in env),
+        *(f"--from-file={key}={base / path}" for path, key in secrets.items()),
+    ]
+    return Given(env, secrets, plain), words, found.words()

@@ -1,0 +1,41 @@
+"""plan: what apply would do; never writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+DIFFERENT = 2
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    parser = arguments.site(
+        arguments.verb(verbs, "plan", "look at the world and say what apply would do; never writes", run)
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="save the plan; apply FILE then does exactly this or nothing"
+    )
+    parser.add_argument("--destroy", action="store_true", help="what destroy would do")
+    parser.add_argument("--detailed-exitcode", action="store_true", help="end with 2 where there are changes")
+
+
+def run(args: argparse.Namespace) -> int:
+    """1 where something could not be decided: that is an error, never agreement."""
+    from bfinfra import app
+    from bfinfra.cli.screen import Screen
+
+    site, setting = context.load(args)
+    found = app.plan(site, destroy=args.destroy, context=setting)
+    undecided = bool(found.problems or found.unreadable)
+    if args.out and not undecided:
+        from bfinfra.engine import saved
+
+        saved.write(Path(args.out), site, found, destroy=args.destroy)
+    Screen.of(args).plan(found)
+    return 1 if undecided else DIFFERENT if args.detailed_exitcode and found.pending else 0

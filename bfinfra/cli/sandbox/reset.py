@@ -1,0 +1,28 @@
+"""sandbox reset: set it back to its beginning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(inner: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    arguments.world(arguments.verb(inner, "reset", "set it back to its beginning", run))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Reset it, running or not; 0."""
+    from bfinfra import sandbox, worlds
+    from bfinfra.cli.sandbox.folders import the_one
+    from bfinfra.cli.screen import Screen
+
+    folder = the_one(args)
+    with worlds.spoken():
+        sandbox.reset(folder)
+    Screen.of(args).say(f"{folder.name} is as at its beginning")
+    return 0

@@ -1,0 +1,59 @@
+"""How a running sandbox is shown: as lines for a shell."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli.screen import Screen
+from bfinfra.render.data import document
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.sandbox import Running
+
+
+def show(args: argparse.Namespace, found: dict[Path, Running]) -> None:
+    """Lines for a shell, without the passwords: those stand in a file that the last line reads."""
+    screen = Screen.of(args)
+    if not found and screen.output not in ("json", "jsonl"):
+        screen.say("no sandbox runs")
+        return
+    screen.show(
+        lambda _: "\n".join(line for folder, each in found.items() for line in _text(folder, each)),
+        lambda: document(
+            "sandboxes",
+            sandboxes=[
+                {
+                    "name": folder.name,
+                    "state": str(folder),
+                    "pid": each.pid,
+                    "ca_file": str(each.ca_file),
+                    "control": each.control,
+                    "addresses": dict(each.addresses),
+                    "clients": dict(each.clients),
+                    "env_file": str(each.env_file),
+                }
+                for folder, each in found.items()
+            ],
+        ),
+    )
+    if screen.output == "text" and sys.stdout.isatty():
+        screen.say(
+            'For govc, kubectl and others, let a shell take these lines in: eval "$(bfinfra sandbox '
+            f'status {next(iter(found)).name})"'
+        )
+
+
+def _text(folder: Path, found: Running) -> Iterator[str]:
+    yield f"# {folder.name}: process {found.pid}, control http://{found.control}"
+    longest = max(map(len, found.addresses), default=0)
+    for address, here in found.addresses.items():
+        yield f"#   {address:<{longest}}  {here}"
+    for name, value in found.clients.items():
+        yield f"export {name}={shlex.quote(value)}"
+    yield f". {shlex.quote(str(found.env_file))}  # the same with the passwords, which only you may read"

@@ -1,0 +1,34 @@
+"""The check that is scheduled."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli.references import variables
+from bfinfra.model.schedule import Schedule
+from bfinfra.render.schedule import Check
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.model.site import Site
+
+
+def check_of(args: argparse.Namespace, site: Site) -> Check:
+    """The site's drift check, as the arguments ask for it."""
+    return Check(
+        site.name,
+        _program(),
+        tuple(str(Path(each).absolute()) for each in args.sites),
+        Schedule.every(args.every, site.name),
+        variables(site),
+    )
+
+
+def _program() -> str:
+    """The bfinfra that is running; as a module of its Python where it was started so."""
+    here = Path(sys.argv[0]).absolute()
+    beside = Path(sys.executable).with_name("bfinfra")
+    return str(here if here.name == "bfinfra" else beside)

@@ -1,0 +1,27 @@
+"""schedule cron: a line of a crontab."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(inner: arguments.Verbs) -> arguments.Parser:
+    """The verb and its own arguments."""
+    return arguments.verb(inner, "cron", "a line of a crontab, which mails what is new", run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print it; 0."""
+    from bfinfra.cli.references import no_keyring
+    from bfinfra.cli.schedule.check import check_of
+    from bfinfra.render.schedule import cron
+
+    site, _ = context.load(args)
+    no_keyring(site)
+    print(cron(check_of(args, site)))
+    return 0

@@ -1,0 +1,89 @@
+"""schedule kubernetes: a CronJob with its account, its rights and the site's files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.model.site import Site
+    from bfinfra.render.schedule import Check
+
+
+def add(inner: arguments.Verbs) -> arguments.Parser:
+    """The verb and its own arguments."""
+    about = "a CronJob with its account, its rights and the site's files"
+    parser = arguments.verb(inner, "kubernetes", about, run)
+    parser.add_argument(
+        "--image", metavar="IMAGE", required=True, help="a container image with bfinfra in it"
+    )
+    parser.add_argument("--namespace", metavar="NAME", help="where it shall run")
+    parser.add_argument(
+        "--claim", metavar="NAME", help="a volume claim for what checks remember; else each is the first"
+    )
+    parser.add_argument(
+        "--in-cluster",
+        metavar="ADDRESS",
+        help="the cluster of the site that it runs in: its account may read there what a check reads",
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """The manifests, and on stderr how its Secret is made; 0."""
+    from dataclasses import replace
+
+    from bfinfra.cli.bundle import below, bundle
+    from bfinfra.cli.references import no_keyring
+    from bfinfra.cli.schedule.check import check_of
+    from bfinfra.cli.screen import Screen
+    from bfinfra.render import schedule as render
+
+    site, _ = context.load(args)
+    no_keyring(site, commands=True)
+    check = check_of(args, site)
+    base = Path(next(iter(site.files))).absolute().parent
+    given = bundle(site, base, applies=False)
+    secrets = given.secrets
+    check = replace(check, sites=tuple(str(below(file, base)) for file in site.files))
+    made = render.kubernetes(
+        check, args.image, given.files, secrets, namespace=args.namespace or "", claim=args.claim or ""
+    )
+    print(render.manifest([*made, *_rights(args, site, check)] if args.in_cluster else made))
+    if given.left:
+        Screen.of(args).say(given.words())
+    if check.env or secrets:
+        into = f" --namespace {args.namespace}" if args.namespace else ""
+        words = [
+            *(f'--from-literal={name}="${name}"' for name in check.env),
+            *(f"--from-file={key}={base / path}" for path, key in secrets.items()),
+        ]
+        Screen.of(args).say(
+            f"its Secret is yours to make:\n  kubectl create secret generic {check.name}{into} "
+            f"{' '.join(words)}"
+        )
+    return 0
+
+
+def _rights(args: argparse.Namespace, site: Site, check: Check) -> list[dict[str, Any]]:
+    """What its account may read in the cluster that it runs in. BfinfraError where the site has no such
+    cluster.
+    """
+    from bfinfra import app
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.refs import Key
+    from bfinfra.model.rights import Use
+    from bfinfra.render import privileges
+    from bfinfra.render import schedule as render
+
+    found, cluster = app.privileges(site, [Use.PLAN]), Key.parse(args.in_cluster)
+    if cluster not in privileges.clusters(found):
+        there = ", ".join(map(str, privileges.clusters(found))) or "none"
+        raise BfinfraError(
+            Problem(f"the site has no cluster {cluster}", "--in-cluster", f"there is: {there}")
+        )
+    return render.bound(check, privileges.manifests(found, check.name, cluster), args.namespace or "default")

@@ -1,0 +1,54 @@
+"""schedule systemd: a service and its timer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(inner: arguments.Verbs) -> arguments.Parser:
+    """The verb and its own arguments."""
+    about = "a service and its timer; a check that finds drift fails the service"
+    parser = arguments.verb(inner, "systemd", about, run)
+    parser.add_argument(
+        "--user", metavar="NAME", help="who runs it; else a user that exists only while it runs"
+    )
+    parser.add_argument("--out", metavar="FOLDER", help="write the units there, such as /etc/systemd/system")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the units, or write them where --out says; 0."""
+    from bfinfra.cli.references import no_keyring
+    from bfinfra.cli.schedule.check import check_of
+    from bfinfra.cli.screen import Screen
+    from bfinfra.render.schedule import systemd
+
+    site, _ = context.load(args)
+    no_keyring(site)
+    units = systemd(check_of(args, site), args.user or "")
+    if args.out:
+        folder = Path(args.out)
+        _write(folder, units)
+        Screen.of(args).say(
+            f"wrote {', '.join(str(folder / name) for name in units)}\nnext: systemctl daemon-reload && "
+            f"systemctl enable --now {list(units)[1]}"
+        )
+    else:
+        print("\n".join(f"# {name}\n{text}" for name, text in units.items()), end="")
+    return 0
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    try:
+        for name, text in files.items():
+            (folder / name).write_text(text)
+    except OSError as error:
+        raise BfinfraError(Problem("the units can't be written", str(folder), error.strerror or "")) from None

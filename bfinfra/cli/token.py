@@ -1,0 +1,39 @@
+"""token rotate: put the token that its source has now wherever it is held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    inner = arguments.inner(arguments.verb(verbs, "token", "work with Bitfusion tokens"), "rotate")
+    about = (
+        "put the token that its source has now wherever it is held: kube-system first, then every namespace "
+        "with a copy"
+    )
+    parser = arguments.execution(
+        arguments.verb(inner, "rotate", about, rotate),
+        "a site's files or folders, then the token's name where it uses several",
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="also start workloads anew that hold the token before"
+    )
+
+
+def rotate(args: argparse.Namespace) -> int:
+    """3 where something still waits. The last word may be the token's name."""
+    from bfinfra import app
+    from bfinfra.cli.ask import must_be_able
+    from bfinfra.cli.execute import execute
+
+    args.verb, args.allow_delete, args.allow_disruption = "rotate", [], []
+    must_be_able(args)
+    token = args.sites.pop() if len(args.sites) > 1 and not Path(args.sites[-1]).exists() else ""
+    return execute(args, rotation=app.Rotation(token, args.restart))

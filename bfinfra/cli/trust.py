@@ -1,0 +1,81 @@
+"""trust: the certificates that servers show, and the lines that would trust them. Nothing is written, nothing
+is trusted by asking.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.app import RunContext
+    from bfinfra.backends.ansible.hostkeys import Shown as HostKeys
+    from bfinfra.backends.certificate import Shown
+    from bfinfra.cli.screen import Screen
+    from bfinfra.model.site import Site
+    from bfinfra.render.style import Style
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    arguments.site(
+        arguments.verb(
+            verbs,
+            "trust",
+            "show the certificates of a site's servers, or of one server, and the line that would trust "
+            "each; writes nothing; ends with 1 where one is not trusted",
+            run,
+        ),
+        "a site's files or folders, or one server as host or host:port",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """1 where a server is not trusted."""
+    from bfinfra.cli.screen import Screen
+    from bfinfra.render import certificate as render
+    from bfinfra.render import host_keys
+
+    found, machines = _of_server(args) if context.named(args) else _of_site(args)
+
+    def text(style: Style) -> str:
+        return (
+            "\n\n".join(filter(None, (render.text(found, style), host_keys.text(machines, style))))
+            or "the site names no server"
+        )
+
+    Screen.of(args).show(text, lambda: {**render.data(found), "machines": host_keys.data(machines)})
+    return 1 if any(each.objection for each in found) or any(each.objection for each in machines) else 0
+
+
+def _of_server(args: argparse.Namespace) -> tuple[list[Shown], list[HostKeys]]:
+    from bfinfra import app
+
+    setting = app.RunContext(sandbox=context.sandbox(args) if args.world else None, stop=args.stop)
+    return [app.certificate(args.sites[0], context=setting)], []
+
+
+def _of_site(args: argparse.Namespace) -> tuple[list[Shown], list[HostKeys]]:
+    from bfinfra import app
+    from bfinfra.cli.screen import Screen
+
+    site, setting = context.load(args)
+    found, machines = app.certificates(site, context=setting), app.host_keys(site, context=setting)
+    return [*found, *_inside(site, setting, Screen.of(args))], machines
+
+
+def _inside(site: Site, setting: RunContext, screen: Screen) -> list[Shown]:
+    """What only vCenter can tell the addresses of; where it doesn't, that is said, and no reason to show
+    nothing.
+    """
+    from bfinfra import app
+    from bfinfra.model.errors import BfinfraError
+
+    try:
+        return app.certificates_inside(site, context=setting)
+    except BfinfraError as error:
+        screen.say(f"supervisors and their clusters are not shown: {error.problems[0]}")
+        return []
