@@ -12,8 +12,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import StringConstraints
 
 from bfinfra.backends.kubernetes.marks import mark_of
-from bfinfra.kinds.cluster.base import replicated_secret
-from bfinfra.kinds.cluster.base.replicated_secret import Content, State, Write, values_of
+from bfinfra.kinds.cluster.base.replicated_secret import decide
+from bfinfra.kinds.cluster.base.replicated_secret import spec as of_secrets
+from bfinfra.kinds.cluster.base.replicated_secret.decide import Write
+from bfinfra.kinds.cluster.base.replicated_secret.kind import ReplicatedSecret
+from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, values_of
 from bfinfra.kinds.cluster.base.sights import Object
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.model.awaited import away, held, until
@@ -28,7 +31,7 @@ from bfinfra.model.step import Step
 KEY = ".dockerconfigjson"
 
 
-class Spec(replicated_secret.Spec):
+class Spec(of_secrets.Spec):
     """What a user writes for one account in one cluster."""
 
     name_pattern = DNS_NAME
@@ -50,7 +53,7 @@ class Spec(replicated_secret.Spec):
         return (self.secret or name,)
 
 
-class RegistryCredential(replicated_secret.ReplicatedSecret[Spec, State]):
+class RegistryCredential(ReplicatedSecret[Spec, State]):
     """The account for a container registry, as an image pull Secret."""
 
     document = Document.SINGAPORE_POC
@@ -96,7 +99,7 @@ class RegistryCredential(replicated_secret.ReplicatedSecret[Spec, State]):
         source = {"server": spec.server, "username": spec.username, "password": spec.password} if spec else {}
         closed = (context.facts or {}).get(name) if spec else None
         later = until(spec.password.file) if spec and spec.password.file and closed else None
-        found = replicated_secret.steps(
+        found = decide.steps(
             name, spec, state, context, what=f"credential {name}", source=source, later=later
         )
         if closed and any(isinstance(step, Write) for step in found):

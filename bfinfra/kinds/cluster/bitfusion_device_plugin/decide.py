@@ -8,14 +8,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.cluster.bitfusion_device_plugin.check import check
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import (
     ASKING,
     CONFIG,
     RUNNING,
     WEBHOOK,
-    Rendered,
     Values,
     config_of,
     host_names,
@@ -40,31 +38,25 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     Clear,
     Note,
     Remove,
-    Replace,
-    RollOut,
     Seal,
-    Write,
 )
 from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import (
     check_standing,
     foreign,
     must_wait,
     trusting_both,
-    unchangeable,
 )
-from bfinfra.kinds.cluster.workload.render import RENDERED
+from bfinfra.kinds.cluster.bitfusion_device_plugin.writes import changes_of, step_for, writes
 from bfinfra.kinds.cluster_locator import real_name
 from bfinfra.model import compare
-from bfinfra.model.compare import Change, Unknown, differences
+from bfinfra.model.compare import Change, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
-from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.authority import Certificate
 
 ON_THE_WAY = "(made on the way)"
-OBJECT = ("apiVersion", "kind", "metadata", "status")
 KNOWS_SECCOMP = 19
 """The first minor version of Kubernetes whose pods have `seccompProfile`."""
 
@@ -129,7 +121,7 @@ def _noted(spec: Spec, filling: Values, state: State | None) -> str:
         return config_of(spec, filling)
     read = [each for each in render(spec, filling) if each.manifest["kind"] == "ConfigMap"]
     things = [state.things.get(place_of(each.manifest)) for each in read]
-    same = all(not _changes(each, state) for each in read) and all(
+    same = all(not changes_of(each, state) for each in read) and all(
         thing is not None and thing.written <= running.written for thing in things
     )
     return "" if same and running.digest == _digest(WEBHOOK, spec, filling) else config_of(spec, filling)
@@ -177,7 +169,7 @@ def _here(
             changes=changes,
         )
     yield from certificates
-    yield from _writes(objects, state, context, home, must_wait(state, filling))
+    yield from writes(objects, state, context, home, must_wait(state, filling))
     stale = tuple(place for place in standing if place not in planned)
     others = tuple(place for place in (state.records if state else ()) if place != record)
     if state is not None and (stale or others):
@@ -267,7 +259,7 @@ def _trusted_first(
         if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things
     ]
     if trust.serving is not None:
-        yield from _group(Ask, objects, state, context, state.home)
+        yield from step_for(Ask, objects, state, context, state.home)
 
 
 def _foreign_first(state: State, spec: Spec, filling: Values, context: PlanContext) -> Iterator[Step]:
@@ -280,125 +272,13 @@ def _foreign_first(state: State, spec: Spec, filling: Values, context: PlanConte
         for each in render(loose, filling)
         if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things
     ]
-    yield from _group(
+    yield from step_for(
         Ask, [trusting_both(each, state, filling.bundle) for each in standing], state, context, state.home
     )
 
 
 def _ends(certificate: Certificate | None) -> str | None:
     return f"ends {certificate.not_after:%Y-%m-%d}" if certificate else None
-
-
-def _writes(
-    objects: Sequence[Rendered],
-    state: State | None,
-    context: PlanContext,
-    home: Endpoint | Unknown,
-    late: Place | None,
-) -> Iterator[Step]:
-    """`late`: a Deployment that is written again to be waited for, before the API server's trust is
-    narrowed.
-    """
-    groups: dict[type[Write], list[Rendered]] = {Write: [], Replace: [], RollOut: [], Ask: []}
-    for each in objects:
-        what = each.manifest["kind"]
-        groups[
-            Replace
-            if unchangeable(each, state)
-            else RollOut
-            if what in RUNNING
-            else Ask
-            if what in ASKING
-            else Write
-        ].append(each)
-    yield from _group(Write, groups[Write], state, context, home)
-    if state is not None and groups[Replace]:
-        yield _replacing(groups[Replace], state, context)
-    rolled = tuple(_group(RollOut, groups[RollOut], state, context, home))
-    yield from rolled
-    if late and not any(late in map(place_of, step.manifests) for step in rolled):
-        again = tuple(_sealed(each, context) for each in groups[RollOut] if place_of(each.manifest) == late)
-        yield RollOut(what=str(late), home=home, manifests=again, standing=(late,))
-    yield from _group(Ask, groups[Ask], state, context, home)
-
-
-def _replacing(group: Sequence[Rendered], state: State, context: PlanContext) -> Replace:
-    places = [place_of(each.manifest) for each in group]
-    changes = tuple(change for each in group for change in unchangeable(each, state))
-    return Replace(
-        what=", ".join(map(str, places)),
-        home=state.home,
-        manifests=tuple(_sealed(each, context) for each in group),
-        standing=tuple(places),
-        uids=tuple(state.things[place].uid for place in places),
-        changes=changes,
-    )
-
-
-def _group(
-    step: type[Write],
-    group: Sequence[Rendered],
-    state: State | None,
-    context: PlanContext,
-    home: Endpoint | Unknown,
-) -> Iterator[Write]:
-    """One step for all of a group that lack or differ."""
-    wrong = [(each, changes) for each in group if (changes := _changes(each, state))]
-    if wrong:
-        manifests = tuple(_sealed(each, context) for each, _ in wrong)
-        places = [place_of(each) for each in manifests]
-        standing = tuple(place for place in places if state is not None and place in state.things)
-        yield step(
-            what=", ".join(map(str, places)),
-            home=home,
-            manifests=manifests,
-            standing=standing,
-            changes=tuple(c for _, found in wrong for c in found),
-        )
-
-
-def _sealed(rendered: Rendered, context: PlanContext) -> dict[str, Any]:
-    manifest = marked(rendered.manifest, context.mark)
-    manifest["metadata"]["annotations"][RENDERED] = rendered.digest
-    return manifest
-
-
-def _changes(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
-    """Why an object is to be written: it lacks, the site says something else than before, or somebody changed
-    it.
-    """
-    place = place_of(rendered.manifest)
-    thing = state.things.get(place) if state else None
-    if thing is None or thing.going:
-        return (Change(str(place), None, rendered.digest[:12]),)
-    parts = {
-        **{name: value for name, value in rendered.manifest.items() if name not in OBJECT},
-        "labels": rendered.manifest["metadata"]["labels"],
-    }
-    live = {**thing.live, "labels": thing.live["metadata"].get("labels")}
-    drift = tuple(
-        change
-        for name, wanted in parts.items()
-        for change in _differing(live.get(name), wanted, f"{place}.{name}")
-    )
-    if thing.digest != rendered.digest:
-        return (Change(str(place), thing.digest[:12] or None, rendered.digest[:12]),)
-    return drift
-
-
-def _differing(live: Any, wanted: Any, path: str) -> Iterator[Change]:
-    """The leaves that are not as wanted; what a server or somebody else adds is left alone."""
-    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
-        for name, value in wanted.items():
-            yield from _differing(live.get(name), value, f"{path}.{name}")
-    elif isinstance(wanted, list) and isinstance(live, list) and len(live) == len(wanted):
-        for number, (have, value) in enumerate(zip(live, wanted, strict=True)):
-            yield from _differing(have, value, f"{path}.{number}")
-    elif live != wanted:
-        big = path.endswith(".caBundle") or isinstance(wanted, (list, Mapping))
-        yield Change(
-            path, "another one" if big and live is not None else live, "the site's" if big else wanted
-        )
 
 
 def _removal(

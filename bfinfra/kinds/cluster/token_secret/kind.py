@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.bitfusion import Token, read_token
 from bfinfra.backends.kubernetes.marks import mark_of, notes
-from bfinfra.kinds.cluster.base import replicated_secret
-from bfinfra.kinds.cluster.base.replicated_secret import Content, State, Write, values_of
+from bfinfra.kinds.cluster.base.replicated_secret import decide
+from bfinfra.kinds.cluster.base.replicated_secret.decide import Write
+from bfinfra.kinds.cluster.base.replicated_secret.kind import ReplicatedSecret
+from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, values_of
 from bfinfra.kinds.cluster.base.sights import Object
 from bfinfra.kinds.cluster.token_secret.spec import FILES, OF_CLIENT, SINGLE, THREE, Spec
 from bfinfra.kinds.cluster_locator import Cluster, cluster_key
@@ -47,7 +49,7 @@ DIGESTS = 8  # digests of each file
 SHOWN = 20  # namespaces that a line names
 
 
-class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
+class TokenSecret(ReplicatedSecret[Spec, State]):
     """A Bitfusion token as Secrets in a cluster's namespaces."""
 
     document = Document.SINGAPORE_POC
@@ -137,9 +139,7 @@ class TokenSecret(replicated_secret.ReplicatedSecret[Spec, State]):
         later = (
             until(need.spec.source.file) if need is not None and need.state is None and need.spec else None
         )
-        found = replicated_secret.steps(
-            name, spec, state, context, what=f"token {token}", source=source, later=later
-        )
+        found = decide.steps(name, spec, state, context, what=f"token {token}", source=source, later=later)
         return sorted(found, key=lambda step: not (isinstance(step, Write) and step.namespace == FIRST))
 
     def run(self, step: Step, report: kind.Report) -> None:

@@ -14,7 +14,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import mark_of, notes
-from bfinfra.kinds.cluster.base.replicated_secret import State, values_of
+from bfinfra.kinds.cluster.base.replicated_secret.state import State, values_of
 from bfinfra.kinds.cluster.base.sights import Object, place_of
 from bfinfra.kinds.cluster.token_secret.consumers import Consumer, consumers
 from bfinfra.kinds.cluster.token_secret.kind import WRITTEN, TokenSecret, digest, files_of, history

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 from bfinfra.kinds.capabilities import token
-from bfinfra.kinds.cluster.base import replicated_secret
+from bfinfra.kinds.cluster.base.replicated_secret import spec
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 
@@ -22,7 +22,7 @@ OF_CLIENT = {"single": "bitfusion-secret", "three": "bitfusion-client-secret-cli
 FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"single": SINGLE, "three": THREE}
 
 
-class Spec(replicated_secret.Spec):
+class Spec(spec.Spec):
     """What a user writes for one token in one cluster."""
 
     token: Annotated[str, Ref("bitfusion_token")]

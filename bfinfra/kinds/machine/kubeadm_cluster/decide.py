@@ -30,7 +30,7 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
 )
 from bfinfra.model import compare
 from bfinfra.model.awaited import held, until
-from bfinfra.model.compare import Unknown, differences
+from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
@@ -127,22 +127,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
     first, package, cni = found[spec.control_plane], facts.packages.get(name, ""), facts.cni[name]
     now, then = _now(spec, state, found, first), {host: _then(spec, package) for host in spec.hosts}
     wanting = [host for host in spec.hosts if now[host] != then[host]]
-    fresh = state is None or state.mark is None
-    world = (
-        []
-        if fresh
-        else [
-            *differences({"on": now}, {"on": then}),
-            *differences(
-                {"cni": (state.cni[:12] or None) if state and state.endpoint else None},
-                {"cni": (cni[:12] or None) if isinstance(cni, str) else cni},
-            ),
-            *differences(
-                {"bootstrap_token": "left" if state and state.token else None}, {"bootstrap_token": None}
-            ),
-        ]
-    )
-    changes = differences(None, spec.applied()) if state is None else compare.changes(spec, state.mark, world)
+    changes = _changed(spec, state, now, then, cni)
     at = {"changes": changes}
     if unready := [
         host for host in wanting if {**now[host], "node": True} != then[host] or found[host].mark is None
@@ -154,19 +139,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
             **at,
         )
     if not first.initialised:
-        words = _words_of_init(spec)
-        yield Init(
-            names=spec.control_plane,
-            machines=facts.of([spec.control_plane]),
-            **at,
-            todo={
-                spec.control_plane: {
-                    "reset": first.left,
-                    "words": words,
-                    "mark_done": f"{mark.open.encode()}\n{_note(spec, spec.control_plane)}\ninit=done",
-                }
-            },
-        )
+        yield _init(spec, facts, first, mark, at)
     home: Any = (
         state.endpoint if state and state.endpoint else Unknown(Key("kubeadm_cluster", name), "endpoint")
     )
@@ -195,6 +168,36 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
             todo={host: {"mark_sealed": f"{mark.encode()}\n{_note(spec, host)}"} for host in noting},
             **at,
         )
+
+
+def _changed(
+    spec: Spec, state: State | None, now: Mapping[str, Any], then: Mapping[str, Any], cni: str | Unknown
+) -> tuple[Change, ...]:
+    """What differs on the machines and in the cluster, for people."""
+    if state is None:
+        return differences(None, spec.applied())
+    if state.mark is None:
+        return compare.changes(spec, None)
+    world = (
+        *differences({"on": now}, {"on": then}),
+        *differences(
+            {"cni": (state.cni[:12] or None) if state.endpoint else None},
+            {"cni": (cni[:12] or None) if isinstance(cni, str) else cni},
+        ),
+        *differences({"bootstrap_token": "left" if state.token else None}, {"bootstrap_token": None}),
+    )
+    return compare.changes(spec, state.mark, world)
+
+
+def _init(spec: Spec, facts: KubeadmFacts, first: Node, mark: Mark, at: Mapping[str, Any]) -> Init:
+    host = spec.control_plane
+    done = f"{mark.open.encode()}\n{_note(spec, host)}\ninit=done"
+    return Init(
+        names=host,
+        machines=facts.of([host]),
+        todo={host: {"reset": first.left, "words": _words_of_init(spec), "mark_done": done}},
+        **at,
+    )
 
 
 def _now(

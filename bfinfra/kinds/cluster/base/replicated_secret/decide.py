@@ -1,0 +1,138 @@
+"""From how the Secrets stand to what is to be done. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bfinfra.kinds.cluster.base.replicated_secret.spec import Spec
+from bfinfra.kinds.cluster.base.replicated_secret.state import Copy, State
+from bfinfra.kinds.cluster_locator import real_name
+from bfinfra.model import compare
+from bfinfra.model.compare import Change, Unknown
+from bfinfra.model.context import PlanContext
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.rights import Use, may
+from bfinfra.model.step import Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write(Step):
+    """write {what} to namespace {namespace} in {cluster}"""
+
+    rights = (may("create patch", "secrets", "namespaces"),)
+
+    what: str
+    cluster: str
+    namespace: str
+    home: Endpoint | Unknown
+    names: tuple[str, ...]
+    standing: tuple[str, ...]
+    source: Any
+    """Where the content comes from: a reference, never the content."""
+    mark: Mark
+
+    @property
+    def exclusive(self) -> bool:
+        """Making is; replacing is not."""
+        return not self.standing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove(Step):
+    """remove {what} from namespace {namespace} in {cluster}"""
+
+    rights = (may("delete", "secrets", "namespaces"),)
+    uses = (Use.DESTROY,)
+
+    what: str
+    cluster: str
+    namespace: str
+    home: Endpoint
+    owner: str
+    names: tuple[str, ...]
+
+    @property
+    def exclusive(self) -> bool:
+        """Only what was seen is removed, in the version that was seen."""
+        return True
+
+
+def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
+    name: str,
+    spec: Spec | None,
+    state: State | None,
+    context: PlanContext,
+    *,
+    what: str,
+    source: Any,
+    later: Unknown | None = None,
+) -> Sequence[Step]:
+    """Write where it lacks or is wrong, then remove where it isn't wanted any more.
+
+    `source`: where `content` finds it; `later`: after what it is known.
+    """
+    if spec is None:
+        return () if state is None else tuple(_removals(name, state, {}, what))
+    spaces = [
+        real_name(space, spec.cluster, context.needs.get(f"namespaces.{i}"))
+        for i, space in enumerate(spec.namespaces)
+    ]
+    here = state if state is not None and state.cluster == spec.cluster else None
+    names, copies = spec.names(name), here.copies if here else {}
+    file_changes = compare.changes(spec, state.mark if state else None)
+    found: list[Step] = []
+    for space in spaces:
+        copy = copies.get(space)
+        wrong = copy is None or not copy.right
+        if copy is None or wrong or copy.mark is None or copy.mark.applied != spec.applied():
+            own = (
+                (Change(f"content in {space}", _found(copy, names), later or f"as in {what}"),)
+                if wrong
+                else ()
+            )
+            found.append(
+                Write(
+                    what=what,
+                    cluster=spec.cluster,
+                    namespace=space,
+                    home=here.home if here else context.needs["cluster"].get("endpoint"),
+                    names=names,
+                    standing=tuple(sorted(copy.names & set(names))) if copy else (),
+                    source=source,
+                    mark=context.mark.seal(spec.applied()),
+                    changes=(*own, *(file_changes if not found else ())),
+                )
+            )
+    if state is not None:
+        found += _removals(name, state, dict.fromkeys(spaces, names) if here else {}, what)
+    return found
+
+
+def _found(copy: Copy | None, names: Sequence[str]) -> str | None:
+    """What stands instead, for people; None where there is nothing of it."""
+    if copy is None:
+        return None
+    gone = [name for name in names if name not in copy.names]
+    return f"without {', '.join(gone)}" if gone else "other content"
+
+
+def _removals(name: str, state: State, wanted: Mapping[str, Sequence[str]], what: str) -> list[Step]:
+    found: list[Step] = []
+    for space, copy in state.copies.items():
+        if stale := tuple(sorted(copy.names - set(wanted.get(space, ())))):
+            change = (Change(f"content in {space}", f"as in {what}", None),)
+            found.append(
+                Remove(
+                    what=what,
+                    cluster=state.cluster,
+                    namespace=space,
+                    home=state.home,
+                    owner=name,
+                    names=stale,
+                    changes=change,
+                )
+            )
+    return found

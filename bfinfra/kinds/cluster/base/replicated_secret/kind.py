@@ -1,0 +1,226 @@
+"""What kinds of Secrets in several namespaces do alike: observe, act."""
+
+from __future__ import annotations
+
+import base64
+import functools
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
+from bfinfra.kinds.audit import of_field
+from bfinfra.kinds.cluster.base.sights import Object, Sights, place_of
+from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of
+from bfinfra.model import kind, rights
+from bfinfra.model.context import ResolvedRef
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.kind import LastWriter, Observation
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import may
+from bfinfra.model.site import Site
+from bfinfra.model.step import Step
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+from bfinfra.kinds.cluster.base.replicated_secret.decide import Remove, Write
+from bfinfra.kinds.cluster.base.replicated_secret.spec import Spec, places_of
+from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, state_of
+
+FEW = 12  # Secrets that are asked for one by one rather than listed
+
+S = TypeVar("S", bound=Spec)
+T = TypeVar("T", bound=State)
+
+
+class ReplicatedSecret(kind.Kind[S, T]):
+    """A kind whose objects are Secrets with the same content in several namespaces."""
+
+    step_types: ClassVar[tuple[type[Step], ...]] = (Write, Remove)
+    survey_privileges = (may("list", "secrets", rights.CLUSTERS),)
+    resource_privileges: ClassVar[tuple[rights.Right, ...]] = (may("get", "secrets", "namespaces"),)
+    name: ClassVar[str]
+    """The kind's name, as marks have it."""
+    secret_type: ClassVar[str] = "Opaque"  # noqa: S105 - a type, no secret
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._locator = ClusterLocator(clusters)
+        self._sights = Sights()
+        self._site = site.name
+
+    @staticmethod
+    def places(
+        name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str
+    ) -> rights.PrivilegePlaces:
+        """The namespaces that get a copy."""
+        return {
+            "namespaces": tuple(
+                api_of(needs["cluster"], space, needs.get(f"namespaces.{i}"))
+                for i, space in enumerate(spec.namespaces)
+            )
+        }
+
+    @abstractmethod
+    def expected(self, name: str, spec: S, needs: Mapping[Key, ResolvedRef]) -> Content | None:
+        """The content that is wanted, or None where it isn't known yet. Raises BfinfraError where its source
+        can't be read.
+        """
+
+    @abstractmethod
+    def content(self, step: Write) -> Content:
+        """The content again, read from the step's source just before it is written. Raises BfinfraError."""
+
+    def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
+        """Whether the Secrets of these names are there and hold what was last written, where it isn't known
+        what is wanted.
+        """
+        return False
+
+    def observe(
+        self,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
+    ) -> Observation:
+        """One list of our Secrets a cluster, and a look at what stands under wanted names; a few are asked
+        for one by one.
+        """
+        contents, unreadable = self._expected(wanted, needs)
+        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
+        answers = self._locator.ask(
+            placed,
+            needs,
+            lambda cluster: self._read(cluster, wanted, needs, include_unlisted=include_unlisted),
+            include_unlisted=include_unlisted,
+        )
+        states: dict[str, Any] = {}
+        for key, objects in answers.found.items():
+            of = self._by_name(objects, key, wanted, needs)
+            for name in {**wanted, **of}:
+                self._sights.saw(answers.clusters[key].endpoint, name, of.get(name, ()))
+            for name, found in of.items():
+                spec = wanted.get(name)
+                fits = spec is not None and spec.cluster == key.name
+                if (include_unlisted or name in wanted) and (name not in states or not fits):
+                    self._locator.saw(name, key)
+                    unchanged = functools.partial(self.unchanged, spec.names(name) if spec else ())
+                    states[name] = state_of(found, answers.clusters[key], contents.get(name), unchanged)
+        return Observation(states, unreadable={**answers.unreadable, **unreadable})
+
+    def audit(
+        self, asked: Mapping[str, tuple[Any, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
+        """By the managers of the Secrets' data."""
+        told: dict[str, dict[str, LastWriter]] = {}
+        for name, (state, fields) in asked.items():
+            copies = (
+                {f"content in {space}": (space, copy.names) for space, copy in state.copies.items()}
+                if state
+                else {}
+            )
+            for each in fields:
+                space, names = copies.get(each, ("", ()))
+                traces = [
+                    of_field(self._clusters.at(state.home).get("v1", "Secret", secret, space), "data")
+                    for secret in sorted(names)
+                ]
+                if found := max(filter(None, traces), key=lambda trace: trace.at or 0, default=None):
+                    told.setdefault(name, {})[each] = found
+        return told
+
+    def run(self, step: Step, report: kind.Report) -> None:
+        """One namespace: create what isn't there, apply what is."""
+        match step:
+            case Write(home=Endpoint() as home):
+                for name, values in self.content(step).items():
+                    manifest, cluster = self._manifest(step, name, values), self._clusters.at(home)
+                    # force: the plan said that its content is replaced
+                    made = (
+                        cluster.apply(manifest, force=True)
+                        if name in step.standing
+                        else cluster.create(manifest)
+                    )
+                    self._sights.wrote(home, (step.namespace, name), made)
+            case Remove(home=home, namespace=namespace):
+                for name in step.names:
+                    seen = self._sights.version(home, step.owner, (namespace, name))
+                    left = self._clusters.at(home).delete("v1", "Secret", name, namespace, seen=seen)
+                    self._sights.wrote(home, (namespace, name), left)
+            case _:
+                raise AssertionError(step)
+
+    def _manifest(self, step: Write, name: str, values: Mapping[str, bytes]) -> Object:
+        data = {key: base64.b64encode(value).decode() for key, value in values.items()}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": self.secret_type,
+            "metadata": {"name": name, "namespace": step.namespace},
+            "data": data,
+        }
+        return marked(body, step.mark)
+
+    def _expected(
+        self, wanted: Mapping[str, S | None], needs: Mapping[Key, ResolvedRef]
+    ) -> tuple[dict[str, Content | None], dict[str, str]]:
+        contents: dict[str, Content | None] = {}
+        unreadable: dict[str, str] = {}
+        for name, spec in wanted.items():
+            try:
+                contents[name] = self.expected(name, spec, needs) if spec else None
+            except BfinfraError as error:
+                unreadable[name] = str(error)
+        return contents, unreadable
+
+    def _read(
+        self,
+        cluster: Cluster,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> list[Object]:
+        places = [
+            place for name, spec in wanted.items() for place in places_of(name, spec, cluster.key, needs)
+        ]
+        asked = dict.fromkeys([*places, *self._sights.places(cluster.endpoint, wanted)])
+        answers = {place: self._sights.answer(cluster.endpoint, place) for place in asked}
+        if not include_unlisted and len(asked) <= FEW:
+            found = [
+                answer[0] if answer else cluster.client.get("v1", "Secret", place[1], place[0])
+                for place, answer in answers.items()
+            ]
+            return [obj for obj in found if obj]
+        listed = cluster.client.list("v1", "Secret", cluster.namespace, selector(self._site))
+        have = {place_of(obj) for obj in listed}
+        return [
+            *listed,
+            *cluster.client.find(
+                "v1",
+                "Secret",
+                [place for place in dict.fromkeys(places) if place not in have],
+                cluster.namespace,
+            ),
+        ]
+
+    def _by_name(
+        self,
+        objects: Sequence[Object],
+        key: Key,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+    ) -> dict[str, list[Object]]:
+        """Resource name → its Secrets: ours by their marks, strangers by who wants their place."""
+        owner = {place: name for name, spec in wanted.items() for place in places_of(name, spec, key, needs)}
+        found: dict[str, list[Object]] = {}
+        for obj in objects:
+            mark, metadata = mark_of(obj), obj["metadata"]
+            own = mark.name_of(self._site, self.name) if mark is not None else None
+            name = own or owner.get((metadata["namespace"], metadata["name"]))
+            if name:
+                found.setdefault(name, []).append(obj)
+        return found

@@ -1,0 +1,131 @@
+"""Which of the objects of a device plug-in are to be written, and in which steps. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import ASKING, RUNNING, Rendered
+from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Place, State, place_of
+from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import Ask, Replace, RollOut, Write
+from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import unchangeable
+from bfinfra.kinds.cluster.workload.render import RENDERED
+from bfinfra.model.compare import Change, Unknown
+from bfinfra.model.context import PlanContext
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.step import Step
+
+OBJECT = ("apiVersion", "kind", "metadata", "status")
+
+
+def writes(
+    objects: Sequence[Rendered],
+    state: State | None,
+    context: PlanContext,
+    home: Endpoint | Unknown,
+    late: Place | None,
+) -> Iterator[Step]:
+    """`late`: a Deployment that is written again to be waited for, before the API server's trust is
+    narrowed.
+    """
+    groups: dict[type[Write], list[Rendered]] = {Write: [], Replace: [], RollOut: [], Ask: []}
+    for each in objects:
+        what = each.manifest["kind"]
+        groups[
+            Replace
+            if unchangeable(each, state)
+            else RollOut
+            if what in RUNNING
+            else Ask
+            if what in ASKING
+            else Write
+        ].append(each)
+    yield from step_for(Write, groups[Write], state, context, home)
+    if state is not None and groups[Replace]:
+        yield _replacing(groups[Replace], state, context)
+    rolled = tuple(step_for(RollOut, groups[RollOut], state, context, home))
+    yield from rolled
+    if late and not any(late in map(place_of, step.manifests) for step in rolled):
+        again = tuple(_sealed(each, context) for each in groups[RollOut] if place_of(each.manifest) == late)
+        yield RollOut(what=str(late), home=home, manifests=again, standing=(late,))
+    yield from step_for(Ask, groups[Ask], state, context, home)
+
+
+def _replacing(group: Sequence[Rendered], state: State, context: PlanContext) -> Replace:
+    places = [place_of(each.manifest) for each in group]
+    changes = tuple(change for each in group for change in unchangeable(each, state))
+    return Replace(
+        what=", ".join(map(str, places)),
+        home=state.home,
+        manifests=tuple(_sealed(each, context) for each in group),
+        standing=tuple(places),
+        uids=tuple(state.things[place].uid for place in places),
+        changes=changes,
+    )
+
+
+def step_for(
+    step: type[Write],
+    group: Sequence[Rendered],
+    state: State | None,
+    context: PlanContext,
+    home: Endpoint | Unknown,
+) -> Iterator[Write]:
+    """One step for all of a group that lack or differ."""
+    wrong = [(each, changes) for each in group if (changes := changes_of(each, state))]
+    if wrong:
+        manifests = tuple(_sealed(each, context) for each, _ in wrong)
+        places = [place_of(each) for each in manifests]
+        standing = tuple(place for place in places if state is not None and place in state.things)
+        yield step(
+            what=", ".join(map(str, places)),
+            home=home,
+            manifests=manifests,
+            standing=standing,
+            changes=tuple(c for _, found in wrong for c in found),
+        )
+
+
+def _sealed(rendered: Rendered, context: PlanContext) -> dict[str, Any]:
+    manifest = marked(rendered.manifest, context.mark)
+    manifest["metadata"]["annotations"][RENDERED] = rendered.digest
+    return manifest
+
+
+def changes_of(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
+    """Why an object is to be written: it lacks, the site says something else than before, or somebody changed
+    it.
+    """
+    place = place_of(rendered.manifest)
+    thing = state.things.get(place) if state else None
+    if thing is None or thing.going:
+        return (Change(str(place), None, rendered.digest[:12]),)
+    parts = {
+        **{name: value for name, value in rendered.manifest.items() if name not in OBJECT},
+        "labels": rendered.manifest["metadata"]["labels"],
+    }
+    live = {**thing.live, "labels": thing.live["metadata"].get("labels")}
+    drift = tuple(
+        change
+        for name, wanted in parts.items()
+        for change in _differing(live.get(name), wanted, f"{place}.{name}")
+    )
+    if thing.digest != rendered.digest:
+        return (Change(str(place), thing.digest[:12] or None, rendered.digest[:12]),)
+    return drift
+
+
+def _differing(live: Any, wanted: Any, path: str) -> Iterator[Change]:
+    """The leaves that are not as wanted; what a server or somebody else adds is left alone."""
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        for name, value in wanted.items():
+            yield from _differing(live.get(name), value, f"{path}.{name}")
+    elif isinstance(wanted, list) and isinstance(live, list) and len(live) == len(wanted):
+        for number, (have, value) in enumerate(zip(live, wanted, strict=True)):
+            yield from _differing(have, value, f"{path}.{number}")
+    elif live != wanted:
+        big = path.endswith(".caBundle") or isinstance(wanted, (list, Mapping))
+        yield Change(
+            path, "another one" if big and live is not None else live, "the site's" if big else wanted
+        )
