@@ -13,9 +13,9 @@ from bfinfra.sandbox.door import Door, Request, Response
 from bfinfra.sandbox.elsewhere import Elsewhere
 from bfinfra.sandbox.faults import Faults
 from bfinfra.sandbox.handout import Api
-from bfinfra.sandbox.inventory import Inventory
+from bfinfra.sandbox.inventory import BuiltInventory
 from bfinfra.sandbox.linux import LinuxMachines
-from bfinfra.sandbox.rest import RestState, content_door, rest_door
+from bfinfra.sandbox.rest import FilledRestState, content_door, rest_door
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.sessions import Sessions
 from bfinfra.sandbox.soap import esx_door, pbm_door, soap_door
@@ -36,10 +36,10 @@ class Parts:
         self.faults, self.tally = Faults(), Tally()
         self.faults.expire = self.expire
         self.listeners = Listeners(pki, self.faults, self.tally)
-        self.inventory = Inventory(world, self.clock)
+        self.inventory = BuiltInventory(world, self.clock)
         self.inventory.certificate = pki.certificate
         self.sessions = Sessions(world.users, self.clock)
-        self.rest = RestState(world, self.inventory, self.clock, pki, self.faults)
+        self.rest = FilledRestState(world, self.inventory, self.clock, pki, self.faults)
         self.bitfusion = BitfusionServers(self.inventory, self.listeners)
         self.supervisors = Supervisors(self.rest, self.listeners, self.bitfusion)
         self.elsewhere = Elsewhere(world, pki, self.clock, self.listeners, self.bitfusion)

@@ -17,7 +17,7 @@ from bfinfra.sandbox import SMALL_WORLD
 from bfinfra.sandbox.bitfusion import BitfusionServers, Server
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.faults import Faults
-from bfinfra.sandbox.inventory import Inventory
+from bfinfra.sandbox.inventory import BuiltInventory
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
@@ -31,7 +31,7 @@ class Farm:
     def __init__(self, folder: Path) -> None:
         self.pki = Pki(folder)
         self.listeners = Listeners(self.pki, Faults(), Tally())
-        self.inventory = Inventory(load(SMALL_WORLD, Passwords(b"seed")), Clock(0))
+        self.inventory = BuiltInventory(load(SMALL_WORLD, Passwords(b"seed")), Clock(0))
         self.servers = BitfusionServers(self.inventory, self.listeners)
 
     def machine(

@@ -8,9 +8,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory import permissions, saved
-from bfinfra.sandbox.inventory.guest import start_guest
-from bfinfra.sandbox.inventory.hosts import come_back
 from bfinfra.sandbox.inventory.managed import Managed
 from bfinfra.sandbox.inventory.vmtypes import moid as moid_of
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl, wsdl_type
@@ -27,8 +24,6 @@ class Inventory:
     """
 
     def __init__(self, world: Any, clock: Clock) -> None:
-        from bfinfra.sandbox.inventory.build import build  # noqa: PLC0415 - the builder fills an inventory
-
         self.world, self.clock = world, clock
         self.lock = threading.Condition(threading.RLock())
         self.version, self.moment = 1, 0
@@ -40,8 +35,6 @@ class Inventory:
         )
         self._power_hooks: list[PowerHook] = []
         self._remembered: tuple[int, dict[str, Any]] = (0, {})
-        self._build = build
-        build(self)
 
     def add(self, kind: Any, moid: str, hidden: dict[str, Any] | None = None, **props: Any) -> Managed:
         """A new object under this id."""
@@ -170,52 +163,6 @@ class Inventory:
         """Tell the power hooks."""
         for hook in self._power_hooks:
             hook(vm, on)
-
-    def save(self) -> dict[str, Any]:
-        """Everything that survives a restart, as JSON values; tasks, leases and what belongs to sessions
-        doesn't.
-        """
-        with self.lock:
-            return {
-                "counters": dict(self.counters),
-                "objects": [saved.written(each) for each in self.objects.values() if saved.lasts(each)],
-            }
-
-    def restore(self, data: dict[str, Any]) -> None:
-        """The inventory as it was saved. What was on its way arrives: hosts come back from a reboot, guests
-        finish booting.
-        """
-        with self.lock:
-            self.objects = {managed.moid: managed for managed in map(saved.read, data["objects"])}
-            self.counters = defaultdict(int, data["counters"])
-            if "permissions" not in self.objects[permissions.MANAGER].hidden:  # saved before there were any
-                permissions.furnish(self)
-            self.touch(*self.objects.values())
-            for host in self.hosts():
-                if host["runtime"].connectionState == "notResponding":
-                    come_back(self, host)
-            on = [vm for vm in self.vms() if vm["runtime"].powerState == "poweredOn"]
-            up = [vm for vm in on if vm["guest"].guestState == "running"]
-            for vm in on:
-                if vm not in up:
-                    start_guest(self, vm)
-        for vm in up:
-            self.powered(vm, on=True)
-
-    def reset(self) -> None:
-        """The inventory as the world describes it."""
-        with self.lock:
-            for vm in self.vms():
-                if vm["runtime"].powerState == "poweredOn":
-                    self.powered(vm, on=False)
-            self.objects, self.counters, self.events = {}, defaultdict(int), []
-            self._build(self)
-            self.touch(*self.objects.values())
-
-    def dump(self) -> dict[str, Any]:
-        """What is there, by inventory path, without generated ids and times: equal inventories dump equal."""
-        with self.lock:
-            return saved.dump(self)
 
     def lookup(self, kind: str, moid: str) -> Managed | None:
         """The object of this wire type and id, or None."""

@@ -23,9 +23,10 @@ from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
 from bfinfra.sandbox.kubernetes.patches import json_patch, merge_patch, strategic_patch
 from bfinfra.sandbox.kubernetes.rbac import ask_of
 from bfinfra.sandbox.kubernetes.target import Options, Target
+from bfinfra.sandbox.kubernetes.writes import Writer
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.admission import AdmittingCluster
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
@@ -34,7 +35,7 @@ JSON = "application/json-patch+json"
 READS = {"get": reads.get, "list": reads.listed, "watch": reads.watch}
 
 
-def serve(cluster: Cluster, request: Request) -> Response:
+def serve(cluster: AdmittingCluster, request: Request) -> Response:
     """The answer to one request."""
     try:
         return _serve(cluster, request)
@@ -42,7 +43,7 @@ def serve(cluster: Cluster, request: Request) -> Response:
         return refused.response()
 
 
-def _serve(cluster: Cluster, request: Request) -> Response:
+def _serve(cluster: AdmittingCluster, request: Request) -> Response:
     if request.path.rstrip("/") in discovery.PUBLIC:
         return discovery.answer(request, cluster.registry, cluster.version)
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -58,7 +59,7 @@ def _serve(cluster: Cluster, request: Request) -> Response:
     return _handle(cluster, target, request, user)
 
 
-def _handle(cluster: Cluster, target: Target, request: Request, user: User) -> Response:
+def _handle(cluster: AdmittingCluster, target: Target, request: Request, user: User) -> Response:
     if reviews.answers(target):
         return as_json(reviews.answer(cluster, target, body_of(request), user), 201)
     special = cluster.endpoints.get((*target.resource.key, target.subresource))
@@ -71,7 +72,9 @@ def _handle(cluster: Cluster, target: Target, request: Request, user: User) -> R
     return _write(cluster, target, request, targets.options(request, user))
 
 
-def _other_kind(cluster: Cluster, target: Target, kind: str, request: Request, options: Options) -> Response:
+def _other_kind(
+    cluster: AdmittingCluster, target: Target, kind: str, request: Request, options: Options
+) -> Response:
     """A subresource with a kind of its own."""
     if kind != "Scale":
         raise scale.refuse(target)
@@ -83,8 +86,8 @@ def _other_kind(cluster: Cluster, target: Target, kind: str, request: Request, o
     )
 
 
-def _write(cluster: Cluster, target: Target, request: Request, options: Options) -> Response:
-    writer = cluster.writer()
+def _write(cluster: AdmittingCluster, target: Target, request: Request, options: Options) -> Response:
+    writer = Writer(cluster)
     status = 200
     if target.verb == "create":
         thing, status = writer.create(target, body_of(request), options), 201
@@ -104,9 +107,11 @@ def _write(cluster: Cluster, target: Target, request: Request, options: Options)
     return as_json(thing, status, **({"warning": told} if told else {}))
 
 
-def _patch(cluster: Cluster, target: Target, request: Request, options: Options) -> tuple[Object, int]:
+def _patch(
+    cluster: AdmittingCluster, target: Target, request: Request, options: Options
+) -> tuple[Object, int]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
-    writer, said = cluster.writer(), body_of(request)
+    writer, said = Writer(cluster), body_of(request)
     if kind == APPLY:
         if not request.params.get("fieldManager"):
             cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
@@ -136,7 +141,7 @@ def _delete_options(request: Request) -> Object:
     return {**body, **grace, **policy}
 
 
-def _delete_all(cluster: Cluster, target: Target, request: Request, options: Options) -> Response:
+def _delete_all(cluster: AdmittingCluster, target: Target, request: Request, options: Options) -> Response:
     matches, wanted = reads.selection(target, request), _delete_options(request)
     things = [thing for thing in cluster.store.all(target.resource.key, target.namespace) if matches(thing)]
     for thing in things:

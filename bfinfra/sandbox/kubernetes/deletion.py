@@ -8,9 +8,10 @@ from bfinfra.sandbox.kubernetes.errors import conflict, forbidden
 from bfinfra.sandbox.kubernetes.objects import Object, copied, dig, name_of, namespace_of, stamp, uid_of
 from bfinfra.sandbox.kubernetes.registry import Resource
 from bfinfra.sandbox.kubernetes.target import Options, Target
+from bfinfra.sandbox.kubernetes.writes import Writer
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.admission import AdmittingCluster
 
 RETURNED = {
     "pods",
@@ -26,11 +27,11 @@ KEPT_NAMESPACES = ("default", "kube-system", "kube-public")
 PROPAGATION = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
 
 
-def delete(cluster: Cluster, target: Target, wanted: Any, options: Options) -> Object:
+def delete(cluster: AdmittingCluster, target: Target, wanted: Any, options: Options) -> Object:
     """Delete one object; what the server answers. `wanted` are the DeleteOptions."""
     resource, wanted = target.resource, wanted or {}
     with cluster.store.lock:
-        stored = cluster.writer().found(target)
+        stored = Writer(cluster).found(target)
         _preconditions(resource, stored, wanted.get("preconditions") or {})
         if resource.key == ("", "namespaces") and target.name in KEPT_NAMESPACES:
             raise forbidden("namespaces", "", target.name, "this namespace may not be deleted")
@@ -69,7 +70,7 @@ def _preconditions(resource: Resource, stored: Object, wanted: Object) -> None:
         raise conflict(resource.kind, resource.group, name_of(stored), why)
 
 
-def _marked(cluster: Cluster, resource: Resource, stored: Object, wanted: Object) -> Object:
+def _marked(cluster: AdmittingCluster, resource: Resource, stored: Object, wanted: Object) -> Object:
     marked: Object = copied(stored)
     metadata = marked["metadata"]
     finalizer = PROPAGATION.get(wanted.get("propagationPolicy") or "")

@@ -5,16 +5,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from posixpath import normpath
-from typing import TYPE_CHECKING, Protocol
 
 from bfinfra.sandbox.kubernetes.bitfusion_log import of_command, printed
 from bfinfra.sandbox.kubernetes.objects import Object, dig
-
-if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.outside import GpuServer
+from bfinfra.sandbox.kubernetes.outside import Host
 
 COMMAND = re.compile(r"\bflexdirect\s+(?P<verb>run|health)\b(?P<rest>.*)", re.DOTALL)
 FOLDER = "/etc/bitfusionio"
@@ -28,33 +24,6 @@ NO_PROGRAM = (
 BASE = ("/etc", "/home", "/opt", "/root", "/srv", "/usr", "/var", "/var/lib", "/var/log")
 SYSTEM = ("/dev", "/proc", "/run", "/sys", "/usr/lib", "/var/run")
 """What every Linux has, the first without what is in it."""
-
-
-class Host(Protocol):
-    """A machine that is a node, as FlexDirect finds it."""
-
-    @property
-    def installed(self) -> bool:
-        """The program is there."""
-
-    @property
-    def licensed(self) -> bool:
-        """`flexdirect init` has run."""
-
-    def folder(self, path: str) -> bool:
-        """Whether it has this folder."""
-
-    def read(self, path: str) -> str | None:
-        """A file's content; None where there is none."""
-
-    def has_image(self, name: str) -> bool:
-        """Whether an image of this name is there, so that nobody pulls it."""
-
-    def servers(self) -> Mapping[str, GpuServer]:
-        """The GPU servers whose schedulers listen, by "ip:port"."""
-
-    def health(self) -> list[str]:
-        """The lines of its health check."""
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from bfinfra.sandbox.door import Request, Response, as_json
 from bfinfra.sandbox.kubernetes.cluster import Cluster
+from bfinfra.sandbox.kubernetes.guests import Guests
 from bfinfra.sandbox.kubernetes.identity import MASTERS, User
 from bfinfra.sandbox.kubernetes.outside import Outside, Person
-
-if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.supervisor import Supervisor
 
 LIFE = 10 * 3600.0  # seconds
 PORT = 6443
@@ -24,8 +23,16 @@ DENIED = {"www-authenticate": 'Basic realm="wcp"', "content-type": "text/plain; 
 class Login:
     """The door of <supervisor>:443."""
 
-    def __init__(self, supervisor: Supervisor, outside: Outside) -> None:
-        self._supervisor, self._outside = supervisor, outside
+    def __init__(
+        self,
+        address: str,
+        cluster: Cluster,
+        guests: Guests,
+        namespaces: Callable[[], Iterable[str]],
+        outside: Outside,
+    ) -> None:
+        self._address, self._cluster, self._guests = address, cluster, guests
+        self._namespaces, self._outside = namespaces, outside
 
     def door(self, request: Request) -> Response:
         """/wcp/login and /wcp/workloads; everything else is the API."""
@@ -36,7 +43,7 @@ class Login:
             return self._workloads(request)
         if path.startswith("/wcp"):
             return Response(404, f"the sandbox has no {path}\n".encode(), {"content-type": "text/plain"})
-        return self._supervisor.cluster.door(request)
+        return self._cluster.door(request)
 
     def _login(self, request: Request) -> Response:
         person = self._person(request)
@@ -48,17 +55,17 @@ class Login:
             return Response(400, b"the body is not JSON\n", {"content-type": "text/plain"})
         name = wish.get("guest_cluster_name", "") if isinstance(wish, dict) else ""
         if not name:
-            return _answer({"session_id": self._token(self._supervisor.cluster, person)})
+            return _answer({"session_id": self._token(self._cluster, person)})
         where = self._guest(name, wish.get("guest_cluster_namespace", ""), person)
         if where is None:
             return _answer(
                 {
-                    "session_id": self._token(self._supervisor.cluster, person),
+                    "session_id": self._token(self._cluster, person),
                     "guest_cluster_server": "",
                     "guest_cluster_ca": "",
                 }
             )
-        guests = self._supervisor.guests
+        guests = self._guests
         return _answer(
             {
                 "session_id": self._token(guests.running[where].cluster, person),
@@ -71,7 +78,7 @@ class Login:
         mine = set(self._visible(user_of(person)))
         found = [
             where
-            for where in self._supervisor.guests.running
+            for where in self._guests.running
             if where[1] == name and namespace in ("", where[0]) and where[0] in mine
         ]
         return found[0] if len(found) == 1 else None
@@ -82,11 +89,11 @@ class Login:
         user = (
             user_of(person)
             if person
-            else (self._supervisor.cluster.authenticate(token) if scheme.lower() == "bearer" else None)
+            else (self._cluster.authenticate(token) if scheme.lower() == "bearer" else None)
         )
         if user is None:
             return Response(401, b"Unauthorized\n", DENIED)
-        host = self._supervisor.address
+        host = self._address
         return as_json(
             [
                 {
@@ -100,8 +107,8 @@ class Login:
         )
 
     def _visible(self, user: User) -> list[str]:
-        authorizer = self._supervisor.cluster.authorizer
-        return [name for name in self._supervisor.namespaces() if authorizer.bound(user, name)]
+        authorizer = self._cluster.authorizer
+        return [name for name in self._namespaces() if authorizer.bound(user, name)]
 
     def _person(self, request: Request) -> Person | None:
         scheme, _, encoded = request.headers.get("authorization", "").partition(" ")

@@ -13,6 +13,7 @@ from bfinfra.sandbox.kubernetes.identity import User
 from bfinfra.sandbox.kubernetes.objects import Object, dig, uid_of
 from bfinfra.sandbox.kubernetes.pods import containers
 from bfinfra.sandbox.kubernetes.target import Target
+from bfinfra.sandbox.kubernetes.writes import Writer
 
 POLL = 1.0  # seconds between looks of a follower that nothing woke
 Line = tuple[float, str]
@@ -60,7 +61,7 @@ class Logs:
 
     def serve(self, target: Target, request: Request, _: User) -> Response:
         """GET …/pods/NAME/log. Refused (400) while the container has not started."""
-        pod = self._cluster.writer().found(target)
+        pod = Writer(self._cluster).found(target)
         container = _container(pod, request.params.get("container", ""))
         waiting = self._waiting(pod, container)
         if waiting:

@@ -7,14 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from bfinfra.sandbox.door import Door
 from bfinfra.sandbox.kubernetes.nvidia import Gpus
 from bfinfra.sandbox.kubernetes.plugins import KUBELET_FOLDER
-
-if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.flexdirect_log import Host
 
 
 class GpuServer(Protocol):
@@ -31,6 +28,33 @@ class GpuServer(Protocol):
     @property
     def memory(self) -> tuple[int, ...]:
         """MiB of each GPU."""
+
+
+class Host(Protocol):
+    """A machine that is a node, as FlexDirect finds it."""
+
+    @property
+    def installed(self) -> bool:
+        """The program is there."""
+
+    @property
+    def licensed(self) -> bool:
+        """`flexdirect init` has run."""
+
+    def folder(self, path: str) -> bool:
+        """Whether it has this folder."""
+
+    def read(self, path: str) -> str | None:
+        """A file's content; None where there is none."""
+
+    def has_image(self, name: str) -> bool:
+        """Whether an image of this name is there, so that nobody pulls it."""
+
+    def servers(self) -> Mapping[str, GpuServer]:
+        """The GPU servers whose schedulers listen, by "ip:port"."""
+
+    def health(self) -> list[str]:
+        """The lines of its health check."""
 
 
 @dataclass(frozen=True)

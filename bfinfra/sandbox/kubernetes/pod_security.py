@@ -15,7 +15,7 @@ from bfinfra.sandbox.kubernetes.pod_standards import broken
 from bfinfra.sandbox.kubernetes.target import Options, Target
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.cluster_state import ClusterState
 
 SINCE = 23  # the minor version in which it is on without being asked for
 PREFIX = "pod-security.kubernetes.io/"
@@ -52,7 +52,7 @@ class Policy:
 class PodSecurity:
     """The admission plug-in of one cluster; of a release that has it."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
         cluster.validations.append(self._check)
 

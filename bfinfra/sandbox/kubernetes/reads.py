@@ -15,9 +15,10 @@ from bfinfra.sandbox.kubernetes.selectors import Match, by_fields, by_labels
 from bfinfra.sandbox.kubernetes.store import Change
 from bfinfra.sandbox.kubernetes.tables import as_metadata, as_table, wants_metadata, wants_table
 from bfinfra.sandbox.kubernetes.target import Target
+from bfinfra.sandbox.kubernetes.writes import Writer
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.admission import AdmittingCluster
 
 Shape = Callable[[Object], Object]
 BOOKMARK_EVERY = 60.0
@@ -39,9 +40,9 @@ class Selection:
     bookmarks: bool
 
 
-def get(cluster: Cluster, target: Target, request: Request) -> Response:
+def get(cluster: AdmittingCluster, target: Target, request: Request) -> Response:
     """One object."""
-    thing = target.resource.read(cluster.writer().found(target))
+    thing = target.resource.read(Writer(cluster).found(target))
     return as_json(
         as_table(target.resource, [thing], cluster.clock.now(), thing["metadata"])
         if wants_table(request)
@@ -49,7 +50,7 @@ def get(cluster: Cluster, target: Target, request: Request) -> Response:
     )
 
 
-def listed(cluster: Cluster, target: Target, request: Request) -> Response:
+def listed(cluster: AdmittingCluster, target: Target, request: Request) -> Response:
     """A list, whole or page by page (limit, continue)."""
     resource, params = target.resource, request.params
     matches = selection(target, request)
@@ -85,7 +86,7 @@ def listed(cluster: Cluster, target: Target, request: Request) -> Response:
     )
 
 
-def watch(cluster: Cluster, target: Target, request: Request) -> Response:
+def watch(cluster: AdmittingCluster, target: Target, request: Request) -> Response:
     """A stream of events since a revision; from a list's state where none (or 0) is given."""
     params, matches = request.params, selection(target, request)
     version = params.get("resourceVersion") or "0"
@@ -119,7 +120,7 @@ def selection(target: Target, request: Request) -> Match:
     )
 
 
-def _events(cluster: Cluster, wish: Selection) -> Iterator[bytes]:
+def _events(cluster: AdmittingCluster, wish: Selection) -> Iterator[bytes]:
     store, revision, end = cluster.store, wish.since, cluster.clock.now() + wish.seconds
     if revision == 0:
         with store.lock:

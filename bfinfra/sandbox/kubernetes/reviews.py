@@ -11,7 +11,7 @@ from bfinfra.sandbox.kubernetes.rbac import Ask
 from bfinfra.sandbox.kubernetes.target import Target
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.cluster_state import ClusterState
 
 HOUR = 3600.0
 
@@ -24,7 +24,7 @@ def answers(target: Target) -> bool:
     )
 
 
-def answer(cluster: Cluster, target: Target, body: Any, user: User) -> Object:
+def answer(cluster: ClusterState, target: Target, body: Any, user: User) -> Object:
     """The review with its status."""
     if not isinstance(body, dict):
         raise bad_request("the object provided is unrecognized: not a JSON object")
@@ -38,7 +38,7 @@ def answer(cluster: Cluster, target: Target, body: Any, user: User) -> Object:
     return {**kind, "metadata": body.get("metadata") or {}, "spec": spec, "status": status}
 
 
-def _status(cluster: Cluster, target: Target, spec: Object, user: User) -> Object:
+def _status(cluster: ClusterState, target: Target, spec: Object, user: User) -> Object:
     plural = target.resource.plural
     if plural == "selfsubjectreviews":
         return {"userInfo": {"username": user.name, "groups": list(user.all_groups)}}
@@ -80,7 +80,7 @@ def _ask(spec: Object, namespace: str) -> Ask:
     )
 
 
-def _rules(cluster: Cluster, spec: Object, user: User) -> Object:
+def _rules(cluster: ClusterState, spec: Object, user: User) -> Object:
     rules = list(cluster.authorizer.rules(user, spec.get("namespace", "")))
     resources = [
         {key: rule[key] for key in ("verbs", "apiGroups", "resources", "resourceNames") if key in rule}
@@ -95,7 +95,7 @@ def _rules(cluster: Cluster, spec: Object, user: User) -> Object:
     return {"resourceRules": resources, "nonResourceRules": others, "incomplete": False}
 
 
-def _account_token(cluster: Cluster, target: Target, spec: Object) -> Object:
+def _account_token(cluster: ClusterState, target: Target, spec: Object) -> Object:
     if cluster.store.get(("", "serviceaccounts"), target.namespace, target.name) is None:
         raise not_found("serviceaccounts", "", target.name)
     seconds = float(spec.get("expirationSeconds") or HOUR)

@@ -16,9 +16,10 @@ from bfinfra.sandbox.kubernetes.errors import (
 from bfinfra.sandbox.kubernetes.objects import Object, dig
 from bfinfra.sandbox.kubernetes.patches import json_patch, merge_patch
 from bfinfra.sandbox.kubernetes.target import Options, Target
+from bfinfra.sandbox.kubernetes.writes import Writer
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.admission import AdmittingCluster
 
 COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -40,9 +41,9 @@ def refuse(target: Target) -> Refused:
     )
 
 
-def answer(cluster: Cluster, target: Target, kind: str, body: Any, options: Options) -> Object:
+def answer(cluster: AdmittingCluster, target: Target, kind: str, body: Any, options: Options) -> Object:
     """Read, replace or patch a Scale; `kind` is the patch's content type. Writes the object's replicas."""
-    writer = cluster.writer()
+    writer = Writer(cluster)
     if target.verb == "get":
         return _shown(target.resource.read(writer.found(target)))
 

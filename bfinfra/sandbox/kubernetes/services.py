@@ -16,7 +16,7 @@ from bfinfra.sandbox.kubernetes.programs import Container, Listening, Program
 from bfinfra.sandbox.kubernetes.programs.bitfusion_webhook import BitfusionWebhook
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.cluster_state import ClusterState
 
 PROGRAMS: tuple[Program, ...] = (BitfusionWebhook(),)
 ROUNDS = 4  # of a handshake in memory: each side speaks at most so often
@@ -30,7 +30,7 @@ class Unreachable(Exception):
 class Services:
     """The programs of one cluster. `programs` may be added to by a test."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
         self.programs: list[Program] = list(PROGRAMS)
         self._files: dict[

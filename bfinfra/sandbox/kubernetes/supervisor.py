@@ -89,7 +89,7 @@ class Supervisor:
         )
         self.cluster.admissions.append(self._guard)
         self.cluster.delete_admissions.append(self._guard_delete)
-        self.login = Login(self, outside)
+        self.login = Login(address, self.cluster, self.guests, self.namespaces, outside)
 
     def open(self) -> None:
         """Start and be reachable."""

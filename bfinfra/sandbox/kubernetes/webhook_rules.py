@@ -10,7 +10,7 @@ from bfinfra.sandbox.kubernetes.selectors import by_selector
 from bfinfra.sandbox.kubernetes.target import Target
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.cluster_state import ClusterState
 
 CONFIGURATIONS = "admissionregistration.k8s.io"
 NAMESPACES = ("", "namespaces")
@@ -53,7 +53,7 @@ def _in_scope(scope: str, target: Target) -> bool:
 
 
 def selected(
-    hook: Object, cluster: Cluster, target: Target, before: Object | None, after: Object | None
+    hook: Object, cluster: ClusterState, target: Target, before: Object | None, after: Object | None
 ) -> bool:
     """Whether its namespaceSelector and its objectSelector take the write."""
     choose = by_selector(hook.get("objectSelector") or {})

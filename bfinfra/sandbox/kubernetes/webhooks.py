@@ -18,7 +18,7 @@ from bfinfra.sandbox.kubernetes.webhook_answers import Answer, Unusable, denied,
 from bfinfra.sandbox.kubernetes.webhook_rules import exempt, matched, selected
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.cluster_state import ClusterState
 
 GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
@@ -46,7 +46,7 @@ class Write:
 class Webhooks:
     """Those that a cluster's configurations name."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
         self.services = Services(cluster)
 

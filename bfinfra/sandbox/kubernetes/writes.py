@@ -26,7 +26,7 @@ from bfinfra.sandbox.kubernetes.target import Options, Target
 from bfinfra.sandbox.kubernetes.webhooks import Write
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.admission import AdmittingCluster
 
 NOTES_ALL = 18  # the minor version from which on writers are noted on objects that nobody applied, too
 SERVER_SET = (
@@ -54,7 +54,7 @@ class Writer:
     `warnings`.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: AdmittingCluster) -> None:
         self.cluster, self.store = cluster, cluster.store
         self.warnings: list[str] = []
 

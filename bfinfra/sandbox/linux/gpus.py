@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import yaml
 
 from bfinfra.sandbox.linux.machine import Machine, Node
-from bfinfra.sandbox.linux.programs import Output
+from bfinfra.sandbox.linux.output import Output
 
 SCHEDULER, PORT = "flexdirect-scheduler.service", 56001
 GRIDD, GRIDD_CONF = "nvidia-gridd.service", "/etc/nvidia/gridd.conf"

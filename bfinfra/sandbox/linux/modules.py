@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bfinfra.sandbox.linux.machine import Machine, Node, Service
-from bfinfra.sandbox.linux.programs import Output, Programs
+from bfinfra.sandbox.linux.output import Output
+from bfinfra.sandbox.linux.programs import Programs
 
 _parsing = threading.Lock()
 """CPython 3.11 counts the depth of what it parses in one place for all threads: two at once, and either ends

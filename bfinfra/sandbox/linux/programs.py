@@ -16,19 +16,12 @@ from dataclasses import dataclass, field
 from bfinfra.sandbox.linux import gpus, runtimes
 from bfinfra.sandbox.linux.kubeadm import Kubernetes
 from bfinfra.sandbox.linux.machine import Machine, Node, Package
+from bfinfra.sandbox.linux.output import Output
 
 UNKNOWN = 127
 KNOCK = re.compile(r"exec 3<>/dev/tcp/([\w.:-]+)/(\d+)")
 LICENSES = 7070
 PACKAGED = ("flexdirect", "bitfusion", "kubeadm", "kubectl")
-
-
-@dataclass(frozen=True)
-class Output:
-    """What a command prints, both streams together, and how it ends."""
-
-    text: str
-    code: int = 0
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from bfinfra.sandbox.linux import modules
 from bfinfra.sandbox.linux.machine import Machine, Node
-from bfinfra.sandbox.linux.programs import Output, Programs
+from bfinfra.sandbox.linux.output import Output
+from bfinfra.sandbox.linux.programs import Programs
 
 PIECE = re.compile(r"printf '\\036%s\\n' (\d+)\n(.*?) 2>&1 < /dev/null\nprintf '\\035%s\\n' \$\?", re.DOTALL)
 FOLDER = re.compile(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.inventory.vmtypes import vim
@@ -11,7 +10,6 @@ from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.settling import Configuring, configured
 from bfinfra.sandbox.rest.shapes import check
 from bfinfra.sandbox.rest.supervisors import PATH
-from bfinfra.sandbox.world import Supervisor
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.rest.state import Info, RestState
@@ -159,43 +157,6 @@ def resume(state: RestState, cluster: str) -> None:
         state.clock.after(state.world.durations["delete"], lambda: _removed(state, cluster))
     elif status == "RUNNING":
         state.told_supervisor(cluster)
-
-
-def supervisor_of(spec: Info) -> Supervisor:
-    """What the world file would say of one that somebody enabled: it is reached at the first address for
-    services.
-    """
-    nsx = spec.get("ncp_cluster_network_spec")
-    if nsx:
-        net = ipaddress.ip_network(
-            f"{nsx['ingress_cidrs'][0]['address']}/{nsx['ingress_cidrs'][0]['prefix']}", strict=False
-        )
-        first, count = net[1], net.num_addresses - 2
-    else:
-        first, count = _services(spec)
-    last = first + max(1, min(count - 1, GUESTS))
-    service = f"{spec['service_cidr']['address']}/{spec['service_cidr']['prefix']}"
-    return Supervisor(
-        address=str(first),
-        guests=(str(first + 1), str(last)),
-        network_provider=spec["network_provider"],
-        service_cidr=service,
-    )
-
-
-def _services(spec: Info) -> tuple[ipaddress.IPv4Address, int]:
-    """First of the load balancer's addresses, and how many: those given, or Avi's own, which we take at the
-    end of the workload network.
-    """
-    balancer = spec["load_balancer_config_spec"]
-    if balancer["provider"] == "AVI":
-        network = spec["workload_networks_spec"]["supervisor_primary_workload_network"]["vsphere_network"]
-        net = ipaddress.IPv4Network(f"{network['gateway']}/{network['subnet_mask']}", strict=False)
-        count = min(GUESTS + 1, net.num_addresses // 4)
-        return net.broadcast_address - count, count
-    return ipaddress.IPv4Address(balancer["address_ranges"][0]["address"]), balancer["address_ranges"][0][
-        "count"
-    ]
 
 
 def _check(call: Call, spec: Info) -> None:

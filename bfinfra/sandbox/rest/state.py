@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.sandbox.rest.enabled import supervisor_of
 from bfinfra.sandbox.world import StoragePolicy
 
 if TYPE_CHECKING:
@@ -66,19 +67,6 @@ class RestState:
         self.supervisor_hooks: list[Callable[[str], None]] = []
         self.namespace_hooks: list[Callable[[str, Info | None], None]] = []
         self.class_hooks: list[Callable[[str, Info | None], None]] = []
-        self._fill()
-
-    def _fill(self) -> None:
-        from bfinfra.sandbox.rest.content import library_of  # noqa: PLC0415 - they know how their records look
-        from bfinfra.sandbox.rest.tagging import tagged  # noqa: PLC0415 - as above
-        from bfinfra.sandbox.rest.vm_classes import class_of  # noqa: PLC0415 - as above
-
-        self.namespaces, self.items, self.sessions = {}, {}, {}
-        self.vm_classes = {name: class_of(name, each) for name, each in self.world.vm_classes.items()}
-        made = [library_of(self.inventory, name, each) for name, each in self.world.content_libraries.items()]
-        self.libraries = {each["id"]: each for each in made}
-        self.categories, self.tags, self.attached = tagged(self.inventory)
-        self.profiles, self.enabled, self.settings, self.registries = {}, {}, {}, {}
 
     def policies(self) -> dict[str, tuple[str, StoragePolicy]]:
         """Storage policies by id: name and policy; of those that somebody made, the datastores are a matter
@@ -95,8 +83,6 @@ class RestState:
 
     def supervisors(self) -> dict[str, tuple[Managed, Supervisor]]:
         """Supervisors by the id of their cluster, whether they run or not yet."""
-        from bfinfra.sandbox.rest.enabling import supervisor_of  # noqa: PLC0415 - it knows how its records look
-
         found = {
             cluster.moid: (cluster, self.world.clusters[cluster.name].supervisor)
             for cluster in self.inventory.clusters()
@@ -138,31 +124,6 @@ class RestState:
         """Everything that survives a restart, as JSON values."""
         with self.lock:
             return {name: copy.deepcopy(getattr(self, name)) for name in SAVED}
-
-    def restore(self, data: dict[str, Any]) -> None:
-        """As it was saved; what was under way goes on."""
-        from bfinfra.sandbox.rest import enabling, registries  # noqa: PLC0415 - they know what was under way
-        from bfinfra.sandbox.rest.namespaces import resume  # noqa: PLC0415 - as above
-
-        with self.lock:
-            for name in SAVED:
-                setattr(self, name, data.get(name, {}))  # an older state has fewer
-        for cluster in list(self.enabled):
-            enabling.resume(self, cluster)
-        for registry in list(self.registries):
-            registries.resume(self, registry)
-        for name in list(self.namespaces):
-            resume(self, name)
-
-    def reset(self) -> None:
-        """As the world describes it."""
-        with self.lock:
-            gone, enabled = list(self.namespaces), list(self.enabled)
-            self._fill()
-        for name in gone:
-            self.told(name)
-        for cluster in enabled:
-            self.told_supervisor(cluster)
 
     def dump(self) -> dict[str, Any]:
         """Without generated ids and times: equal states dump equal."""

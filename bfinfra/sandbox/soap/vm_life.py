@@ -9,26 +9,17 @@ from bfinfra.sandbox.inventory.hosts import now
 from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
+from bfinfra.sandbox.soap.importing import refuse_importing
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_name
 from bfinfra.sandbox.soap.vm_config import apply, settle
+from bfinfra.sandbox.soap.vm_power import boot
 from bfinfra.sandbox.soap.vm_rights import may_clone
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
-    from bfinfra.sandbox.inventory.store import Inventory
 
 VM = "vim.VirtualMachine"
-
-
-def refuse_importing(inventory: Inventory, vm: Managed) -> None:
-    """TaskInProgress while an import still fills the machine's disks."""
-    lease = inventory.objects.get(vm.hidden.get("lease", ""))
-    if lease is not None and lease["state"] in ("initializing", "ready"):
-        task = vim.Task(lease.hidden["task"])
-        raise vim.fault.TaskInProgress(
-            task=task, msg=f"Another task is already in progress: the import of {vm.name}."
-        )
 
 
 def refuse_running(vm: Managed) -> None:
@@ -153,8 +144,6 @@ def cloned(call: Call, source: Managed, folder: Managed, name: str, spec: Any) -
 
 def finish_clone(call: Call, vm: Managed, spec: Any) -> None:
     """Apply the clone's own configuration; start it where asked."""
-    from bfinfra.sandbox.soap.vm_power import boot  # noqa: PLC0415 - powering on needs this module
-
     try:
         apply(call.inventory, vm, spec.config or vim.vm.ConfigSpec())
     except Exception:

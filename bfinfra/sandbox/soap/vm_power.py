@@ -12,10 +12,10 @@ from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.device_defaults import give_slots
 from bfinfra.sandbox.soap.dispatch import Call, method
+from bfinfra.sandbox.soap.importing import refuse_importing
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_host
 from bfinfra.sandbox.soap.vapp import check_configured
-from bfinfra.sandbox.soap.vm_life import refuse_importing
 from bfinfra.sandbox.soap.vm_pci import claim, passthroughs, release
 
 if TYPE_CHECKING:

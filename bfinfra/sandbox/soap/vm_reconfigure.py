@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.soap import tasks
 from bfinfra.sandbox.soap.dispatch import Call, method
+from bfinfra.sandbox.soap.importing import refuse_importing
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_name
 from bfinfra.sandbox.soap.vm_config import apply, check_version
-from bfinfra.sandbox.soap.vm_life import refuse_importing
 from bfinfra.sandbox.soap.vm_rights import may_use_datastores, may_use_networks, privileges
 
 if TYPE_CHECKING:

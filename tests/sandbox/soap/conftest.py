@@ -19,7 +19,7 @@ from pyVmomi import vim
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.door import Request, Response
 from bfinfra.sandbox.faults import Faults
-from bfinfra.sandbox.inventory import Inventory
+from bfinfra.sandbox.inventory import BuiltInventory
 from bfinfra.sandbox.makers.ova import make_ova
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.pki import Pki
@@ -69,7 +69,7 @@ class Site:
     """A running vCenter and what is behind it."""
 
     port: int
-    inventory: Inventory
+    inventory: BuiltInventory
     sessions: Sessions
     faults: Faults
     tally: Tally
@@ -153,7 +153,7 @@ def make_site(pki: Pki) -> Iterator[Callable[..., Site]]:
     def make(**changes: Any) -> Site:
         world = parse({**WORLD, **changes}, Passwords(b"seed"))
         clock, faults, tally = Clock(world.pace), Faults(), Tally()
-        inventory, sessions = Inventory(world, clock), Sessions(world.users, clock)
+        inventory, sessions = BuiltInventory(world, clock), Sessions(world.users, clock)
         soap, upload = soap_door(inventory, sessions, faults, tally, clock), esx_door(inventory)
 
         def both(request: Request) -> Response:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-from bfinfra.sandbox.inventory import Inventory
+from bfinfra.sandbox.inventory import BuiltInventory
 
 PC = vmodl.query.PropertyCollector
 
@@ -158,7 +158,7 @@ def test_a_restart_keeps_machines_hosts_and_marks(site: Any, client: Any) -> Non
     client.run(vm.PowerOn())
     client.until(lambda: vm.guest.toolsRunningStatus == "guestToolsRunning")
     before, data = site.inventory.dump(), json.loads(json.dumps(site.inventory.save()))
-    again = Inventory(site.inventory.world, site.clock)
+    again = BuiltInventory(site.inventory.world, site.clock)
     seen: list[tuple[str, bool]] = []
     again.on_power(lambda machine, on: seen.append((machine.name, on)))
     again.restore(data)

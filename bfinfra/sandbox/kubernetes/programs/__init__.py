@@ -14,7 +14,7 @@ from bfinfra.sandbox.door import Request
 from bfinfra.sandbox.kubernetes.objects import Object, dig, namespace_of
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.kubernetes.cluster import Cluster
+    from bfinfra.sandbox.kubernetes.cluster_state import ClusterState
 
 MINUTE = 60.0
 
@@ -23,7 +23,7 @@ MINUTE = 60.0
 class Container:
     """A container of a ready pod. `files`: what its volumes held when it started, by path."""
 
-    cluster: Cluster
+    cluster: ClusterState
     pod: Object
     spec: Object
     files: Mapping[str, bytes]

@@ -1,0 +1,69 @@
+"""The inventory as the world file describes it: built, saved, restored, reset."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.sandbox.inventory import permissions, saved
+from bfinfra.sandbox.inventory.build import build
+from bfinfra.sandbox.inventory.guest import start_guest
+from bfinfra.sandbox.inventory.hosts import come_back
+from bfinfra.sandbox.inventory.store import Inventory
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox.clock import Clock
+
+
+class BuiltInventory(Inventory):
+    """An inventory that stands as its world says."""
+
+    def __init__(self, world: Any, clock: Clock) -> None:
+        super().__init__(world, clock)
+        build(self)
+
+    def save(self) -> dict[str, Any]:
+        """Everything that survives a restart, as JSON values; tasks, leases and what belongs to sessions
+        doesn't.
+        """
+        with self.lock:
+            return {
+                "counters": dict(self.counters),
+                "objects": [saved.written(each) for each in self.objects.values() if saved.lasts(each)],
+            }
+
+    def restore(self, data: dict[str, Any]) -> None:
+        """The inventory as it was saved. What was on its way arrives: hosts come back from a reboot, guests
+        finish booting.
+        """
+        with self.lock:
+            self.objects = {managed.moid: managed for managed in map(saved.read, data["objects"])}
+            self.counters = defaultdict(int, data["counters"])
+            if "permissions" not in self.objects[permissions.MANAGER].hidden:  # saved before there were any
+                permissions.furnish(self)
+            self.touch(*self.objects.values())
+            for host in self.hosts():
+                if host["runtime"].connectionState == "notResponding":
+                    come_back(self, host)
+            on = [vm for vm in self.vms() if vm["runtime"].powerState == "poweredOn"]
+            up = [vm for vm in on if vm["guest"].guestState == "running"]
+            for vm in on:
+                if vm not in up:
+                    start_guest(self, vm)
+        for vm in up:
+            self.powered(vm, on=True)
+
+    def reset(self) -> None:
+        """The inventory as the world describes it."""
+        with self.lock:
+            for vm in self.vms():
+                if vm["runtime"].powerState == "poweredOn":
+                    self.powered(vm, on=False)
+            self.objects, self.counters, self.events = {}, defaultdict(int), []
+            build(self)
+            self.touch(*self.objects.values())
+
+    def dump(self) -> dict[str, Any]:
+        """What is there, by inventory path, without generated ids and times: equal inventories dump equal."""
+        with self.lock:
+            return saved.dump(self)
