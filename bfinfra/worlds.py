@@ -42,7 +42,9 @@ def world_of(*sites: str | Path, world: str | Path = "") -> Path:
     if world:
         return _there(Path(world), "--world")
     if not sites:
-        raise BfinfraError(Problem("which world?", next="name the SITE, or the world with --world FILE"))
+        raise BfinfraError(
+            Problem("which sandbox?", next="name the SITE, or the sandbox's file with --world FILE")
+        )
     first = Path(sites[0])
     beside = [
         folder / f"{first.stem}.yaml"

@@ -186,7 +186,7 @@ def with_the_token_the_site_is_done_and_stays_so(poc):
     poc.bring(TOKEN)
     code, ended, said = poc.apply()
     assert (code, {ended[address] for address in BEHIND_TOKEN}) == (0, {"done"})
-    assert "singapore-poc: done in T: 2 created, 7 as wanted." in said
+    assert "singapore-poc: done in T: 2 created, 7 up to date." in said
     before = poc.sandbox.tally()["written"]
     assert (poc.apply()[0], poc.sandbox.tally()["written"]) == (0, before)
 
@@ -199,7 +199,7 @@ def drift_compares_with_what_was_noted_when_the_files_are_away_again(poc):
         f"bitfusion_server/bf-01: {OVA} is not there yet",
         f"bitfusion_token/cnasg: {TOKEN} is not there yet",
     ]
-    assert drift_text.text(found).endswith("singapore-poc: no drift: 8 resources as wanted.")
+    assert drift_text.text(found).endswith("singapore-poc: no drift: 8 resources up to date.")
 
 
 def what_moved_in_the_world_is_drift_and_mended_while_the_files_are_away(poc):

@@ -84,7 +84,7 @@ def test_without_any_sandbox(home, capsys):
     assert main(["sandbox", "reset"]) == 1
     assert "there is no sandbox" in capsys.readouterr().err
     assert main(["sandbox", "start"]) == 1
-    assert "which world?" in capsys.readouterr().err
+    assert "which sandbox?" in capsys.readouterr().err
 
 
 def test_several_are_told_apart(home, capsys):

@@ -199,7 +199,8 @@ def test_every_command_and_option_stands_in_the_script(shell, capsys):
         for word, _ in command.follow:
             assert word in script or word == "@files"
     assert (
-        "complete -c bfinfra -n __fish_use_subcommand -a apply -d 'make the world as the site says'" in script
+        "complete -c bfinfra -n __fish_use_subcommand -a apply -d 'create, change and delete until the servers match the site'"
+        in script
         or shell == "zsh"
     )
     assert script.startswith("#compdef bfinfra") or shell == "fish"

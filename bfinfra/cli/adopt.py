@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    parser = arguments.verb(verbs, "adopt", "take over an object that stands there already", run)
+    parser = arguments.verb(verbs, "adopt", "take over an object that exists already", run)
     arguments.execution(parser)
     parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as supervisor_namespace/cnasg")
     arguments.allowances(parser)

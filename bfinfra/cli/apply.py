@@ -1,4 +1,4 @@
-"""apply: make the world as the site or a saved plan says."""
+"""apply: run the plan of a site, or a saved plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    parser = arguments.verb(verbs, "apply", "make the world as the site says", run)
+    parser = arguments.verb(verbs, "apply", "create, change and delete until the servers match the site", run)
     arguments.allowances(arguments.execution(parser, "a site's files or folders, or one saved plan"))
 
 

@@ -72,7 +72,7 @@ def common(parser: Parser, *, first: bool = False) -> None:
         "--no-color", action="store_true", default=default(False), help="no colours; the same as NO_COLOR"
     )
     parser.add_argument(
-        "-v", "--verbose", action="store_true", default=default(False), help="also what is as wanted"
+        "-v", "--verbose", action="store_true", default=default(False), help="also list what is up to date"
     )
 
 
@@ -86,21 +86,28 @@ def site(parser: Parser, about: str = SITES) -> Parser:
     """The parser, which takes a site's files and leads to its servers or to the sandbox."""
     sites(parser, about)
     parser.add_argument(
-        "--sandbox", action="store_true", help="in the embedded world, which is started where it doesn't run"
+        "--sandbox",
+        action="store_true",
+        help="run on the embedded sandbox, which is started if it isn't running",
     )
-    parser.add_argument("--world", metavar="FILE", help="the sandbox's world; else worlds/ beside the site")
+    parser.add_argument(
+        "--world",
+        metavar="FILE",
+        help="the file that describes the sandbox; default: in worlds/ beside the site",
+    )
     return parser
 
 
 def world(parser: Parser) -> Parser:
     """The parser, which takes what names a sandbox."""
     parser.add_argument(
-        "sites",
-        nargs="*",
-        metavar="SITE",
-        help="the site whose world it is, or a sandbox's own name as status shows it",
+        "sites", nargs="*", metavar="SITE", help="the site, or a sandbox's name as status shows it"
     )
-    parser.add_argument("--world", metavar="FILE", help="the world; else worlds/ beside the site")
+    parser.add_argument(
+        "--world",
+        metavar="FILE",
+        help="the file that describes the sandbox; default: in worlds/ beside the site",
+    )
     return parser
 
 
@@ -110,7 +117,7 @@ def execution(parser: Parser, about: str = SITES) -> Parser:
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="don't ask: apply still wants --allow-… for what deletes or disrupts, "
+        help="don't ask; apply still needs --allow-… for what deletes or disrupts, "
         "destroy deletes all that the site made and restarts hosts whose settings it puts back",
     )
     parser.add_argument(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    about = "look for whatever would stop an apply, and say what to do; never writes"
+    about = "look for whatever would stop an apply, and show what to do; never writes"
     arguments.site(arguments.verb(verbs, "doctor", about, run))
 
 

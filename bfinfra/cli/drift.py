@@ -24,8 +24,8 @@ def add(verbs: arguments.Verbs) -> None:
             verbs,
             "drift",
             (
-                "say what no longer agrees with the site and who moved it, the world or the file; never "
-                "writes to a server; ends with 2 on drift"
+                "compare the live state with the site and show who changed what; never writes to a "
+                "server; ends with 2 on drift"
             ),
             run,
         )
@@ -36,17 +36,17 @@ def add(verbs: arguments.Verbs) -> None:
         help="report only drift that started or ended since the last check on this machine",
     )
     parser.add_argument("--news", dest="changes_only", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--forget", action="store_true", help="don't keep what was seen for the next check")
-    parser.add_argument("--junit", metavar="FILE", help="also write a JUnit report, a test case a resource")
+    parser.add_argument("--forget", action="store_true", help="don't store the result for the next check")
     parser.add_argument(
-        "--html",
-        metavar="FILE",
-        help="also write one page with a picture of the site, which needs nothing else to be shown",
+        "--junit", metavar="FILE", help="also write a JUnit report with one test case per resource"
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", help="also write one self-contained HTML page with a picture of the site"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """What no longer agrees, who moved it, and since when."""
+    """Show what differs, who changed it, and since when."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
     from bfinfra.render import drift as render
@@ -80,7 +80,7 @@ def _tell(site: Site, found: Report, setting: RunContext, screen: Screen) -> boo
     try:
         app.notify(site, found, context=setting)
     except BfinfraError as error:
-        screen.say(f"the webhook was not told, the next check tells it: {error}")
+        screen.say(f"the webhook accepted no message, the next check sends it again: {error}")
         return False
     return True
 

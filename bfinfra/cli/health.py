@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
     about = (
-        "say what flexdirect health says on each machine; never writes; ends with 1 where one is worse than "
-        "the site accepts"
+        "show what flexdirect health reports on each machine; never writes; ends with 1 where one is worse "
+        "than the site accepts"
     )
     arguments.site(arguments.verb(verbs, "health", about, run))
 

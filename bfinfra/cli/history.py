@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
     arguments.sites(
-        arguments.verb(verbs, "history", "say what was applied from this machine", run),
+        arguments.verb(verbs, "history", "show what was applied from this machine", run),
         "a site's files, or its name",
     )
 

@@ -16,7 +16,7 @@ PLUGIN_VERSIONS = ("0.1", "0.2", "0.3", "0.4")
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    about = "say what the Bitfusion device plug-in will refuse, skip or spoil in pods; ends with 1 on errors"
+    about = "show what the Bitfusion device plug-in will refuse, skip or break in pods; ends with 1 on errors"
     parser = arguments.verb(verbs, "lint", about, run)
     parser.add_argument(
         "files",

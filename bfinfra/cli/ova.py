@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    inner = arguments.inner(arguments.verb(verbs, "ova", "look into an OVA"), "inspect")
-    about = "its product, signature, properties, networks and disks"
+    inner = arguments.inner(arguments.verb(verbs, "ova", "inspect an OVA"), "inspect")
+    about = "show its product, signature, properties, networks and disks"
     parser = arguments.verb(inner, "inspect", about, inspect)
     parser.add_argument("file", metavar="FILE|URL")
-    parser.add_argument("--verify", action="store_true", help="read it whole and check every digest")
+    parser.add_argument("--verify", action="store_true", help="read all of it and check every digest")
 
 
 def inspect(args: argparse.Namespace) -> int:

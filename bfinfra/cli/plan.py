@@ -16,13 +16,13 @@ DIFFERENT = 2
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
     parser = arguments.site(
-        arguments.verb(verbs, "plan", "look at the world and say what apply would do; never writes", run)
+        arguments.verb(verbs, "plan", "read the live state and show what apply would do; never writes", run)
     )
     parser.add_argument(
         "--out", metavar="FILE", help="save the plan; apply FILE then does exactly this or nothing"
     )
-    parser.add_argument("--destroy", action="store_true", help="what destroy would do")
-    parser.add_argument("--detailed-exitcode", action="store_true", help="end with 2 where there are changes")
+    parser.add_argument("--destroy", action="store_true", help="show what destroy would do")
+    parser.add_argument("--detailed-exitcode", action="store_true", help="exit with 2 if there are changes")
 
 
 def run(args: argparse.Namespace) -> int:

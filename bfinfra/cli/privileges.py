@@ -17,7 +17,7 @@ USES = ("plan", "apply", "destroy")
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    about = "say which rights an account needs for this site; asks nobody"
+    about = "show which rights an account needs for this site; contacts no server"
     parser = arguments.site(arguments.verb(verbs, "privileges", about, run))
     parser.add_argument(
         "--for",
@@ -32,9 +32,11 @@ def add(verbs: arguments.Verbs) -> None:
         choices=("govc", "rbac"),
         help="govc: commands that give the rights on vCenter; rbac: a manifest that kubectl applies",
     )
-    parser.add_argument("--account", metavar="NAME", help="who shall have them; else vcenter.username")
     parser.add_argument(
-        "--cluster", metavar="ADDRESS", help="whose manifest, where the site has several clusters"
+        "--account", metavar="NAME", help="the account to give them to; else vcenter.username"
+    )
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="the cluster of the manifest, where the site has several"
     )
 
 

@@ -23,7 +23,7 @@ def add(verbs: arguments.Verbs) -> None:
         "a site's files or folders, then the token's name where it uses several",
     )
     parser.add_argument(
-        "--restart", action="store_true", help="also start workloads anew that hold the token before"
+        "--restart", action="store_true", help="also restart workloads that hold the old token"
     )
 
 

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    arguments.site(
-        arguments.verb(verbs, "validate", "say everything that can be said without a network", run)
-    )
+    arguments.site(arguments.verb(verbs, "validate", "check a site without a network", run))
 
 
 def run(args: argparse.Namespace) -> int:

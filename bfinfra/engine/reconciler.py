@@ -150,7 +150,7 @@ class Reconciler:
         ):
             raise BfinfraError(
                 Problem(
-                    f"{item.key}: {steps[0].title()} ran, but the world does not show it",
+                    f"{item.key}: {steps[0].title()} ran, but the server does not show the change",
                     why="the same step would be the next one again",
                     next="look at the object; another writer may be undoing it",
                 )

@@ -128,7 +128,7 @@ class Drifted:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found. `agreed`: how many resources are as wanted; `new`, `ended`: identities of what this
+    """What a check found. `agreed`: how many resources are up to date; `new`, `ended`: identities of what this
     check saw first or no more.
     """
 

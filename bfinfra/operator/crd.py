@@ -195,7 +195,7 @@ def _status() -> Schema:
             },
             "drift": {
                 "type": "object",
-                "description": "What the world moved.",
+                "description": "What has drifted.",
                 "properties": {"count": {"type": "integer"}, "found": {"type": "array", "items": drifted}},
             },
             "conditions": {

@@ -76,7 +76,7 @@ class _Sites(Collector):
 
 def _of_status(rows: list[Row]) -> Iterator[Metric]:
     ready = _family("bfinfra_site_ready", "Whether the Site is as it is described.")
-    drifted = _family("bfinfra_site_drifted", "Fields and resources that the world moved.")
+    drifted = _family("bfinfra_site_drifted", "Fields and resources that have drifted.")
     waiting = _family("bfinfra_site_changes_waiting", "Changes that wait for approval.")
     resources = _family("bfinfra_site_resources", "Resources of the Site.")
     for wanted, _, _ in rows:

@@ -64,9 +64,9 @@ def news(before: Mapping[str, Any], new: Status, found: Result) -> Iterator[News
     if _turned(before, new, "Drifted", "True"):
         yield News("Warning", "DriftFound", _message(new, "Drifted"))
     if found.corrected:
-        yield News("Normal", "DriftCorrected", f"{found.corrected} of what the world moved was put back")
+        yield News("Normal", "DriftCorrected", f"{found.corrected} drifted values were corrected")
     elif _status(before, "Drifted") == "True" and _turned(before, new, "Drifted", "False"):
-        yield News("Normal", "DriftEnded", "nothing that the world moved is left")
+        yield News("Normal", "DriftEnded", "no drift is left")
     if (new.get("plan") or {}).get("digest") != (before.get("plan") or {}).get("digest") and new.get("plan"):
         yield News("Normal", "ApprovalNeeded", _message(new, "Ready"))
     if found.outcome is Outcome.APPLIED and found.writes:
@@ -95,7 +95,7 @@ def _ready(wanted: Wanted, found: Result) -> dict[str, str]:
 
 def _drifted(found: Result) -> dict[str, str]:
     if not found.drifted:
-        return _condition("Drifted", "False", "AsApplied", "the world moved nothing")
+        return _condition("Drifted", "False", "AsApplied", "nothing has drifted")
     shown = [
         " ".join(filter(None, (each.address, each.field, each.cause, f"by {each.by}" if each.by else "")))
         for each in found.moved[:SHOWN]

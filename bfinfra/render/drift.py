@@ -20,8 +20,8 @@ from bfinfra.render.text import blind_count, unreadable
 from bfinfra.render.values import count, minute, shown, utc
 
 SAYS = {
-    Cause.DRIFT: ("~", "red", "drifted: the world changed"),
-    Cause.CONFLICT: ("≠", "magenta", "conflict: the world and the file both changed"),
+    Cause.DRIFT: ("~", "red", "drifted: the live state changed"),
+    Cause.CONFLICT: ("≠", "magenta", "conflict: the live state and the file both changed"),
     Cause.VANISHED: ("-", "red", "has vanished"),
     Cause.MISSING: ("?", "red", "is not there"),
     Cause.UNMARKED: ("!", "yellow", "has somebody else's object in its place"),
@@ -67,18 +67,18 @@ def changes(found: Report, style: Style = PLAIN) -> str:
 
 
 def total(found: Report) -> str:
-    """`site: 2 drifted, 1 not applied, 1 ignored; 7 as wanted.`"""
+    """`site: 2 drifted, 1 not applied, 1 ignored; 7 up to date.`"""
     head = safe(found.site)
     words = ", ".join(_counted(found))
     if found.blind:
         return (
-            f"{head}: {', '.join(filter(None, (words, f'{found.agreed} as wanted')))}. What could not be "
+            f"{head}: {', '.join(filter(None, (words, f'{found.agreed} up to date')))}. What could not be "
             "read or decided may have drifted as well."
         )
     if not found.alarming:
         rest = f", {words}" if words else ""
-        return f"{head}: no drift: {count(found.agreed, 'resource')} as wanted{rest}."
-    return f"{head}: {words}; {found.agreed} as wanted."
+        return f"{head}: no drift: {count(found.agreed, 'resource')} up to date{rest}."
+    return f"{head}: {words}; {found.agreed} up to date."
 
 
 def markdown(found: Report, style: Style = PLAIN) -> str:

@@ -36,7 +36,7 @@ class Run:
         return float(self.lines[-1].get("at", 0)) - self.began
 
     def ended(self) -> list[Line]:
-        """How each resource ended that was not as wanted anyway."""
+        """How each resource ended that was not up to date already."""
         return [
             line
             for line in self.lines

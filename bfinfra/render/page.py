@@ -45,7 +45,7 @@ th, td { text-align: left; vertical-align: top; padding: .4rem .75rem; border-bo
 tr:target { background: var(--box); } code { font: .9em ui-monospace, monospace; } td.alarm { color: var(--alarm); font-weight: 600; } td.note { color: var(--note); } td.quiet { color: var(--quiet); }
 @media print { .scroll { overflow: visible; } }
 """
-HEADS = ("What", "Resource", "Field", "In the world", "By the file", "Applied", "Who and when", "Since")
+HEADS = ("What", "Resource", "Field", "Live", "By the file", "Applied", "Who and when", "Since")
 
 
 def page(found: Report, resources: Specs, before: Before, style: Style = PLAIN) -> str:
@@ -83,7 +83,7 @@ def page(found: Report, resources: Specs, before: Before, style: Style = PLAIN) 
             "</section>",
             "</main>",
             (
-                "<footer><p>Made by bfinfra drift. Boxes with a sign lead to what is said of them; lines "
+                "<footer><p>Made by bfinfra drift. Boxes with a sign link to their row in the table; lines "
                 "lead from what must stand first.</p></footer>"
             ),
             "</body>",

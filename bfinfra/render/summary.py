@@ -19,8 +19,8 @@ DONE = {
     Action.UPDATE: "updated",
     Action.REPLACE: "replaced",
     Action.DELETE: "deleted",
-    Action.KEEP: "as wanted",
-    Action.READ: "as wanted",
+    Action.KEEP: "up to date",
+    Action.READ: "up to date",
 }
 WORDS = {
     Ending.FAILED: "failed",
@@ -87,7 +87,7 @@ def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> 
 
 
 def sum_of(found: Outcome, style: Style = PLAIN) -> str:
-    """`singapore-poc: done in 12m 3s: 5 created, 12 as wanted. 24 requests that write, of 180.`"""
+    """`singapore-poc: done in 12m 3s: 5 created, 12 up to date. 24 requests that write, of 180.`"""
     per = Counter(WORDS.get(e.ending) or DONE[e.action] for e in found.endings.values())
     words = (
         ", ".join(

@@ -66,7 +66,7 @@ def summary(found: Plan, style: Style = PLAIN) -> str:
 
 
 def counts(found: Plan) -> str:
-    """`2 to create, 1 to delete, 12 as wanted`; what there is none of is left out."""
+    """`2 to create, 1 to delete, 12 up to date`; what there is none of is left out."""
     per = Counter(each.action for each in found.items if each.held is None)
     words = [
         f"{per[action]} to {action}"
@@ -75,7 +75,7 @@ def counts(found: Plan) -> str:
     ]
     agreed = sum(per[action] for action in QUIET)
     words += [f"{len(found.held)} waiting"] if found.held else []
-    words += [f"{agreed} as wanted"] if agreed or not words else []
+    words += [f"{agreed} up to date"] if agreed or not words else []
     words += [f"{blind_count(found.unreadable)} unreadable"] if found.unreadable else []
     words += [count(len(found.problems), "problem")] if found.problems else []
     return ", ".join(words)

@@ -25,7 +25,7 @@ class Box:
     parts: tuple[str, ...] = ()
     cause: str = ""
     sign: str = ""
-    words: str = "as wanted"
+    words: str = "up to date"
     link: str = ""
     stands_for: int = 0
 

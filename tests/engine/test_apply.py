@@ -185,7 +185,7 @@ def test_a_step_that_does_not_take_is_an_error_not_a_loop():
     world.after = lambda step: world.things.clear()
     endings, events = applied(world, site(box__a=BoxSpec()))
     assert endings == {"box/a": "failed"}
-    assert "the world does not show it" in problems(events)[0]
+    assert "the server does not show the change" in problems(events)[0]
     assert world.writes == ["make a", "make a"]
 
 

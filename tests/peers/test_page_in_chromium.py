@@ -112,18 +112,18 @@ def test_a_screen_reader_is_told_all_that_is_drawn(shown):
     assert (
         "link",
         (
-            "supervisor_namespace/team-a: drifted: the world changed: limits.memory 4GiB instead of 2GiB; "
+            "supervisor_namespace/team-a: drifted: the live state changed: limits.memory 4GiB instead of 2GiB; "
             "is not applied yet: the file changed: limits.cpu 4GHz instead of 8GHz"
         ),
     ) in told
     assert any(
-        role == "listitem" and name.startswith("gpu_host/esx1.small.test: as wanted, holds GPU 10de:1eb8")
+        role == "listitem" and name.startswith("gpu_host/esx1.small.test: up to date, holds GPU 10de:1eb8")
         for role, name in told
     )
     assert {name for role, name in told if role == "columnheader"} >= {
         "What",
         "Resource",
-        "In the world",
+        "Live",
         "By the file",
     }
     assert any(

@@ -90,11 +90,11 @@ def test_each_resource_says_who_moved_and_by_whom_and_since_when():
     assert (
         drift.text(REPORT, Style(units=units))
         == """\
-~ bitfusion_server/bf-01 drifted: the world changed
+~ bitfusion_server/bf-01 drifted: the live state changed
     power: is off, should be on  (changed by root at 2026-05-28 20:25 UTC, since 2026-05-28 20:26 UTC)
     cpus: is 4, should be 8  (since 2026-05-28 20:26 UTC)
 
-≠ supervisor_namespace/cnasg conflict: the world and the file both changed
+≠ supervisor_namespace/cnasg conflict: the live state and the file both changed
     limits.memory: is 2GiB, should be 4GiB, was applied as 1GiB  (since 2026-05-28 20:26 UTC)
 
 + supervisor_namespace/cnasg is not applied yet: the file changed
@@ -105,13 +105,13 @@ def test_each_resource_says_who_moved_and_by_whom_and_since_when():
 
 no longer: gpu_host/esx2 passthrough drift
 
-poc: 1 drifted, 1 in conflict, 1 not there, 1 not applied, 1 ignored; 3 as wanted."""
+poc: 1 drifted, 1 in conflict, 1 not there, 1 not applied, 1 ignored; 3 up to date."""
     )
 
 
 def test_what_is_ignored_is_shown_with_its_reason_when_asked():
     assert (
-        "~ gpu_host/esx1 drifted: the world changed (ignored: being replaced (until 2026-12-01))"
+        "~ gpu_host/esx1 drifted: the live state changed (ignored: being replaced (until 2026-12-01))"
         in drift.text(REPORT, Style(verbose=True))
     )
 
@@ -123,9 +123,9 @@ def test_only_what_is_new_or_over_is_news():
 
 
 def test_agreement_says_so():
-    assert drift.text(replace(REPORT, found=(), ended=())) == "poc: no drift: 3 resources as wanted."
+    assert drift.text(replace(REPORT, found=(), ended=())) == "poc: no drift: 3 resources up to date."
     assert drift.text(replace(REPORT, found=REPORT.found[3:4], ended=())).endswith(
-        "poc: no drift: 3 resources as wanted, 1 not applied."
+        "poc: no drift: 3 resources up to date, 1 not applied."
     )
 
 
@@ -134,7 +134,7 @@ def test_a_blind_check_is_never_called_free_of_drift():
     assert "tanzu_cluster/c can't be read: no answer" in text
     assert "site.yaml:3:1" in text
     assert text.endswith(
-        "poc: 1 unreadable, 1 problem, 3 as wanted. What could not be read or decided may have drifted "
+        "poc: 1 unreadable, 1 problem, 3 up to date. What could not be read or decided may have drifted "
         "as well."
     )
 

@@ -161,7 +161,7 @@ def test_a_page_has_a_row_a_field_and_the_example():
         "",
         (
             "From: Singapore PoC: machine learning on Tanzu Kubernetes with Bitfusion "
-            "([specs/singapore-poc.yaml](../../specs/singapore-poc.yaml))."
+            "([specs/singapore-poc.yaml](../../../specs/singapore-poc.yaml))."
         ),
     ]
     assert "| `limits.memory` | size, such as 128GiB | `1GiB` | Likewise. |" in page

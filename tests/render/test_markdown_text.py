@@ -19,7 +19,7 @@ def test_a_plan_is_a_table_with_the_details_folded(plan):
         == """\
 ### bfinfra plan: singapore-poc
 
-**1 to create, 1 to update, 1 as wanted**
+**1 to create, 1 to update, 1 up to date**
 
 | action | resource | disruption |
 | --- | --- | --- |
@@ -51,7 +51,7 @@ def test_problems_warnings_and_the_unreadable_are_lists(broken):
         == """\
 ### bfinfra plan: singapore-poc
 
-**0 as wanted, 1 unreadable, 1 problem**
+**0 up to date, 1 unreadable, 1 problem**
 
 #### Problems
 - `site.yaml:12:5`: unknown field limts<br>why: a namespace has no such field<br>next: did you mean limits?

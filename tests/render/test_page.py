@@ -76,13 +76,13 @@ def test_each_resource_is_a_box_with_a_name_that_says_all_of_it():
         attrs["aria-label"] for tag, attrs in found.tags if tag in ("a", "g") and attrs.get("aria-label")
     ]
     assert [name for name in names if name.startswith("bitfusion_server/bf-01")] == [
-        "bitfusion_server/bf-01: drifted: the world changed: power off instead of on, cpus 4 instead of 8"
+        "bitfusion_server/bf-01: drifted: the live state changed: power off instead of on, cpus 4 instead of 8"
     ]
     assert any(
         name.startswith("gpu_host/esx1") and name.endswith(f"holds {', '.join(['GPU 10de:1db6'] * 7)}")
         for name in names
     )
-    assert "namespace/a|b: as wanted" in names
+    assert "namespace/a|b: up to date" in names
 
 
 def test_what_drifted_leads_to_its_row_and_every_link_has_its_target():
@@ -103,7 +103,7 @@ def test_the_tables_heads_have_scopes_and_a_caption():
 def test_drift_is_said_by_sign_and_word_and_not_by_colour_alone():
     found = Read(page(REPORT, RESOURCES, BEFORE))
     for words in (
-        "~ drifted: the world changed",
+        "~ drifted: the live state changed",
         "≠ conflict",
         "+ is not applied yet",
         "(ignored: being replaced",
@@ -124,7 +124,7 @@ def test_many_that_agree_are_one_box_and_none_that_drifted_is_left_out():
         for key in list(servers)[900:950]
     )
     text = page(Report("poc", moved, 950), servers, dict.fromkeys(servers, ()))
-    assert f"bitfusion_server/{1000 - 50 - MOST} more: as wanted" in text
+    assert f"bitfusion_server/{1000 - 50 - MOST} more: up to date" in text
     assert text.count('role="listitem"') == 50 + MOST + 1
 
 

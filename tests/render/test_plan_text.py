@@ -46,7 +46,7 @@ def test_a_plan_shows_each_item_its_steps_and_exactly_the_changed_fields(plan):
     takes along what is not this site's: vm/other-people's
     1. Destroy the virtual machine bf-00
 
-singapore-poc: 1 to create, 2 to update, 1 to delete, 1 as wanted."""
+singapore-poc: 1 to create, 2 to update, 1 to delete, 1 up to date."""
     )
 
 
@@ -93,7 +93,7 @@ def test_agreement_says_that_there_is_nothing_to_do(plan):
     agreed = replace(
         plan, items=(Item(NAMESPACE, Action.KEEP), Item(Key("bitfusion_token", "t"), Action.READ))
     )
-    assert text.plan(agreed) == "singapore-poc: 2 as wanted. Nothing to do."
+    assert text.plan(agreed) == "singapore-poc: 2 up to date. Nothing to do."
 
 
 def test_what_is_kept_is_listed_when_asked(plan):

@@ -29,7 +29,7 @@ def test_the_summary_says_what_was_made_what_failed_and_what_to_do_next(outcome,
       waits for gpu_host/esx209-161.aiml.local
       why: which failed
 
-singapore-poc: failed in 12m 3s: 1 created, 1 as wanted, 1 failed, 1 blocked. 24 writes in 180 requests.
+singapore-poc: failed in 12m 3s: 1 created, 1 up to date, 1 failed, 1 blocked. 24 writes in 180 requests.
 Mend what failed, then run the same command again: what is done stays done, only the rest is tried."""
     )
 
@@ -58,9 +58,9 @@ Nothing is broken: it takes longer than the deadline. Run the same command again
 def test_nothing_to_do_is_one_line(outcome):
     kept = Ended(at=0, key=CLUSTER, action=Action.KEEP, ending=Ending.UNCHANGED, seconds=0.1)
     found = replace(outcome, endings={CLUSTER: kept}, whole=Ending.DONE, seconds=1.2, writes=0, requests=1)
-    assert summary.outcome(found) == "singapore-poc: done in 1.2s: 1 as wanted. 0 writes in 1 request."
+    assert summary.outcome(found) == "singapore-poc: done in 1.2s: 1 up to date. 0 writes in 1 request."
     assert summary.outcome(found, style=Style(verbose=True)).startswith(
-        "= as wanted     tanzu_cluster/cluster-01\n"
+        "= up to date    tanzu_cluster/cluster-01\n"
     )
 
 

@@ -8,7 +8,7 @@ from bfinfra.cli.operator import crd, job, run, site
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb, and those that follow it."""
-    about = "keep Site objects of a Kubernetes cluster as they are described"
+    about = "apply the Site objects of a Kubernetes cluster"
     inner = arguments.inner(arguments.verb(verbs, "operator", about), "run|crd|site|job")
     for each in (run, site, job, crd):
         each.add(inner)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def add(inner: arguments.Verbs) -> None:
     """The verb and its arguments."""
     about = (
-        "what a Job of the operator does: look at one site, apply what may be applied, leave the result in a "
+        "what a Job of the operator runs: check one site, apply what may be applied, leave the result in a "
         "file"
     )
     parser = arguments.verb(inner, "job", about, run)
@@ -36,10 +36,14 @@ def add(inner: arguments.Verbs) -> None:
     parser.add_argument(
         "--stood",
         action="store_true",
-        help="everything was there when it was last looked at: what is missing has vanished",
+        help="everything existed at the last check: what is missing has vanished",
     )
     parser.add_argument(
-        "--known", metavar="IDENTITY", action="append", default=[], help="drift that was found before; repeat"
+        "--known",
+        metavar="IDENTITY",
+        action="append",
+        default=[],
+        help="drift that an earlier check found; repeat",
     )
 
 

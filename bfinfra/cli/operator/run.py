@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def add(inner: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    about = "run the operator: a Job for each look at each Site, what it found in the Site's status"
+    about = "run the operator: it checks each Site with a Job and reports in the Site's status"
     parser = arguments.verb(inner, "run", about, run)
     parser.add_argument(
         "--image",
@@ -52,7 +52,7 @@ def add(inner: arguments.Verbs) -> None:
         metavar="ADDRESS:PORT",
         help="where Prometheus reads the figures (default 0.0.0.0:8080)",
     )
-    parser.add_argument("--kubeconfig", metavar="FILE", help="outside of the cluster: how to get in")
+    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig to use outside of the cluster")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,9 +19,9 @@ def add(inner: arguments.Verbs) -> None:
     about = "print a site's files as a Site object, and how its Secret is made"
     parser = arguments.site(arguments.verb(inner, "site", about, run))
     parser.add_argument(
-        "--every", metavar="TIME", default="1h", help="how often it is looked at: 15m, 1h, 1d (default 1h)"
+        "--every", metavar="TIME", default="1h", help="time between checks: 15m, 1h, 1d (default 1h)"
     )
-    parser.add_argument("--namespace", metavar="NAME", help="where it shall be")
+    parser.add_argument("--namespace", metavar="NAME", help="the namespace of the Site")
 
 
 def run(args: argparse.Namespace) -> int:

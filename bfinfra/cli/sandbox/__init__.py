@@ -8,7 +8,7 @@ from bfinfra.cli.sandbox import faults, reset, start, status, stop
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb, and those that follow it; each names a sandbox."""
-    about = "the embedded world that --sandbox uses"
+    about = "the embedded sandbox that --sandbox uses"
     inner = arguments.inner(arguments.verb(verbs, "sandbox", about), "start|stop|reset|status|faults")
     for each in (start, stop, reset, status, faults):
         each.add(inner)

@@ -1,4 +1,4 @@
-"""sandbox faults: make its servers misbehave."""
+"""sandbox faults: make its servers fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIMEOUT = 10  # seconds
 
 def add(inner: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    parser = arguments.world(arguments.verb(inner, "faults", "make its servers misbehave", run))
+    parser = arguments.world(arguments.verb(inner, "faults", "make its servers fail", run))
     parser.add_argument(
         "--rules", metavar="FILE", help="faults as a YAML or JSON list; - reads them from standard input"
     )

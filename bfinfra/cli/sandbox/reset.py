@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def add(inner: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    arguments.world(arguments.verb(inner, "reset", "set it back to its beginning", run))
+    arguments.world(arguments.verb(inner, "reset", "reset it to its first state", run))
 
 
 def run(args: argparse.Namespace) -> int:

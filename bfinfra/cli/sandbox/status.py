@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def add(inner: arguments.Verbs) -> None:
     """The verb and its arguments."""
-    arguments.world(arguments.verb(inner, "status", "where its servers listen", run))
+    arguments.world(arguments.verb(inner, "status", "show where its servers listen", run))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from bfinfra.cli.schedule import cron, kubernetes, systemd
 
 def add(verbs: arguments.Verbs) -> None:
     """The verb, and those that follow it."""
-    about = "print what runs drift checks by itself; installs nothing"
+    about = "print the configuration of scheduled drift checks; installs nothing"
     inner = arguments.inner(arguments.verb(verbs, "schedule", about), "systemd|cron|kubernetes")
     for each in (systemd, cron, kubernetes):
         parser = each.add(inner)

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 def add(inner: arguments.Verbs) -> arguments.Parser:
     """The verb and its own arguments."""
-    return arguments.verb(inner, "cron", "a line of a crontab, which mails what is new", run)
+    return arguments.verb(
+        inner, "cron", "a line for a crontab; cron mails the drift that started or ended", run
+    )
 
 
 def run(args: argparse.Namespace) -> int:

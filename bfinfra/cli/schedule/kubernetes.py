@@ -21,9 +21,11 @@ def add(inner: arguments.Verbs) -> arguments.Parser:
     parser.add_argument(
         "--image", metavar="IMAGE", required=True, help="a container image with bfinfra in it"
     )
-    parser.add_argument("--namespace", metavar="NAME", help="where it shall run")
+    parser.add_argument("--namespace", metavar="NAME", help="the namespace to run in")
     parser.add_argument(
-        "--claim", metavar="NAME", help="a volume claim for what checks remember; else each is the first"
+        "--claim",
+        metavar="NAME",
+        help="a volume claim for results of earlier checks; without it each check is the first",
     )
     parser.add_argument(
         "--in-cluster",

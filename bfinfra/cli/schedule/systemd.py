@@ -16,7 +16,7 @@ def add(inner: arguments.Verbs) -> arguments.Parser:
     about = "a service and its timer; a check that finds drift fails the service"
     parser = arguments.verb(inner, "systemd", about, run)
     parser.add_argument(
-        "--user", metavar="NAME", help="who runs it; else a user that exists only while it runs"
+        "--user", metavar="NAME", help="the user that runs it; else a temporary user (DynamicUser)"
     )
     parser.add_argument("--out", metavar="FOLDER", help="write the units there, such as /etc/systemd/system")
     return parser

@@ -117,7 +117,7 @@ def changes_of(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
 
 
 def _differing(live: Any, wanted: Any, path: str) -> Iterator[Change]:
-    """The leaves that are not as wanted; what a server or somebody else adds is left alone."""
+    """The leaves that differ; what a server or somebody else adds is left alone."""
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
         for name, value in wanted.items():
             yield from _differing(live.get(name), value, f"{path}.{name}")

@@ -89,7 +89,7 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
 
 
 def drift(wanted: Wanted, state: State, reboots: bool) -> list[Change]:
-    """Devices that aren't set as wanted and, where a reboot may mend it, those that are set but not in
+    """Devices that aren't set as the site says and, where a reboot may mend it, those that are set but not in
     effect.
     """
     unset = _unset(wanted, state)

@@ -46,11 +46,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 drifted:
-  description: Whether the world moved, in anything that the site does not ignore.
+  description: Whether anything has drifted that the site does not ignore.
   returned: success
   type: bool
 alarming:
-  description: Addresses of what the world moved.
+  description: Addresses of what has drifted.
   returned: success
   type: list
   elements: str
@@ -104,7 +104,7 @@ def _tell(module, site, found, context):
         told = bfinfra.notify(site, found, context=context)
     except bfinfra.BfinfraError as error:
         left = str(error)
-        module.warn(f"the webhook was not told, the next check tells it: {error}")
+        module.warn(f"the webhook accepted no message, the next check sends it again: {error}")
     bfinfra.remember(found, told=not left)
     return told
 
