@@ -1,5 +1,5 @@
-"""What no longer agrees: who moved it (the world, the file, or both), since when, and whether that is
-expected.
+"""Drift: which fields differ, who changed them (the live state, the file, or both), since when, and whether
+the site expects it.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from bfinfra.model.trust import Trust
 
 
 class Cause(enum.StrEnum):
-    """Who moved. What was applied, the file and the world are compared three ways."""
+    """Why a field differs, by comparing what was applied, the file and the live state."""
 
     DRIFT = "drift"
-    """The world moved; the file is as it was applied."""
+    """The live state changed; the file is as it was applied."""
     CONFLICT = "conflict"
-    """Both moved, each its own way."""
+    """Both changed, and to different values."""
     VANISHED = "vanished"
-    """It stood, and is not there any more."""
+    """The resource existed at an earlier check and is gone."""
     MISSING = "missing"
-    """It is not there; whether it ever was, nobody here knows."""
+    """The resource does not exist; no earlier check on this machine saw it."""
     UNMARKED = "unmarked"
-    """Something stands in its place that bfinfra did not make."""
+    """An object without the site's mark has its place."""
     UNAPPLIED = "unapplied"
-    """The file moved, and was not applied yet."""
+    """The file changed and was not applied yet."""
     UNFINISHED = "unfinished"
-    """An apply was begun and did not end."""
+    """An apply started and did not end."""
 
 
 ALARMING = (Cause.DRIFT, Cause.CONFLICT, Cause.VANISHED, Cause.MISSING, Cause.UNMARKED)
-"""What a drift check ends with 2 for: the world is not as anybody left it."""
+"""The causes for which a drift check exits with 2."""
 
 
 class Ignore(BaseModel):
-    """What may differ for a while, and why."""
+    """A difference that the site accepts until a day, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -54,9 +54,9 @@ class Ignore(BaseModel):
     field: str = "*"
     """Dotted path of the field, and all below it; `*` stands for any text."""
     reason: str = Field(min_length=1)
-    """Why; it stands in every report."""
+    """The reason; every report shows it."""
     until: dt.date
-    """The last day, in UTC, on which it holds."""
+    """The last day, in UTC, on which the rule holds."""
 
     def covers(self, found: Drifted) -> bool:
         """Whether this is about that."""
@@ -122,14 +122,16 @@ class Drifted:
 
     @property
     def identity(self) -> str:
-        """What is the same from one check to the next."""
+        """The text by which the next check recognises this drift."""
         return f"{self.key} {self.field} {self.cause}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found. `agreed`: how many resources are up to date; `new`, `ended`: identities of what this
-    check saw first or no more.
+    """What a check found.
+
+    `agreed`: the number of resources that are up to date. `new`: identities of the drift that started since
+    the last check; `ended`: of the drift that ended.
     """
 
     site: str
@@ -139,7 +141,7 @@ class Report:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Warned, ...] = ()
     standing: tuple[str, ...] = ()
-    """Addresses of what stands there and is this site's."""
+    """Addresses of the objects that exist and carry this site's mark."""
     new: frozenset[str] = frozenset()
     ended: tuple[str, ...] = ()
     at: float = 0.0
@@ -147,12 +149,12 @@ class Report:
 
     @property
     def alarming(self) -> tuple[Drifted, ...]:
-        """What somebody should look at: the world moved, and nobody said that it may."""
+        """The drift that no rule of the site ignores."""
         return tuple(each for each in self.found if each.cause in ALARMING and not each.ignored)
 
     @property
     def blind(self) -> bool:
-        """Something could not be read or decided, which may have drifted as well."""
+        """Whether something could not be read or decided, and may have drifted."""
         return bool(self.problems or self.unreadable)
 
 
