@@ -12,7 +12,7 @@ import pytest
 from bfinfra import sandbox
 from bfinfra.cli import main
 
-WORLD = Path(__file__).parents[1] / "specs/worlds/small.yaml"
+WORLD = Path(__file__).parents[2] / "specs/worlds/small.yaml"
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from bfinfra import app
 from bfinfra.cli import main
 from bfinfra.model.rights import Use
 
-SPECS = Path(__file__).parents[1] / "specs"
+SPECS = Path(__file__).parents[2] / "specs"
 POC = SPECS / "singapore-poc.yaml"
 
 
