@@ -27,5 +27,7 @@ def bind_rotation(site: Site, rotation: Rotation, bound: BoundKinds) -> frozense
     from bfinfra.kinds.cluster.token_secret import rotate
 
     keys = rotate.about(site, rotation.token)
-    bound.kinds["token_secret"] = rotate.Rotation(bound.backends.clusters, site, restart=rotation.restart)
+    bound.kinds["token_secret"] = rotate.Rotation(
+        bound.backends.clusters, bound.backends.cache, site, restart=rotation.restart
+    )
     return keys

@@ -37,7 +37,7 @@ def hidden(name: str, problem: Absent) -> Any:
 
     methods = {
         "__init__": lambda _: None,
-        "begin": lambda *_: None,
+        "prefetch": (),
         "observe": lambda *_, **__: Observation({}),
         "steps": staticmethod(wait),
         "conflicts": staticmethod(lambda *_: ()),

@@ -8,11 +8,14 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.app.shut_vcenter import hidden, missing_file
-from bfinfra.engine.observe import ObservedState, begun, survey
+from bfinfra.backends import background
+from bfinfra.backends.survey_cache import SurveyCache
+from bfinfra.engine.observe import ObservedState, specs_of, survey
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.errors import Problem, SiteError
@@ -47,6 +50,11 @@ class Backends:
         self.site = site
         self.seam = seam
         self._opened = contextlib.ExitStack()
+
+    @functools.cached_property
+    def cache(self) -> SurveyCache:
+        """What the run has read."""
+        return SurveyCache()
 
     @functools.cached_property
     def vcenter(self) -> VCenter | None:
@@ -136,29 +144,40 @@ def bound_kinds(
     """Every kind that may have something to show; of `wanted` the survey begins with that. Sessions are
     closed whatever happens.
     """
-    from bfinfra.backends.ahead import Ahead
-
     wants = site.resources if wanted is None else wanted
     away = missing_file(site) if any(key.kind in ON_VCENTER for key in wants) else None
     site = replace(site, vcenter=None) if away else site
     if missing := needed_references(site, wants, None if wants else SOURCES):
         raise SiteError(*missing)
     backends = Backends(site, context.transport(read_only=read_only))
-    left = Ahead(backends.close, "leave")
+    leaving: list[Future[None]] = []
 
     def kinds(names: Iterable[str]) -> dict[str, Any]:
-        found = {
-            name: hidden(name, away) if away and name in ON_VCENTER else bind(name, backends)
-            for name in names
-        }
-        return {name: begun(made, name, wanted) for name, made in found.items() if made is not None}
+        found = {}
+        for name in names:
+            made = hidden(name, away) if away and name in ON_VCENTER else bind(name, backends)
+            if made is not None:
+                found[name] = made
+                if wanted is not None:
+                    _prefetch(name, made, wanted, backends.cache)
+        return found
+
+    def leave() -> None:
+        leaving.append(background.start(backends.close, "leave"))
 
     try:
         _ = backends.vcenter  # it logs in while the kinds are imported
-        yield BoundKinds(kinds(surveyed(site)), kinds, backends, left.begin)
+        yield BoundKinds(kinds(surveyed(site)), kinds, backends, leave)
     finally:
-        left.take()
+        for each in leaving:
+            each.result()
+        backends.close()
         backends.seam.close()
+
+
+def _prefetch(name: str, made: Any, wanted: Mapping[Key, Any], cache: SurveyCache) -> None:
+    for reading in made.prefetch:
+        cache.prefetch(reading, name, functools.partial(made.fetch, reading, specs_of(name, wanted)))
 
 
 def surveyed(site: Site) -> list[str]:
@@ -182,4 +201,5 @@ def observe(bound: BoundKinds, wanted: Mapping[Key, Any], patience: RetryPolicy)
     ):
         bound.kinds.update(late)
         survey(late, wanted, patience, found)
+    bound.backends.cache.end_survey()
     return found

@@ -52,15 +52,6 @@ class ObservedState:
         }
 
 
-def begun(kind: Kind[Any, Any], name: str, wanted: Specs | None) -> Any:
-    """The kind, once it has begun to ask for what a survey of `wanted` reads whatever other kinds see;
-    nothing of None.
-    """
-    if wanted is not None:
-        kind.begin(_of_kind(name, wanted))
-    return kind
-
-
 def survey(
     kinds: Kinds, wanted: Specs, patience: RetryPolicy, world: ObservedState | None = None
 ) -> ObservedState:
@@ -93,7 +84,7 @@ def ask(
     kind: Kind[Any, Any], name: str, wanted: Specs, world: ObservedState, patience: RetryPolicy
 ) -> Observation:
     """One kind's bulk read, tried again after what passes."""
-    specs = _of_kind(name, wanted)
+    specs = specs_of(name, wanted)
     needs = needs_of(name, kind, wanted, world)
     partly: list[Observation] = []
 
@@ -121,7 +112,8 @@ def ask(
         raise
 
 
-def _of_kind(name: str, wanted: Specs) -> dict[str, Any]:
+def specs_of(name: str, wanted: Specs) -> dict[str, Any]:
+    """What is wanted of a kind, by name."""
     return {key.name: spec for key, spec in wanted.items() if key.kind == name}
 
 

@@ -18,6 +18,7 @@ from bfinfra.model.document import Document
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness
+from bfinfra.model.reading import Reading
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.resource import Spec, State
@@ -80,6 +81,8 @@ class Kind(ABC, Generic[S, T]):
     """What observing takes besides, for each resource that is wanted."""
     alone: ClassVar[bool] = False
     """Its survey takes nothing of what other kinds saw: it waits for none of those that it refers to."""
+    prefetch: ClassVar[tuple[Reading[object], ...]] = ()
+    """What `observe` reads whatever other kinds see: asked for while kinds are still imported (`fetch`)."""
     reaches: ClassVar[bool] = False
     """What is in it can be seen through it alone (a cluster): while it waits for a file nothing is known of
     that.
@@ -113,10 +116,9 @@ class Kind(ABC, Generic[S, T]):
         also answer whatever else this site made. Raises RemoteError where nothing at all could be read.
         """
 
-    def begin(self, wanted: Mapping[str, S]) -> None:
-        """A survey begins: what the next `observe` reads whatever other kinds see may be asked for already.
-        Returns at once, raises nothing.
-        """
+    def fetch(self, reading: Reading[object], wanted: Mapping[str, S]) -> object:
+        """Ask for one of `prefetch`, for a survey of `wanted`. Raises RemoteError."""
+        raise NotImplementedError(f"{type(self).__name__} prefetches {reading.type} and does not fetch it")
 
     @staticmethod
     @abstractmethod

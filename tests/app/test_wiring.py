@@ -12,12 +12,15 @@ from bfinfra.app.wiring import ON_VCENTER, Backends
 from bfinfra.backends.ansible import LinuxHosts
 from bfinfra.backends.images import Images
 from bfinfra.backends.kubernetes import Clusters
+from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.kinds import kind, names
 from bfinfra.model.site import Site
 
-TYPES = {each.__name__: each for each in (Clusters, Images, LinuxHosts, Site, Transport, VCenter)}
+TYPES = {
+    each.__name__: each for each in (Clusters, Images, LinuxHosts, Site, SurveyCache, Transport, VCenter)
+}
 
 
 def takes(name: str) -> dict[str, Any]:

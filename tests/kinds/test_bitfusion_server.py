@@ -21,10 +21,10 @@ from kinds.servers import (
 )
 from pydantic import ValidationError
 
+from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached, Disk
 from bfinfra.kinds.vcenter.bitfusion_server import sizing
-from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, identity
 from bfinfra.kinds.vcenter.bitfusion_server.steps import PowerOn
@@ -362,16 +362,16 @@ def test_a_vm_that_this_run_made_and_another_run_removed_is_decided_anew(left, e
     def gone(_):
         raise Missing("vm-1 is gone")
 
-    moids = Moids()
+    known: KnownObjects[str, None] = KnownObjects()
     runs = Runs(
         SimpleNamespace(machines=SimpleNamespace(power_on=gone, read=lambda *_: left)),
         Site("s", None, {}),
         None,
-        moids,
+        known,
     )
     with pytest.raises(Missing):
         runs.small(PowerOn(name="bf-01", moid="vm-1"))
-    moids.made("bf-01", "vm-1")
+    known.made("bf-01", "vm-1")
     with pytest.raises(error):
         runs.small(PowerOn(name="bf-01", moid="vm-1"))
-    assert moids.of(["bf-01"]) == (None if error is Conflict else frozenset({"vm-1"}))
+    assert known.of(["bf-01"]) == (None if error is Conflict else frozenset({"vm-1"}))

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from bfinfra.backends.ahead import Ahead
+from bfinfra.backends import background
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, identify, refs
 from bfinfra.backends.vcenter.capacity import Capacities
@@ -109,7 +109,6 @@ class VCenter:
 
     def close(self) -> None:
         """Log out everywhere, side by side."""
-        rest = Ahead(self.rest.close, "logout")
-        rest.begin()
+        rest = background.start(self.rest.close, "logout")
         self.session.close()
-        rest.take()
+        rest.result()

@@ -5,11 +5,12 @@ be asked while that is imported.
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 from urllib.parse import quote
 
 import httpx2
 
-from bfinfra.backends.ahead import Ahead
+from bfinfra.backends import background
 from bfinfra.backends.transport import Transport
 from bfinfra.model import process
 from bfinfra.model.site import VCenterSettings
@@ -29,15 +30,19 @@ class Connector:
         self._site = site
         self._http: httpx2.Client | None = None
         self._lock = threading.Lock()
-        self._versions = Ahead(lambda: self.http().get("/sdk/vimServiceVersions.xml"), "door")
+        self._started: Future[httpx2.Response] | None = None
 
     def connect(self) -> None:
         """Connect now, and ask for the versions; who needs them first hears what came of it."""
-        self._versions.begin()
+        self._started = background.start(self._versions, "connect")
 
     def versions(self) -> httpx2.Response:
         """The server's list of versions. Raises RemoteError."""
-        return self._versions.take()
+        started, self._started = self._started, None
+        return started.result() if started else self._versions()
+
+    def _versions(self) -> httpx2.Response:
+        return self.http().get("/sdk/vimServiceVersions.xml")
 
     def http(self) -> httpx2.Client:
         """The client of SOAP; it keeps the session's cookie."""

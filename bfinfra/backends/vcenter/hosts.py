@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from pyVmomi import vim
 
-from bfinfra.backends.ahead import Ahead
+from bfinfra.backends import background
 from bfinfra.backends.vcenter import attributes, properties, refs, tree
 from bfinfra.backends.vcenter.esxi import Holder, HostDetail, PciDevice, Room
 from bfinfra.backends.vcenter.machines import with_devices
@@ -98,9 +98,7 @@ class Hosts:
         listed, wanted, known = list(moids), list(dict.fromkeys([mark_key, *keys])), frozenset(machines)
 
         def read(content: Any) -> list[HostDetail]:
-            seen = Ahead(lambda: with_devices(content, machines, wanted), "machines")
-            if machines:
-                seen.begin()
+            seen = background.start(lambda: with_devices(content, machines, wanted), "machines")
             defined: dict[int, str] = {}
             found: list[tuple[HostDetail, dict[int, str], Sequence[Any]]] = []
 
@@ -112,7 +110,7 @@ class Hosts:
             properties.of(content, vim.HostSystem, listed, DETAIL, take, _definitions(content))
             held: dict[str, list[Holder]] = {}
             since = [moid for *_, there in found for vm in there if (moid := refs.moid(vm)) not in known]
-            for machine in (*seen.take(), *with_devices(content, since, wanted)):
+            for machine in (*seen.result(), *with_devices(content, since, wanted)):
                 held.setdefault(machine.host, []).append(_holder(machine, mark_key))
             return [
                 replace(host, attributes=_attributes(values, defined), holders=tuple(held.get(host.moid, ())))

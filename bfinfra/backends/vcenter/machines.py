@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,6 @@ from urllib.parse import unquote
 
 from pyVmomi import vim
 
-from bfinfra.backends.ahead import Shared
 from bfinfra.backends.vcenter import devices, properties, refs
 from bfinfra.backends.vcenter.hardware import config_spec, needed
 from bfinfra.backends.vcenter.properties import Row
@@ -51,8 +49,6 @@ class Machines:
     def __init__(self, session: SoapSession, tasks: Tasks) -> None:
         self._session = session
         self._tasks = tasks
-        self._surveys: dict[tuple[str, ...], Shared[list[Brief]]] = {}
-        self._lock = threading.Lock()
 
     def survey(self, mark_key: str, *keys: str) -> list[Brief]:
         """Every VM, with the value of one extraConfig key, or of some."""
@@ -69,22 +65,6 @@ class Machines:
 
         asked = {vim.VirtualMachine: ["name", "parent", path, *others]}
         return self._session.read(lambda content: properties.below(content, content.rootFolder, asked, brief))
-
-    def begin(self, who: str, *keys: str) -> None:
-        """A survey has begun, and `who` will want all VMs with these keys: whoever else wants the same shares
-        one read. Returns at once.
-        """
-        self._shared(keys).begin(who)
-
-    def begun(self, who: str, *keys: str) -> list[Brief]:
-        """What `who` began; `survey` where it began nothing since it last asked."""
-        return self._shared(keys).take(who)
-
-    def _shared(self, keys: tuple[str, ...]) -> Shared[list[Brief]]:
-        with self._lock:
-            if keys not in self._surveys:
-                self._surveys[keys] = Shared(lambda: self.survey(*keys), "machines")
-            return self._surveys[keys]
 
     def read(self, moids: Iterable[str], keys: Iterable[str]) -> list[Vm]:
         """Everything of these VMs, with these extraConfig keys; VMs that are gone are left out."""

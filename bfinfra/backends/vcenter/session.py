@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from pyVmomi import vim
 
-from bfinfra.backends.ahead import Ahead
+from bfinfra.backends import background
 from bfinfra.backends.credentials import credentials
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, leftovers, soap
@@ -59,13 +60,13 @@ class SoapSession:
         self._door = door or Connector(settings, seam, site)
         self._content: Any = None
         self._closed = False
-        self._entry = Ahead(self._login, "login")
+        self._entry: Future[Any] | None = None
         self._shut: RemoteError | None = None
         self._lock = threading.Lock()
 
     def open(self) -> None:
         """Log in now, while the caller goes on; who needs the session first hears of it if that fails."""
-        self._entry.begin()
+        self._entry = background.start(self._login, "login")
 
     def content(self) -> Any:
         """ServiceContent of a session that is logged in."""
@@ -76,7 +77,7 @@ class SoapSession:
                 raise self._shut
             if self._content is None:
                 try:
-                    self._content = self._entry.take()
+                    self._content = self._enter()
                 except (
                     FINAL
                 ) as error:  # nobody else of this run tries: that takes time, and may lock the account
@@ -118,11 +119,26 @@ class SoapSession:
         """
         with self._lock:
             self._closed = True
-            content, self._content = self._entry.left() if self._content is None else self._content, None
+            content, self._content = self._content or self._unused(), None
         if content is not None:
             with contextlib.suppress(RemoteError):  # it ends by itself on the server
                 content.sessionManager.Logout()
         self._door.close()
+
+    def _enter(self) -> Any:
+        """A login; the one that `open` started, once."""
+        if self._entry is None:
+            return self._login()
+        try:
+            return self._entry.result()
+        finally:
+            if self._entry.done():  # else who waited was interrupted, and `close` logs out
+                self._entry = None
+
+    def _unused(self) -> Any:
+        """The login that `open` started and nobody asked for; None where it failed."""
+        entry, self._entry = self._entry, None
+        return None if entry is None or entry.exception() else entry.result()
 
     def _login(self) -> Any:
         who = credentials(self.settings, self._env)

@@ -12,12 +12,12 @@ from typing import Annotated, Any, ClassVar
 from pydantic import StringConstraints
 
 from bfinfra.backends.kubernetes.marks import mark_of
+from bfinfra.kinds.cluster.base.objects import Object
 from bfinfra.kinds.cluster.base.replicated_secret import decide
 from bfinfra.kinds.cluster.base.replicated_secret import spec as of_secrets
 from bfinfra.kinds.cluster.base.replicated_secret.decide import Write
 from bfinfra.kinds.cluster.base.replicated_secret.kind import ReplicatedSecret
 from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, values_of
-from bfinfra.kinds.cluster.base.sights import Object
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.model.awaited import away, held, until
 from bfinfra.model.context import PlanContext, ResolvedRef

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from bfinfra.backends.vcenter.vm import Brief, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.capabilities import machine
-from bfinfra.kinds.vcenter.base.machine_notes import OF_ALL, SETTINGS
+from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL, SETTINGS
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken
@@ -25,6 +25,7 @@ from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.readiness import READY, Readiness, waiting
+from bfinfra.model.reading import Reading
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
@@ -33,6 +34,7 @@ from bfinfra.model.step import Disruption, Step
 from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
+    from bfinfra.backends.survey_cache import SurveyCache
     from bfinfra.backends.vcenter import VCenter
 
 NAME = "bitfusion_vm"
@@ -153,13 +155,16 @@ class BitfusionVM(kind.Kind[Spec, State]):
     step_types = (Stop, StopFirst, Set, SetFirst, Start, PutBack)
     survey_privileges = (holds(VCENTER, *READ),)
 
-    def __init__(self, vcenter: VCenter, site: Site) -> None:
+    prefetch = (MARKS,)
+
+    def __init__(self, vcenter: VCenter, cache: SurveyCache, site: Site) -> None:
         self._vcenter = vcenter
+        self._cache = cache
         self._site = site.name
 
-    def begin(self, wanted: Mapping[str, Spec]) -> None:
+    def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> list[Brief]:
         """The marks of all VMs, with the other kinds of machines."""
-        self._vcenter.machines.begin(NAME, *OF_ALL)
+        return self._vcenter.machines.survey(*OF_ALL)
 
     def observe(
         self,
@@ -169,7 +174,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         include_unlisted: bool = True,
     ) -> Observation:
         """The notes of all VMs, then everything of those with one of ours and of those that are wanted."""
-        briefs = self._vcenter.machines.begun(NAME, *OF_ALL)
+        briefs = self._cache.read(MARKS, NAME, lambda: self.fetch(MARKS, {}))
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         homes = {
             brief.moid: name

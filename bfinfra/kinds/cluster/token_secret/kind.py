@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.bitfusion import Token, read_token
 from bfinfra.backends.kubernetes.marks import mark_of, notes
+from bfinfra.kinds.cluster.base.objects import Object
 from bfinfra.kinds.cluster.base.replicated_secret import decide
 from bfinfra.kinds.cluster.base.replicated_secret.decide import Write
 from bfinfra.kinds.cluster.base.replicated_secret.kind import ReplicatedSecret
 from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, values_of
-from bfinfra.kinds.cluster.base.sights import Object
 from bfinfra.kinds.cluster.token_secret.spec import FILES, OF_CLIENT, SINGLE, THREE, Spec
 from bfinfra.kinds.cluster_locator import Cluster, cluster_key
 from bfinfra.model import kind
@@ -34,6 +34,7 @@ from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.survey_cache import SurveyCache
 
 FIRST = "kube-system"
 """Where the device plug-in's webhook takes the token from: what is new is put there before anywhere else."""
@@ -55,8 +56,8 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
     document = Document.SINGAPORE_POC
     name = "token_secret"
 
-    def __init__(self, clusters: Clusters, site: Site) -> None:
-        super().__init__(clusters, site)
+    def __init__(self, clusters: Clusters, cache: SurveyCache, site: Site) -> None:
+        super().__init__(clusters, cache, site)
         self._stale: dict[str, tuple[str, ...]] = {}
         self._before: dict[
             tuple[Endpoint | Unknown, str], tuple[str, Mapping[str, Mapping[str, Sequence[str]]]]

@@ -14,8 +14,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import mark_of, notes
+from bfinfra.kinds.cluster.base.objects import Object, place_of
 from bfinfra.kinds.cluster.base.replicated_secret.state import State, values_of
-from bfinfra.kinds.cluster.base.sights import Object, place_of
 from bfinfra.kinds.cluster.token_secret.consumers import Consumer, consumers
 from bfinfra.kinds.cluster.token_secret.kind import WRITTEN, TokenSecret, digest, files_of, history
 from bfinfra.kinds.cluster.token_secret.spec import FILES, FORMS, Spec
@@ -39,6 +39,7 @@ from bfinfra.model.suggest import nearest
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.survey_cache import SurveyCache
 
 NAMES = frozenset(name for form in FORMS.values() for name in form)
 RESTARTED = "bfinfra.io/token"
@@ -141,8 +142,8 @@ class Rotation(TokenSecret):
         may("get", "replicasets.apps deployments.apps statefulsets.apps daemonsets.apps", "everywhere"),
     )
 
-    def __init__(self, clusters: Clusters, site: Site, *, restart: bool) -> None:
-        super().__init__(clusters, site)
+    def __init__(self, clusters: Clusters, cache: SurveyCache, site: Site, *, restart: bool) -> None:
+        super().__init__(clusters, cache, site)
         self._restart = restart
         self._specs: dict[str, Spec] = {
             key.name: spec for key, spec in site.resources.items() if key.kind == self.name

@@ -5,10 +5,15 @@ machine, so that all of them share one read.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from bfinfra.model.mark import Mark
+from bfinfra.model.reading import Reading
 from bfinfra.model.resource import State
 from bfinfra.model.secret import Secret
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.vm import Brief
 
 MARK, SECRETS, SETTINGS, IMPORTING = (
     "bfinfra.mark",
@@ -19,6 +24,8 @@ MARK, SECRETS, SETTINGS, IMPORTING = (
 """`IMPORTING`: who makes it of several parts, until it is whole."""
 OF_ALL = (MARK, SECRETS, SETTINGS)
 """The mark, the digests of a server's secrets, the mark of what is set for the Bitfusion plug-in."""
+MARKS: Reading[list[Brief]] = Reading("VirtualMachine", ("name", "parent", *OF_ALL))
+"""All machines with those notes."""
 
 
 def revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
+from bfinfra.kinds.vcenter.base.machine_notes import MARKS
 from bfinfra.kinds.vcenter.bitfusion_server import decide, minimum, room, space, steps
-from bfinfra.kinds.vcenter.bitfusion_server.look import Looks
-from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
+from bfinfra.kinds.vcenter.bitfusion_server.look import COMPARED, KIND, PLACES, Observer
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
@@ -24,12 +24,14 @@ from bfinfra.model.errors import Unreachable
 from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import Readiness, Ready, waiting
+from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
+    from bfinfra.backends.survey_cache import SurveyCache
     from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
     from bfinfra.backends.vcenter.vm import Vm
@@ -56,15 +58,17 @@ class BitfusionServer(kind.Kind[Spec, State]):
     )
     survey_privileges = (holds(VCENTER, *READ),)
 
-    def __init__(self, vcenter: VCenter, seam: Transport, site: Site) -> None:
-        self._seam, self._vcenter = seam, vcenter
-        packages, moids = Packages(seam), Moids()
-        self._looks = Looks(vcenter, site, packages, moids)
-        self._runs = Runs(vcenter, site, packages, moids)
+    prefetch = (MARKS, PLACES, COMPARED)
 
-    def begin(self, wanted: Mapping[str, Spec]) -> None:
-        """The places and all marks, while the hosts are looked at."""
-        self._looks.begin(wanted)
+    def __init__(self, vcenter: VCenter, cache: SurveyCache, seam: Transport, site: Site) -> None:
+        self._seam, self._vcenter = seam, vcenter
+        packages = Packages(seam)
+        self._observer = Observer(vcenter, cache, site, packages)
+        self._runs = Runs(vcenter, site, packages, cache.objects(KIND))
+
+    def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> object:
+        """The places and all marks."""
+        return self._observer.fetch(reading, wanted)
 
     def observe(
         self,
@@ -76,7 +80,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors.
         Without others: the wanted's VMs alone.
         """
-        return self._looks.observe(
+        return self._observer.observe(
             wanted,
             {key: need for key, need in needs.items() if key.kind == "gpu_host"},
             include_unlisted=include_unlisted,

@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.backends import ova
-from bfinfra.backends.ahead import Ahead
+from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Vm
-from bfinfra.kinds.vcenter.base.machine_notes import OF_ALL, given
+from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL, given
 from bfinfra.kinds.vcenter.bitfusion_server import properties, room, state
-from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
 from bfinfra.kinds.vcenter.bitfusion_server.noted import noted
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.registration import asked
@@ -27,14 +26,19 @@ from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
+from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret, matches
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
+    from bfinfra.backends.survey_cache import SurveyCache
     from bfinfra.backends.vcenter import VCenter
 
 KIND = "bitfusion_server"
+PLACES: Reading[Inventory] = Reading("Inventory")
+COMPARED: Reading[list[Brief]] = Reading("VirtualMachine", (*MARKS.paths, "digests"))
+Known = KnownObjects[str, None]
 # VMs whose digests are compared with before anybody asks: few digests are on many, and to unpack them all
 # takes time itself
 AHEAD = 200
@@ -43,41 +47,38 @@ Hosts = Mapping[Key, ResolvedRef]
 """The hosts as last seen, each with the VMs that hold its cards."""
 
 
-class Looks:
-    """Looks at one vCenter."""
+class Observer:
+    """Observes the servers of one vCenter."""
 
-    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, moids: Moids) -> None:
+    def __init__(self, vcenter: VCenter, cache: SurveyCache, site: Site, packages: Packages) -> None:
         self._vcenter = vcenter
+        self._cache = cache
         self._site = site
         self._packages = packages
-        self._moids = moids
-        self._inventory = Inventory()
-        self._places = Ahead(vcenter.inventory.read, "places")
-        self._marks = Ahead(self._briefs, "marks")
-        self._held: Wanted = {}
-        self._passed: set[str] = set()
-        """Ids of VMs that were once seen beside the one that their mark means."""
+        self._known: Known = cache.objects(KIND)
 
-    def begin(self, wanted: Wanted) -> None:
-        """What a survey asks for whatever the hosts show."""
-        self._held = wanted
-        self._vcenter.machines.begin(KIND, *OF_ALL)
-        self._places.begin()
-        self._marks.begin()
+    def fetch(self, reading: Reading[object], wanted: Wanted) -> object:
+        """Ask for what a survey reads whatever the hosts show."""
+        if reading == PLACES:
+            return self._vcenter.inventory.read()
+        return self._compared(wanted) if reading == COMPARED else self._vcenter.machines.survey(*OF_ALL)
 
-    def _briefs(self) -> list[Brief]:
+    def _compared(self, wanted: Wanted) -> list[Brief]:
         """All VMs with their marks. A digest takes 40 ms to compare with, on a processor that has nothing
         else to do now: `matches` remembers them.
         """
-        found = self._vcenter.machines.begun(KIND, *OF_ALL)
+        found = self._cache.read(MARKS, KIND, lambda: self._vcenter.machines.survey(*OF_ALL))
         for (_, kept), value in {
-            (value.leads, kept): value
-            for brief in found[:AHEAD]
-            for value, kept in _digests(brief, self._held)
+            (value.leads, kept): value for brief in found[:AHEAD] for value, kept in _digests(brief, wanted)
         }.items():
             with contextlib.suppress(BfinfraError):  # whoever needs the value says what is wrong with it
                 matches(value.reveal(), kept, self._pepper())
         return found
+
+    @property
+    def _inventory(self) -> Inventory:
+        """The places as they were last read."""
+        return self._cache.last(PLACES, Inventory())
 
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""
@@ -105,7 +106,7 @@ class Looks:
         return Observation(
             states,
             BitfusionServerFacts(
-                self._inventory, ovas, secrets, self._moids.gone, damaged, told, rooms, vcenter
+                self._inventory, ovas, secrets, self._known.gone, damaged, told, rooms, vcenter
             ),
         )
 
@@ -116,7 +117,7 @@ class Looks:
         Where there was none nobody needs to look, unless its host shows one by now: a Deploy fails if there
         is one, but from a library.
         """
-        seen = self._moids.of(wanted)
+        seen = self._known.of(wanted)
         if not seen:
             return (
                 None
@@ -141,7 +142,7 @@ class Looks:
         return any(
             _address(Mark.decode(holder.mark)) in wanted
             for holder in holders
-            if holder.moid not in self._moids.gone
+            if holder.moid not in self._known.gone
         )
 
     def _survey(self, wanted: Wanted, hosts: Hosts, *, include_unlisted: bool) -> list[Vm]:
@@ -154,14 +155,19 @@ class Looks:
             if need.state is not None
             for holder in need.state.detail.holders
         }
-        self._inventory = inventory = self._places.take()
-        briefs = self._marks.take()
+        inventory = self._cache.read(PLACES, KIND, self._vcenter.inventory.read)
+        briefs = self._cache.read(COMPARED, KIND, lambda: self._compared(wanted))
         if holders.keys() - {
             b.moid for b in briefs
         }:  # made since, or gone since: only what is asked for after the hosts can tell
             briefs = self._vcenter.machines.survey(MARK)
         mine = _mine(briefs, wanted, inventory, include_unlisted=include_unlisted)
-        self._moids.saw(wanted, mine, gone=holders.keys() - {b.moid for b in briefs})
+        ids: dict[str, list[str]] = {name: [] for name in wanted}
+        for moid, name in mine.items():
+            ids.setdefault(name, []).append(moid)
+        for name, those in ids.items():
+            self._known.saw(name, those)
+        self._known.missed(holders.keys() - {b.moid for b in briefs})
         known = [machine for moid in mine if include_unlisted and (machine := holders.get(moid))]
         return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
 
@@ -180,8 +186,8 @@ class Looks:
             ),
         ):
             name = _address(each.mark) or each.machine.name
-            if each.machine.moid not in self._passed and states.setdefault(name, each) is not each:
-                self._passed.add(each.machine.moid)
+            if each.machine.moid not in self._known.beside and states.setdefault(name, each) is not each:
+                self._known.beside.add(each.machine.moid)
         for copy in (s for s in seen if s.copy):
             in_place = copy.machine.name if copy.machine.folder in homes else ""
             for name in (in_place, _address(Mark.decode(copy.machine.extra[MARK]))):

@@ -11,7 +11,6 @@ from bfinfra.backends import ova
 from bfinfra.backends.vcenter.vm import Appliance, Deployment, Hardware, Import
 from bfinfra.kinds.vcenter.base.machine_notes import digested, revealed
 from bfinfra.kinds.vcenter.bitfusion_server import steps
-from bfinfra.kinds.vcenter.bitfusion_server.moids import Moids
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.state import IMPORTING, MARK, OVA, identity, release
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target, surplus, there
@@ -25,16 +24,17 @@ from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
+    from bfinfra.kinds.vcenter.bitfusion_server.look import Known
 
 
 class Runs:
     """Runs steps on one vCenter."""
 
-    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, moids: Moids) -> None:
+    def __init__(self, vcenter: VCenter, site: Site, packages: Packages, known: Known) -> None:
         self._vcenter = vcenter
         self._site = site
         self._packages = packages
-        self._moids = moids
+        self._known = known
 
     def deploy(self, step: steps.Deploy, report: Report) -> None:
         """Verify everything, then import; the mark, the hardware and the devices are in the import itself."""
@@ -73,7 +73,7 @@ class Runs:
             open=package.open,
             thin=target.thin,
         )
-        self._moids.lost(step.name)
+        self._known.forget(step.name)
         with self._there(step.name, target.places):
             self._made(wanted, package, target, report)
 
@@ -85,7 +85,7 @@ class Runs:
                 wanted, lambda done, total: report(Done("uploading", done, total))
             )
             whole = Hardware(extra={IMPORTING: ""})
-        self._moids.made(wanted.name, moid)
+        self._known.made(wanted.name, moid)
         with self._still(wanted.name, moid):
             self._vcenter.machines.reconfigure(
                 moid,
@@ -161,7 +161,7 @@ class Runs:
         except Missing as error:
             if places <= self._vcenter.inventory.read().moids:
                 raise
-            self._moids.lost(name)
+            self._known.forget(name)
             raise Conflict(error.problems[0].what, server=error.server, why=error.problems[0].why) from None
 
     def small(self, step: Step) -> None:
@@ -173,7 +173,7 @@ class Runs:
         machines = self._vcenter.machines
         match step:
             case steps.Discard(moid=moid):
-                self._moids.lost(step.name)
+                self._known.forget(step.name)
                 self._discard(moid)
             case steps.Stop(moid=moid):
                 machines.stop(moid)
@@ -194,7 +194,7 @@ class Runs:
                 if not step.importing or machines.read([moid], []):  # else its import took it along
                     machines.stop(moid)
                     machines.destroy(moid)
-                self._moids.ended(step.name, moid)
+                self._known.ended(step.name, moid)
 
     @contextlib.contextmanager
     def _still(self, name: str, moid: str) -> Iterator[None]:
@@ -204,9 +204,9 @@ class Runs:
         try:
             yield
         except Missing as error:
-            if moid not in self._moids.own or self._vcenter.machines.read([moid], []):
+            if moid not in self._known.own or self._vcenter.machines.read([moid], []):
                 raise
-            self._moids.lost(name)
+            self._known.forget(name)
             raise Conflict(
                 error.problems[0].what,
                 server=error.server,

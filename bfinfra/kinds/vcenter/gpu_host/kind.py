@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.ahead import Ahead
 from bfinfra.kinds.vcenter.gpu_host import decide, state, steps
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, GpuHostFacts, State
@@ -15,15 +14,25 @@ from bfinfra.model.document import Document
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.readiness import READY, Readiness, failed, waiting
+from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
+    from bfinfra.backends.survey_cache import SurveyCache
     from bfinfra.backends.vcenter import VCenter
     from bfinfra.backends.vcenter.esxi import HostDetail
 
 __all__ = ["GpuHost", "Spec", "State"]
+NAME = "gpu_host"
+Details = tuple[Mapping[str, Spec | None], "list[HostDetail]"]
+"""For which hosts it was asked, and what is known of them."""
+Notes = tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]
+"""As `Hosts.survey` says."""
+NOTES: Reading[Notes] = Reading("HostSystem", ("name", ATTRIBUTE, "vm"))
+DETAILS: Reading[Details] = Reading("HostSystem", ("*", *VM_KEYS))
+NOTHING: Notes = ({}, {}, {})
 
 
 class GpuHost(kind.Kind[Spec, State]):
@@ -35,17 +44,15 @@ class GpuHost(kind.Kind[Spec, State]):
     step_types = (steps.Set, steps.ShutDown, steps.Reboot, steps.Await, steps.Leave, steps.Seal, steps.Forget)
     survey_privileges = (holds(VCENTER, *READ),)
 
-    def __init__(self, vcenter: VCenter) -> None:
-        self._vcenter = vcenter
-        self._ids: dict[str, str] = {}
-        self._clusters: dict[str, str] = {}
-        self._wanted: Mapping[str, Spec | None] = {}
-        self._all = Ahead(lambda: self._survey(self._wanted, include_unlisted=True), "hosts")
+    prefetch = (DETAILS,)
 
-    def begin(self, wanted: Mapping[str, Spec]) -> None:
-        """All of it: nothing that other kinds see counts here."""
-        self._wanted = wanted
-        self._all.begin()
+    def __init__(self, vcenter: VCenter, cache: SurveyCache) -> None:
+        self._vcenter = vcenter
+        self._cache = cache
+
+    def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> Details:
+        """The hosts that are wanted or noted."""
+        return {**wanted}, self._survey(wanted, include_unlisted=True)
 
     def observe(
         self,
@@ -57,29 +64,31 @@ class GpuHost(kind.Kind[Spec, State]):
         """The notes of all hosts, then everything of those that are wanted or noted. While one waits for
         some: these alone, by their ids.
         """
-        known = [] if include_unlisted else [self._ids[name] for name in wanted if name in self._ids]
+        ids = self._cache.last(NOTES, NOTHING)[0]
+        known = [] if include_unlisted else [ids[name][0] for name in wanted if name in ids]
         found = self._vcenter.hosts.read(known, VM_MARK) if known else []
         if not found or len(found) < len(wanted):
-            found = (
-                self._all.take()
-                if include_unlisted and wanted == self._wanted
-                else self._survey(wanted, include_unlisted=include_unlisted)
-            )
-        states = {d.name: state.read(d, self._clusters.get(d.cluster, "")) for d in found}
+            found = self._all(wanted) if include_unlisted else self._survey(wanted, include_unlisted=False)
+        ids, clusters, _ = self._cache.last(NOTES, NOTHING)
+        states = {d.name: state.read(d, clusters.get(d.cluster, "")) for d in found}
         return Observation(
             {name: each for name, each in states.items() if each.mark or wanted.get(name)},
-            GpuHostFacts(tuple(sorted(self._ids))),
+            GpuHostFacts(tuple(sorted(ids))),
         )
+
+    def _all(self, wanted: Mapping[str, Spec | None]) -> list[HostDetail]:
+        """What was prefetched, where it was for these; else asked for now."""
+        of, found = self._cache.read(DETAILS, NAME, lambda: self.fetch(DETAILS, wanted))
+        return found if of == wanted else self._survey(wanted, include_unlisted=True)
 
     def _survey(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> list[HostDetail]:
         """The hosts that are wanted or noted; learns the ids of all."""
-        notes, self._clusters, machines = self._vcenter.hosts.survey(ATTRIBUTE)
-        self._ids = {name: moid for name, (moid, _) in notes.items()}
+        notes, _, machines = self._cache.read(NOTES, NAME, lambda: self._vcenter.hosts.survey(ATTRIBUTE))
         names = {
             n for n, (_, mark) in notes.items() if (include_unlisted or n in wanted) and Mark.decode(mark)
         }
         names |= {n for n, spec in wanted.items() if spec is not None and n in notes}
-        ids = [self._ids[name] for name in sorted(names)]
+        ids = [notes[name][0] for name in sorted(names)]
         return self._vcenter.hosts.read(
             ids, VM_MARK, VM_KEYS, [moid for host in ids for moid in machines[host]]
         )

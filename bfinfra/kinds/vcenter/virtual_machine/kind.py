@@ -11,7 +11,15 @@ from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
-from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, OF_ALL, SECRETS, digested, revealed
+from bfinfra.kinds.vcenter.base.machine_notes import (
+    IMPORTING,
+    MARK,
+    MARKS,
+    OF_ALL,
+    SECRETS,
+    digested,
+    revealed,
+)
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
@@ -39,6 +47,7 @@ from bfinfra.model.kind import Done, LastWriter, Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, waiting
+from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, holds
 from bfinfra.model.secret import Secret, digest
@@ -46,6 +55,7 @@ from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
+    from bfinfra.backends.survey_cache import SurveyCache
     from bfinfra.backends.vcenter import VCenter
 
 __all__ = ["Spec", "State", "VirtualMachine"]
@@ -61,13 +71,16 @@ class VirtualMachine(kind.Kind[Spec, State]):
     step_types = (Make, Discard, Start, Stop, Reconfigure, DeleteDisks, Delete)
     survey_privileges = (holds(VCENTER, *READ),)
 
-    def __init__(self, vcenter: VCenter, site: Site) -> None:
+    prefetch = (MARKS,)
+
+    def __init__(self, vcenter: VCenter, cache: SurveyCache, site: Site) -> None:
         self._vcenter = vcenter
+        self._cache = cache
         self._site = site
 
-    def begin(self, wanted: Mapping[str, Spec]) -> None:
+    def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> list[Brief]:
         """The marks of all machines, with the other kinds of machines."""
-        self._vcenter.machines.begin(NAME, *OF_ALL)
+        return self._vcenter.machines.survey(*OF_ALL)
 
     def observe(
         self,
@@ -79,7 +92,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         """The marks of all machines, then everything of ours and of those that stand under wanted names;
         templates and places where one is to be made.
         """
-        briefs = self._vcenter.machines.begun(NAME, *OF_ALL)
+        briefs = self._cache.read(MARKS, NAME, lambda: self.fetch(MARKS, {}))
         mine = {
             each.moid: name
             for each in briefs

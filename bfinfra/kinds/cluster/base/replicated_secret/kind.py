@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.kinds.audit import of_field
-from bfinfra.kinds.cluster.base.sights import Object, Sights, place_of
+from bfinfra.kinds.cluster.base.objects import Object, Place, place_of, stands_at, version_of
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of
 from bfinfra.model import kind, rights
 from bfinfra.model.context import ResolvedRef
@@ -24,6 +24,7 @@ from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.survey_cache import KnownObjects, SurveyCache
 
 from bfinfra.kinds.cluster.base.replicated_secret.decide import Remove, Write
 from bfinfra.kinds.cluster.base.replicated_secret.spec import Spec, places_of
@@ -33,6 +34,7 @@ FEW = 12  # Secrets that are asked for one by one rather than listed
 
 S = TypeVar("S", bound=Spec)
 T = TypeVar("T", bound=State)
+Where = tuple[Endpoint, Place]
 
 
 class ReplicatedSecret(kind.Kind[S, T]):
@@ -45,10 +47,10 @@ class ReplicatedSecret(kind.Kind[S, T]):
     """The kind's name, as marks have it."""
     secret_type: ClassVar[str] = "Opaque"  # noqa: S105 - a type, no secret
 
-    def __init__(self, clusters: Clusters, site: Site) -> None:
+    def __init__(self, clusters: Clusters, cache: SurveyCache, site: Site) -> None:
         self._clusters = clusters
         self._locator = ClusterLocator(clusters)
-        self._sights = Sights()
+        self._objects: KnownObjects[Where, Object | None] = cache.objects(self.name)
         self._site = site.name
 
     @staticmethod
@@ -101,7 +103,7 @@ class ReplicatedSecret(kind.Kind[S, T]):
         for key, objects in answers.found.items():
             of = self._by_name(objects, key, wanted, needs)
             for name in {**wanted, **of}:
-                self._sights.saw(answers.clusters[key].endpoint, name, of.get(name, ()))
+                self._saw(answers.clusters[key].endpoint, name, of.get(name, ()))
             for name, found in of.items():
                 spec = wanted.get(name)
                 fits = spec is not None and spec.cluster == key.name
@@ -144,14 +146,24 @@ class ReplicatedSecret(kind.Kind[S, T]):
                         if name in step.standing
                         else cluster.create(manifest)
                     )
-                    self._sights.wrote(home, (step.namespace, name), made)
+                    self._wrote(home, (step.namespace, name), made)
             case Remove(home=home, namespace=namespace):
                 for name in step.names:
-                    seen = self._sights.version(home, step.owner, (namespace, name))
+                    seen = self._objects.version((home, step.owner), (home, (namespace, name)))
                     left = self._clusters.at(home).delete("v1", "Secret", name, namespace, seen=seen)
-                    self._sights.wrote(home, (namespace, name), left)
+                    self._wrote(home, (namespace, name), left)
             case _:
                 raise AssertionError(step)
+
+    def _saw(self, home: Endpoint, name: str, objects: Sequence[Object]) -> None:
+        self._objects.saw((home, name), {(home, place_of(obj)): version_of(obj) for obj in objects})
+
+    def _wrote(self, home: Endpoint, place: Place, answer: Object | None) -> None:
+        """How it stands after a write; None: it is gone. What isn't that object is forgotten: the next look
+        asks the server.
+        """
+        if answer is None or stands_at(answer, place):
+            self._objects.wrote((home, place), answer)
 
     def _manifest(self, step: Write, name: str, values: Mapping[str, bytes]) -> Object:
         data = {key: base64.b64encode(value).decode() for key, value in values.items()}
@@ -187,8 +199,10 @@ class ReplicatedSecret(kind.Kind[S, T]):
         places = [
             place for name, spec in wanted.items() for place in places_of(name, spec, cluster.key, needs)
         ]
-        asked = dict.fromkeys([*places, *self._sights.places(cluster.endpoint, wanted)])
-        answers = {place: self._sights.answer(cluster.endpoint, place) for place in asked}
+        owners = [(cluster.endpoint, name) for name in wanted]
+        stood = [place for owner in owners for _, place in self._objects.of([owner]) or ()]
+        asked = dict.fromkeys([*places, *stood])
+        answers = {place: self._objects.answer((cluster.endpoint, place)) for place in asked}
         if not include_unlisted and len(asked) <= FEW:
             found = [
                 answer[0] if answer else cluster.client.get("v1", "Secret", place[1], place[0])

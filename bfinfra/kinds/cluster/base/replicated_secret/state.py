@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Annotated
 
 from bfinfra.backends.kubernetes.marks import mark_of
-from bfinfra.kinds.cluster.base.sights import Object
+from bfinfra.kinds.cluster.base.objects import Object
 from bfinfra.kinds.cluster_locator import CLUSTERS, Cluster
 from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint
