@@ -67,7 +67,7 @@ def stranger(
 def entry(kind: str) -> Entry:
     """The kind's; an AssertionError says what to write."""
     assert kind in STRANGERS, (
-        f"nobody says how a stranger of {kind} is made: write in tests/kinds/strangers.py\n\n"
+        f"nobody says how a stranger of {kind} is made: write in tests/kinds/unmanaged.py\n\n"
         f'@stranger("{kind}", at="<the object\'s name in specs/kinds/{kind}.yaml>", inside="<why '
         'nothing of others can be in it>")\n'
         f"def {kind}(sandbox: Running, folder: Path, name: str) -> Look:\n"
@@ -189,6 +189,32 @@ def network(sandbox: Running, name: str) -> Look:
 def distributed_switch(sandbox: Running, folder: Path, name: str) -> Look:
     switch(sandbox, name)
     return network(sandbox, name)
+
+
+def pool(sandbox: Running, name: str, within: str = "") -> Look:
+    path = f"/dc/host/farm/Resources{within}"
+    with administrator(sandbox) as si:
+        share = vim.ResourceAllocationInfo(
+            reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="low", shares=0)
+        )
+        spec = vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
+        si.content.searchIndex.FindByInventoryPath(path).CreateResourcePool(name, spec)
+
+    def look() -> object:
+        with administrator(sandbox) as si:
+            found = si.content.searchIndex.FindByInventoryPath(f"{path}/{name}")
+            return found.config.changeVersion, str(found.config.cpuAllocation)
+
+    return look
+
+
+@stranger(
+    "resource_pool",
+    at="gpu",
+    inside="what others put into it goes to its parent, once that is allowed (test_resource_pool.py)",
+)
+def resource_pool(sandbox: Running, folder: Path, name: str) -> Look:
+    return pool(sandbox, name)
 
 
 @stranger("port_group", at="high-speed", inside="a VM or adapter on it stands in its way (test_networks.py)")

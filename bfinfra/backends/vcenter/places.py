@@ -72,6 +72,34 @@ class Pool(Thing):
     root: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a resource pool may have of one thing: of CPU in MHz, of memory in MiB.
+
+    `limit`: None for none; `shares`: low, normal, high, or a number; `expandable`: whether more than the
+    reservation may come out of the parent's.
+    """
+
+    reservation: int = 0
+    limit: int | None = None
+    shares: str | int = "normal"
+    expandable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourcePool(Thing):
+    """A pool below another one. `owner`: id of its cluster; `parent`: of the pool that it is in; `vms`: ids;
+    `note`: what bfinfra wrote on it.
+    """
+
+    owner: str
+    parent: str
+    cpu: Allocation
+    memory: Allocation
+    vms: tuple[str, ...] = ()
+    note: str = ""
+
+
 E = TypeVar("E", bound=Thing)
 
 

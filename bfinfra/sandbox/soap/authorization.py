@@ -80,6 +80,8 @@ CHECKED = (
     "Namespaces.Manage",
     "Network.Assign",
     "Resource.AssignVMToPool",
+    "Resource.MovePool",
+    "Resource.RenamePool",
     "StorageProfile.View",
     "StorageProfile.Update",
     "VApp.ApplicationConfig",

@@ -48,6 +48,7 @@ def update(call: Call, this: Managed, args: Any) -> None:
     """Another name, other limits."""
     if args.name and args.name != this.name:
         refuse_root(call, this)
+        call.need("Resource.RenamePool", this)
         check_name(call.inventory, call.inventory.get(this.parent), args.name, this)
         this["name"] = args.name
     if args.config is not None:
@@ -106,5 +107,6 @@ def move_into(call: Call, this: Managed, args: Any) -> None:
             call.need("VirtualMachine.Inventory.Move", each)
             each["resourcePool"] = this.ref
         else:
+            call.need("Resource.MovePool", this, each)
             each["parent"] = this.ref
         call.inventory.touch(each, this)

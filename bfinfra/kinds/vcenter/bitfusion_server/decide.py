@@ -114,8 +114,9 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
         steps.append(_configure(name, state, target, difference, found))
     if moves:
         fields = {change.field for change in moves}
-        to = (target.folder if "folder" in fields else "", target.pool if "resource_pool" in fields else "")
-        steps.append(Move(name=name, moid=machine.moid, folder=to[0], pool=to[1], changes=found))
+        folder = target.folder if "folder" in fields else ""
+        pool = target.pool if "resource_pool" in fields else ""
+        steps.append(Move(name=name, moid=machine.moid, folder=folder, pool=pool, changes=found))
     if not machine.on or (difference.off and machine.on):
         steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
     if state.mark is None or state.mark.applied != spec.applied():
@@ -155,6 +156,6 @@ def _moves(spec: Spec, state: State, target: Target, facts: BitfusionServerFacts
         paths = {f.moid: f.path.removeprefix("vm").strip("/") for f in facts.inventory.folders}
         found.append(Change("folder", paths.get(machine.folder, machine.folder), spec.folder))
     if machine.pool and machine.pool != target.pool:
-        pools = {p.moid: "" if p.root else p.name for p in facts.inventory.pools}
+        pools = {p.moid: None if p.root else p.name for p in facts.inventory.pools}
         found.append(Change("resource_pool", pools.get(machine.pool, machine.pool), spec.resource_pool))
     return tuple(found)

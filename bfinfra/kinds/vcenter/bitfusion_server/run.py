@@ -56,7 +56,7 @@ class Runs:
             surplus=surplus(package, target.adapters),
             properties=values,
             folder=target.folder,
-            pool=target.pool,
+            pool=there(target.pool),
             host=target.host,
             datastore=target.datastore,
             hardware=Hardware(
@@ -180,8 +180,8 @@ class Runs:
             case steps.Configure():
                 self._configure(step)
             case steps.Move(moid=moid):
-                with self._there(step.name, frozenset({step.folder, step.pool} - {""})):
-                    machines.move(moid, step.folder, step.pool)
+                with self._there(step.name, frozenset({step.folder, there(step.pool)} - {""})):
+                    machines.move(moid, step.folder, there(step.pool))
             case steps.PowerOn(moid=moid):
                 machines.power_on(moid)
             case steps.Seal(moid=moid):

@@ -176,8 +176,8 @@ class Spec(resource.Spec):
     """Where the disks live; may be left out where the host reaches only one datastore."""
     folder: str = ""
     """Folder for VMs, such as gpu/bitfusion; default the datacenter's root."""
-    resource_pool: str = ""
-    """Resource pool; default the cluster's own."""
+    resource_pool: Annotated[str, Ref("resource_pool", optional=True)] | None = None
+    """Resource pool: one of this site's, or one that is there anyway; default the cluster's own."""
     networks: Annotated[dict[str, Network], Field(min_length=1, max_length=4)]
     """One to four adapters, by the names of the OVA's networks or any others, in the order of the
     adapters.

@@ -126,7 +126,7 @@ class Move(_OnMachine):
     )
 
     folder: str
-    pool: str
+    pool: str | Unknown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,10 +40,10 @@ class Adapter:
     name: str
 
 
-def there(network: str | Unknown) -> str:
-    """The id of a network that stands, as all do once a step runs."""
-    assert isinstance(network, str), network
-    return network
+def there(thing: str | Unknown) -> str:
+    """The id of a network or pool that stands, as all do once a step runs."""
+    assert isinstance(thing, str), thing
+    return thing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Target:
     host: str
     datastore: str
     folder: str
-    pool: str
+    pool: str | Unknown
     thin: bool
     cpus: int
     memory: int | None
@@ -76,8 +76,7 @@ class Target:
                 self.host,
                 self.datastore,
                 self.folder,
-                self.pool,
-                *(a.network for a in self.adapters if isinstance(a.network, str)),
+                *(each for each in (self.pool, *(a.network for a in self.adapters)) if isinstance(each, str)),
             }
         )
 
@@ -109,7 +108,7 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
         host=detail.moid,
         datastore=datastore.moid,
         folder=_folder(spec, facts.inventory, cluster.datacenter),
-        pool=_pool(spec, facts.inventory, cluster.moid),
+        pool=_pool(spec, facts.inventory, cluster.moid, context),
         thin=spec.disk_provisioning == "thin",
         cpus=spec.cpus or sizing.cpus(spec.gpus),
         memory=_memory(spec, card_memory),
@@ -263,14 +262,17 @@ def _folder(spec: Spec, inventory: Inventory, datacenter: str) -> str:
     return found.moid
 
 
-def _pool(spec: Spec, inventory: Inventory, cluster: str) -> str:
-    found = inventory.pool(spec.resource_pool, cluster)
+def _pool(spec: Spec, inventory: Inventory, cluster: str, context: PlanContext) -> str | Unknown:
+    need = context.needs.get("resource_pool")
+    if need is not None and (need.spec is not None or need.state is not None):
+        return Unknown(need.key, "pool") if need.state is None else str(need.state.pool.moid)
+    found = inventory.pool(spec.resource_pool or "", cluster)
     if found is None:
         known = [p.name for p in inventory.pools if p.owner == cluster and not p.root]
         raise Refusal(
             f"there is no resource pool {spec.resource_pool}",
             field="resource_pool",
-            next=nearest(spec.resource_pool, known) or "make it first",
+            next=nearest(spec.resource_pool or "", known) or "make it first",
         )
     return found.moid
 

@@ -1,0 +1,378 @@
+"""A resource pool of a cluster: what the machines in it may have of its CPU and memory. (Consolidated GPU
+cluster: virtual machines and Tanzu share hosts.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from bfinfra.backends.vcenter.places import Allocation, Inventory, ResourcePool
+from bfinfra.kinds.vcenter.base.machine_notes import MARK
+from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
+from bfinfra.model import compare, kind, resource
+from bfinfra.model.compare import Change, Unknown, differences
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Refusal
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key, Ref
+from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, Use, holds
+from bfinfra.model.site import Site
+from bfinfra.model.step import Step
+from bfinfra.model.suggest import nearest
+from bfinfra.model.units import MIB, Bytes, Megahertz
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+
+ATTRIBUTE = "bfinfra.resource_pool"
+"""The custom attribute with the mark: a pool has no other place for one."""
+NOTED = (holds("pool", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
+
+
+def _whole(number: int) -> int:
+    if number % MIB:
+        raise ValueError("vCenter counts the memory of a resource pool in whole MiB")
+    return number
+
+
+Shares = Literal["low", "normal", "high"] | Annotated[int, Field(ge=1, le=4_000_000)]
+Memory = Annotated[Bytes, AfterValidator(_whole)]
+
+
+class Part(resource.Part):
+    """What CPU and memory have in common."""
+
+    shares: Shares = "normal"
+    """Its part beside its siblings where all together want more than there is: low, normal, high, or a
+    number.
+    """
+    expandable: bool = True
+    """Whether more than the reservation may come out of the parent's."""
+
+
+class Cpu(Part):
+    """What the machines in it may have of the cluster's CPUs."""
+
+    reservation: Megahertz = 0
+    """Guaranteed, such as 16GHz."""
+    limit: Megahertz | None = None
+    """At most; left out, there is no limit."""
+
+    @property
+    def allocation(self) -> Allocation:
+        """As vCenter counts it, in MHz."""
+        return Allocation(self.reservation, self.limit, self.shares, self.expandable)
+
+
+class MemoryPart(Part):
+    """What the machines in it may have of the cluster's memory."""
+
+    reservation: Memory = 0
+    """Guaranteed, such as 256GiB."""
+    limit: Memory | None = None
+    """At most; left out, there is no limit."""
+
+    @property
+    def allocation(self) -> Allocation:
+        """As vCenter counts it, in MiB."""
+        limit = None if self.limit is None else self.limit // MIB
+        return Allocation(self.reservation // MIB, limit, self.shares, self.expandable)
+
+
+class Spec(resource.Spec):
+    """What a user writes for one resource pool; its name is the pool's name in vCenter."""
+
+    name_pattern = rf"[^\s/\\%]{{1,{LONGEST}}}"
+    name_rule = rf"no blanks, no slash, no backslash and no %, at most {LONGEST} characters"
+
+    cluster: str
+    """The vSphere cluster whose hosts it is of."""
+    parent: Annotated[str, Ref("resource_pool", optional=True)] | None = None
+    """The pool that it is in: one of this site's, or one that is there anyway; left out, the cluster's
+    own.
+    """
+    cpu: Cpu = Cpu()
+    """What the machines in it may have of the cluster's CPUs."""
+    memory: MemoryPart = MemoryPart()
+    """What the machines in it may have of the cluster's memory."""
+
+    @model_validator(mode="after")
+    def _room(self) -> Spec:
+        for name, part in (("cpu", self.cpu), ("memory", self.memory)):
+            if part.limit is not None and part.limit < part.reservation:
+                raise ValueError(f"{name}.limit is less than {name}.reservation: vCenter refuses that")
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(resource.State):
+    """What vCenter says. `unnamed`: it still has the name under which it was made."""
+
+    pool: ResourcePool
+    cluster: str
+    parent: Annotated[str, Ref("resource_pool", optional=True)] | None = None
+    unnamed: bool = False
+
+
+@dataclass(frozen=True)
+class ResourcePoolFacts:
+    """Clusters and pools, for decisions."""
+
+    inventory: Inventory
+    pools: tuple[ResourcePool, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(Step):
+    """create the resource pool {name} on {cluster}"""
+
+    rights = (holds("pool", "Resource.CreatePool", "Resource.RenamePool", "Resource.EditPool"), *NOTED)
+    name: str
+    cluster: str
+    into: str | Unknown
+    cpu: Allocation
+    memory: Allocation
+    mark: Mark
+
+    @property
+    def exclusive(self) -> bool:
+        """Its name is taken once in its parent."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configure(Step):
+    """change the resource pool {name}"""
+
+    rights = (holds("pool", "Resource.RenamePool", "Resource.EditPool"), *NOTED)
+    name: str
+    moid: str
+    cpu: Allocation
+    memory: Allocation
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(Step):
+    """move the resource pool {name} into {parent}"""
+
+    rights = (holds("pool", "Resource.MovePool"),)
+    name: str
+    moid: str
+    parent: str
+    into: str | Unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete(Step):
+    """delete the resource pool {name}"""
+
+    destructive = True
+    rights = (holds("pool", "Resource.RenamePool", "Resource.DeletePool"), *NOTED)
+    uses = (Use.DESTROY,)
+    name: str
+    moid: str
+    pending: str
+    """The name that it has while it goes; "" where it has it already."""
+
+
+class ResourcePoolKind(kind.Kind[Spec, State]):
+    """A resource pool of a cluster: what the machines in it may have of its CPU and memory."""
+
+    document = Document.CONSOLIDATED
+    step_types = (Create, Configure, Move, Delete)
+    alone = True
+    survey_privileges = (holds(VCENTER, *READ),)
+
+    def __init__(self, vcenter: VCenter, site: Site) -> None:
+        self._vcenter = vcenter
+        self._site = site.name
+
+    def observe(
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
+    ) -> Observation:
+        """All pools: this site's by their notes or pending names, others by the names that are wanted."""
+        facts = ResourcePoolFacts(self._vcenter.inventory.read(), self._vcenter.pools.read(ATTRIBUTE))
+        found: dict[str, State] = {}
+        for pool in facts.pools:
+            name, mark = self._whose(pool)
+            ours = mark is not None and mark.name_of(self._site, "resource_pool") == name
+            if ours and (include_unlisted or name in wanted):
+                found[name] = self._state(pool, mark, facts, wanted.get(name))
+        for name, spec in wanted.items():
+            if spec and name not in found and (there := _standing(name, spec, facts)) is not None:
+                found[name] = self._state(there, self._whose(there)[1], facts, spec)
+        return Observation(found, facts)
+
+    def _whose(self, pool: ResourcePool) -> tuple[str, Mark | None]:
+        """The name that it has or is to have, and its mark."""
+        name = pending_name(pool.name, self._site)
+        mark = Mark.decode(pool.note)
+        if name is None:
+            return pool.name, mark
+        return name, mark or Mark(self._site, str(Key("resource_pool", name)))
+
+    def _state(
+        self, pool: ResourcePool, mark: Mark | None, facts: ResourcePoolFacts, spec: Spec | None
+    ) -> State:
+        inside = [each for each in facts.pools if each.moid == pool.parent]
+        return State(
+            mark=mark,
+            pool=pool,
+            cluster=next((c.name for c in facts.inventory.clusters if c.moid == pool.owner), ""),
+            parent=self._whose(inside[0])[0] if inside else None,
+            unnamed=pending_name(pool.name, self._site) is not None,
+            contents=() if spec else self._contents(pool, facts),
+        )
+
+    def _contents(self, pool: ResourcePool, facts: ResourcePoolFacts) -> tuple[str, ...]:
+        """Machines and pools in it that this site didn't make."""
+        machines = self._vcenter.machines.read(pool.vms, [MARK]) if pool.vms else []
+        inner = [each for each in facts.pools if each.parent == pool.moid]
+        return (
+            *(
+                f"VM {each.name} is in it"
+                for each in machines
+                if Mark.site_in(each.extra.get(MARK), each.instance_uuid) != self._site
+            ),
+            *(
+                f"resource pool {each.name} is in it"
+                for each in inner
+                if (mark := self._whose(each)[1]) is None or mark.site != self._site
+            ),
+        )
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
+        """Made, moved, changed, deleted: a step each."""
+        if spec is None:
+            return () if state is None else (_delete(name, state, context.mark.site),)
+        into, mark = _parent(spec, context), context.mark.seal(spec.applied())
+        cpu, memory = spec.cpu.allocation, spec.memory.allocation
+        if state is None:
+            changes = differences(None, spec.applied())
+            made = Create(
+                name=name, cluster=spec.cluster, into=into, cpu=cpu, memory=memory, mark=mark, changes=changes
+            )
+            return (made,)
+        if state.cluster != spec.cluster:
+            raise Refusal(
+                f"the resource pool is on the cluster {state.cluster}",
+                field="cluster",
+                why="a pool can't leave its cluster",
+                next="give it another name there, or delete it first",
+            )
+        moved = state.parent != spec.parent and state.pool.parent != into
+        change = Change("parent", state.parent, spec.parent)
+        found = list(compare.changes(spec, state.mark, _drift(spec, state.pool)))
+        steps: list[Step] = []
+        if moved:
+            parent = spec.parent or spec.cluster
+            steps.append(Move(name=name, moid=state.pool.moid, parent=parent, into=into, changes=(change,)))
+            found = [each for each in found if each.field != "parent"]
+        if state.unnamed and not found:
+            found = [Change("name", state.pool.name, name)]
+        if found or moved:
+            steps.append(
+                Configure(
+                    name=name, moid=state.pool.moid, cpu=cpu, memory=memory, mark=mark, changes=tuple(found)
+                )
+            )
+        return steps
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
+        """The cluster's pools; custom attributes are defined at the root."""
+        pools = Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool", propagate=True)
+        return {"pool": (pools,), "definitions": (ROOT,)}
+
+    def run(self, step: Step, report: Report) -> None:
+        """A pool that has no note has its pending name, on its way in and on its way out."""
+        pools = self._vcenter.pools
+        match step:
+            case Create(into=str() as into):
+                moid = pools.create(into, pending(step.name, step.mark.site), step.cpu, step.memory)
+                pools.note(moid, ATTRIBUTE, step.mark.encode())
+                pools.rename(moid, step.name)
+            case Configure():
+                pools.update(step.moid, step.name, step.cpu, step.memory)
+                pools.note(step.moid, ATTRIBUTE, step.mark.encode())
+            case Move(into=str() as into):
+                pools.move(step.moid, into)
+            case Delete():
+                if step.pending:
+                    pools.rename(step.moid, step.pending)
+                pools.forget(step.moid, ATTRIBUTE)
+                pools.remove(step.moid)
+            case _:
+                raise AssertionError(step)
+
+
+def _delete(name: str, state: State, site: str) -> Delete:
+    return Delete(name=name, moid=state.pool.moid, pending="" if state.unnamed else pending(name, site))
+
+
+def _standing(name: str, spec: Spec, facts: ResourcePoolFacts) -> ResourcePool | None:
+    """Somebody's pool of that name where it is to be: it is the one to adopt."""
+    cluster = facts.inventory.cluster(spec.cluster)
+    if cluster is None:
+        return None
+    parent = cluster.pool
+    if spec.parent is not None:
+        outer = facts.inventory.pool(spec.parent, cluster.moid)
+        parent = outer.moid if outer else ""
+    return next((each for each in facts.pools if each.name == name and each.parent == parent), None)
+
+
+def _parent(spec: Spec, context: PlanContext) -> str | Unknown:
+    """The id of the pool that it is in, or Unknown where this site makes it first. Refusal."""
+    facts: ResourcePoolFacts = context.facts
+    cluster = facts.inventory.cluster(spec.cluster)
+    if cluster is None:
+        raise Refusal(
+            f"there is no cluster {spec.cluster}",
+            field="cluster",
+            next=nearest(spec.cluster, [each.name for each in facts.inventory.clusters]),
+        )
+    if spec.parent is None:
+        return cluster.pool
+    need = context.needs.get("parent")
+    if need is not None and (need.spec is not None or need.state is not None):
+        known = need.get("pool")
+        return known if isinstance(known, Unknown) else str(known.moid)
+    outer = facts.inventory.pool(spec.parent, cluster.moid)
+    if outer is None:
+        known_names = [p.name for p in facts.inventory.pools if p.owner == cluster.moid and not p.root]
+        raise Refusal(
+            f"there is no resource pool {spec.parent} on {spec.cluster}",
+            field="parent",
+            next=nearest(spec.parent, known_names) or "make it first",
+        )
+    return outer.moid
+
+
+def _drift(spec: Spec, pool: ResourcePool) -> tuple[Change, ...]:
+    return differences(
+        {"cpu": _plain(pool.cpu), "memory": _plain(pool.memory, MIB)},
+        {"cpu": _plain(spec.cpu.allocation), "memory": _plain(spec.memory.allocation, MIB)},
+    )
+
+
+def _plain(found: Allocation, unit: int = 1) -> dict[str, Any]:
+    """By the names of the spec's fields, in its units."""
+    return {
+        "reservation": found.reservation * unit,
+        "limit": None if found.limit is None else found.limit * unit,
+        "shares": found.shares,
+        "expandable": found.expandable,
+    }

@@ -1,0 +1,102 @@
+"""Resource pools: whose they are at each instant, what is in them, where they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, world
+from kinds.test_unmanaged import forced
+from kinds.unmanaged import pool
+
+from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
+from bfinfra.kinds.vcenter.resource_pool import Spec
+from bfinfra.sandbox import Running
+
+HEAD = (EXAMPLES["resource_pool"]).read_text().partition("resource_pool:")[0]
+
+
+@pytest.fixture
+def site(tmp_path: Path):
+    def write(pools: str) -> Path:
+        (tmp_path / "site.yaml").write_text(f"{HEAD}resource_pool:\n{pools}")
+        return tmp_path / "site.yaml"
+
+    return write
+
+
+def done(outcome) -> None:
+    assert made(outcome), endings(outcome)
+
+
+def test_a_pending_name_says_which_site_makes_what():
+    assert pending_name(pending("gpu", "poc"), "poc") == "gpu"
+    assert pending_name(pending("gpu", "poc"), "other") is None
+    assert pending_name("gpu", "poc") is None
+    assert len(pending("n" * LONGEST, "s" * 200)) <= 80
+
+
+def test_a_limit_below_the_reservation_is_refused_by_the_file_alone():
+    with pytest.raises(ValueError, match=r"memory\.limit is less than memory\.reservation"):
+        Spec.model_validate({"cluster": "farm", "memory": {"reservation": "2GiB", "limit": "1GiB"}})
+
+
+def test_part_of_a_mebibyte_is_refused():
+    with pytest.raises(ValueError, match="in whole MiB"):
+        Spec.model_validate({"cluster": "farm", "memory": {"reservation": "1500KiB"}})
+
+
+def test_what_the_file_no_longer_limits_is_unlimited_again(sandbox: Running, site):
+    sandbox.reset()
+    done(apply(site("  gpu: {cluster: farm, cpu: {limit: 8GHz}, memory: {shares: 5000}}\n"), sandbox))
+    file = site("  gpu: {cluster: farm}\n")
+    (item,) = plan(file, sandbox).items
+    changed = {change.field: (change.now, change.wanted) for step in item.steps for change in step.changes}
+    assert changed == {"cpu.limit": (8000, None), "memory.shares": (5000, "normal")}
+    done(apply(file, sandbox))
+    assert plan(file, sandbox).pending == ()
+
+
+def test_a_pool_goes_into_another_and_back_with_what_is_in_it(sandbox: Running, site):
+    sandbox.reset()
+    both = "  a: {cluster: farm}\n  b: {cluster: farm%s}\n"
+    done(apply(site(both % ""), sandbox))
+    done(apply(site(both % ", parent: a"), sandbox))
+    assert plan(site(both % ", parent: a"), sandbox).pending == ()
+    done(apply(site(both % ""), sandbox))
+    assert plan(site(both % ""), sandbox).pending == ()
+
+
+def test_somebody_s_pool_of_that_name_is_left_alone_until_it_is_adopted(
+    sandbox: Running, site, tmp_path, monkeypatch
+):
+    sandbox.reset()
+    file = site("  gpu: {cluster: farm, memory: {limit: 64GiB}}\n")
+    done(apply(file, sandbox))
+    before = world(sandbox)
+    theirs = tmp_path / "theirs.yaml"
+    theirs.write_text(file.read_text().replace("site: example", "site: theirs"))
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "elsewhere"))
+    found = plan(theirs, sandbox)
+    assert [problem.what for problem in found.problems]
+    assert world(sandbox) == before
+
+
+def test_a_cluster_that_is_not_there_is_told_with_those_that_are(sandbox: Running, site):
+    sandbox.reset()
+    (problem,) = plan(site("  gpu: {cluster: frm}\n"), sandbox).problems
+    assert "there is no cluster frm" in problem.what
+    assert "farm" in problem.next
+
+
+def test_what_others_put_into_it_is_named_before_it_goes_and_stays(sandbox: Running, site):
+    sandbox.reset()
+    done(apply(site("  gpu: {cluster: farm}\n"), sandbox))
+    look = pool(sandbox, "theirs", "/gpu")
+    assert look()
+    leaving = site("  {}\n")
+    (item,) = plan(leaving, sandbox).items
+    assert item.contents == ("resource pool theirs is in it",)
+    assert "resource pool theirs is in it" in forced(leaving, sandbox, lambda _: EVERYTHING)["refused"]
+    assert forced(leaving, sandbox) == {"resource_pool/gpu": "done"}
+    assert "ResourcePool /dc/host/farm/Resources/theirs" in world(sandbox)
