@@ -12,7 +12,7 @@ from bfinfra.app.wiring import Backends
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.doctor.ground import CheckContext
+    from bfinfra.kinds.checks import CheckContext
     from bfinfra.model.finding import Finding
 
 HASTE = 10.0  # seconds that a check waits for an answer
@@ -31,8 +31,8 @@ def doctor(site: Site, *, context: RunContext = LIVE) -> tuple[Finding, ...]:
 @contextlib.contextmanager
 def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
     """What checks stand on; its sessions end with it."""
-    from bfinfra.doctor.ground import CheckContext
     from bfinfra.engine import journal
+    from bfinfra.kinds.checks import CheckContext
 
     backends = Backends(site, context.transport(patience=HASTE))
     try:

@@ -35,12 +35,16 @@ def certificates_inside(site: Site, *, context: RunContext = LIVE) -> list[Shown
     vCenter is asked for the supervisors' addresses, and these, once they are trusted, for their clusters'.
     BfinfraError where vCenter can't be entered.
     """
+    from bfinfra.kinds.supervisor.supervisor_namespace import checks as of_namespaces
+    from bfinfra.kinds.supervisor.tanzu_cluster import checks as of_clusters
+
     if not any(key.kind == "supervisor_namespace" for key in site.resources):
         return []
     with check_context(site, context) as checks:
         if checks.login is not None:
             raise checks.login
-        return [server.look(checks.seam) for server in checks.inside()]
+        servers = [*of_namespaces.servers(checks), *of_clusters.servers(checks)]
+        return [checks.look(server) for server in servers]
 
 
 def certificate(

@@ -14,7 +14,7 @@ from bfinfra.backends import tls
 from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import Malformed, Unreachable
 from bfinfra.model.records import dataclass
-from bfinfra.model.trust import Trust
+from bfinfra.model.trust import Trust, host_and_port
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def look(seam: Transport, server: str, trust: Trust, *, what: str = "", extra_pe
     """The certificate of `server` (host or host:port). Unreachable, Malformed, Untrusted for authorities that
     can't be read.
     """
-    host, port = address(server)
+    host, port = host_and_port(server)
     there = seam.where(host, port)
     try:
         der, objection = tls.shown(there, host), tls.objection(there, host, trust, extra_pem)
@@ -70,14 +70,6 @@ def look(seam: Transport, server: str, trust: Trust, *, what: str = "", extra_pe
         raise Malformed(
             "the server's certificate can't be read", server=f"{host}:{port}", why=str(error)
         ) from None
-
-
-def address(server: str) -> tuple[str, int]:
-    """Host and port of `host`, `host:port` or `[::1]:port`."""
-    host, colon, port = server.rpartition(":")
-    if colon and port.isdecimal() and not host.endswith(":") and (":" not in host or host.startswith("[")):
-        return host.strip("[]"), int(port)
-    return server.strip("[]"), 443
 
 
 def _named(name: x509.Name) -> str:

@@ -1,67 +1,54 @@
-"""What would stop an apply, looked for before anything else is tried: each check is a small function, all of
-them only read.
+"""What would stop an apply, looked for before anything else is tried: this machine, the site's servers, and
+what each of its kinds checks of its own. All of it only reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from bfinfra.doctor import clusters, hosts, local, machines, servers, vcenter
-from bfinfra.doctor.blocked import Blocked
-from bfinfra.doctor.ground import CheckContext
+from bfinfra.doctor import local, vcenter
+from bfinfra.kinds import kind, names
+from bfinfra.kinds.checks import CheckContext
 from bfinfra.model.documentation import summary
 from bfinfra.model.errors import BfinfraError
-from bfinfra.model.finding import Finding, Health
+from bfinfra.model.finding import Blocked, Finding, Health
 
 Check = Callable[[CheckContext], Iterable[Finding]]
-
-CHECKS: tuple[Check, ...] = (
-    local.references,
-    local.files,
-    local.packages,
-    local.tools,
-    local.state,
-    servers.names,
-    servers.connections,
-    servers.certificates,
-    vcenter.login,
-    vcenter.version,
-    vcenter.clock,
-    vcenter.rights,
-    vcenter.hosts,
-    vcenter.space,
-    vcenter.supervisors,
-    hosts.clocks,
-    hosts.alike,
-    hosts.software,
-    hosts.graphics,
-    machines.entrance,
-    machines.ports,
-    clusters.certificates,
-    clusters.entrance,
-    clusters.versions,
-    clusters.clocks,
-    clusters.rights,
-    clusters.tanzu,
-)
+ORDER = ("local", "servers", "vcenter", "hosts", "machines", "clusters")
+"""What findings are about, by the first words of their checks' names, as they are printed."""
 
 
-def examine(ground: CheckContext) -> tuple[Finding, ...]:
-    """Every check, side by side; findings in the checks' order."""
-    with ThreadPoolExecutor(len(CHECKS), thread_name_prefix="doctor") as pool:
-        return tuple(
-            finding
-            for found in pool.map(lambda check: list(_one(check, ground)), CHECKS)
-            for finding in found
-        )
+def examine(context: CheckContext) -> tuple[Finding, ...]:
+    """Every check, side by side; findings in the order of the checks' names, each once."""
+    checks = _checks(context)
+    with ThreadPoolExecutor(len(checks), thread_name_prefix="doctor") as pool:
+        found = list(pool.map(lambda named: list(_one(named[0], named[1], context)), checks))
+    return tuple(dict.fromkeys(finding for findings in found for finding in findings))
 
 
-def _one(check: Check, ground: CheckContext) -> Iterator[Finding]:
-    name = f"{check.__module__.rpartition('.')[2]}.{check.__name__}"
+def _checks(context: CheckContext) -> list[tuple[str, Check]]:
+    """Those of this machine and of vCenter, then those of the site's kinds; same names stand together."""
+    used = {key.kind for key in context.site.resources}
+    tables: tuple[Mapping[str, Check], ...] = (
+        local.CHECKS,
+        vcenter.CHECKS,
+        *(kind(name).checks for name in names() if name in used),
+    )
+    found = [each for table in tables for each in table.items()]
+    first = {name: place for place, (name, _) in reversed(list(enumerate(found)))}
+    return sorted(found, key=lambda each: (_section(each[0]), first[each[0]]))
+
+
+def _section(name: str) -> int:
+    about = name.partition(".")[0]
+    return ORDER.index(about) if about in ORDER else len(ORDER)
+
+
+def _one(name: str, check: Check, context: CheckContext) -> Iterator[Finding]:
     try:
-        yield from (replace(finding, check=name) for finding in check(ground))
+        yield from (replace(finding, check=name) for finding in check(context))
     except Blocked as blocked:
         yield Finding(
             blocked.about, Health.SKIPPED, (summary(check) or name).rstrip("."), blocked.why, check=name

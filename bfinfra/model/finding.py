@@ -43,3 +43,11 @@ def warning(about: object, what: str, why: str = "", next: str = "") -> Finding:
 def bad(about: object, what: str, why: str = "", next: str = "") -> Finding:
     """An apply would fail."""
     return Finding(str(about), Health.BAD, what, why, next)
+
+
+class Blocked(Exception):
+    """A check can't be made while something else is bad, which another check reports."""
+
+    def __init__(self, about: str, why: str) -> None:
+        super().__init__(why)
+        self.about, self.why = about, why

@@ -16,6 +16,7 @@ from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import RemoteError
+from bfinfra.model.finding import Finding
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness
 from bfinfra.model.reading import Reading
@@ -86,6 +87,10 @@ class Kind(ABC, Generic[S, T]):
     reaches: ClassVar[bool] = False
     """What is in it can be seen through it alone (a cluster): while it waits for a file nothing is known of
     that.
+    """
+    checks: ClassVar[Mapping[str, Callable[..., Iterable[Finding]]]] = {}
+    """What `bfinfra doctor` looks at where a site has such resources: by the names that it prints, functions
+    that take a CheckContext (`bfinfra.kinds.checks`) and only read.
     """
     managed: ClassVar[bool] = True
     """False where the object is there anyway and only its settings are ours (a host), or nothing is written

@@ -78,6 +78,12 @@ class Spec(Part, Ordered):
         """Networks that are there inside of it only, where no machine may have an address."""
         return ()
 
+    def ways(self, addresses: Mapping[str, str]) -> Iterable[tuple[str, tuple[str, int]]]:
+        """What Linux machines must reach for it: the machine's name, and an address and TCP port.
+        `addresses`: of all machines of the site, by name.
+        """
+        return ()
+
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterable[Conflict]:
         """What several resources can't be together, by the file alone. `mine`: the specs of this kind;

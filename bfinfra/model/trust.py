@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import field
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
+from bfinfra.model.records import dataclass
 from bfinfra.model.sources import LocalFile
 
 
@@ -43,3 +45,27 @@ class Trust(BaseModel):
         ):
             raise ValueError("give ca_file or sha256, not both")
         return value
+
+
+@dataclass(frozen=True)
+class Server:
+    """`what` it is in the site; where it is; `extra_pem`: authorities that count besides those of `trust`."""
+
+    what: str
+    host: str
+    port: int
+    trust: Trust
+    extra_pem: str = field(default="", repr=False)
+
+    @property
+    def address(self) -> str:
+        """As host:port."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def host_and_port(server: str) -> tuple[str, int]:
+    """Of `host`, `host:port` or `[::1]:port`."""
+    host, colon, port = server.rpartition(":")
+    if colon and port.isdecimal() and not host.endswith(":") and (":" not in host or host.startswith("[")):
+        return host.strip("[]"), int(port)
+    return server.strip("[]"), 443

@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints, field_validator
 
 from bfinfra.backends.images import Images, Recipe
 from bfinfra.kinds.capabilities import image
-from bfinfra.kinds.image.base import Made
+from bfinfra.kinds.image.base import Made, builders
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.awaited import Absent, absent, held
 from bfinfra.model.compare import Change
@@ -151,6 +151,7 @@ class ContainerImage(kind.Kind[Spec, State]):
     """A container image built from a folder with a Dockerfile."""
 
     document = Document.ON_KUBERNETES
+    checks: ClassVar = {"local.tools": builders("container_image")}
     step_types = (Build, Push, Seal, Forget)
     managed = False  # what was built and pushed stays in the registry
 

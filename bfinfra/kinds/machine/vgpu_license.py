@@ -82,6 +82,11 @@ class Spec(resource.Spec):
             for index, host in enumerate(self.hosts)
         )
 
+    def ways(self, addresses: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, int]]]:
+        """To the license servers."""
+        servers = [(self.server, self.port), *([(self.backup, self.backup_port)] if self.backup else [])]
+        yield from ((host, server) for host in self.hosts for server in servers)
+
     def values(self) -> dict[str, str]:
         """As gridd.conf has them."""
         found = {"ServerAddress": self.server, "ServerPort": str(self.port), "FeatureType": self.feature_type}

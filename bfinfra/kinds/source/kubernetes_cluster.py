@@ -4,15 +4,18 @@ workloads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from bfinfra.kinds.cluster_checks import cluster_checks
+from bfinfra.kinds.server_checks import server_checks
 from bfinfra.model import kind, resource
 from bfinfra.model.awaited import Absent, absent, held
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, RemoteError
+from bfinfra.model.finding import Finding, warning
 from bfinfra.model.kind import Observation
 from bfinfra.model.readiness import Readiness, Ready
 from bfinfra.model.records import dataclass
@@ -21,9 +24,11 @@ from bfinfra.model.rights import API, Api, PrivilegePlaces
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
+from bfinfra.model.trust import Server, host_and_port
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.kubernetes import ClusterClient, Clusters
+    from bfinfra.kinds.checks import CheckContext
 
 
 class Spec(resource.Spec):
@@ -50,11 +55,43 @@ class State(resource.State):
         return self.url.removeprefix("https://").partition("/")[0]
 
 
+def _enter(context: CheckContext, key: Key) -> ClusterClient:
+    spec = context.site.resources[key]
+    return context.clusters.at(Endpoint(kubeconfig=spec.kubeconfig, context=spec.context))
+
+
+def _servers(context: CheckContext) -> Iterator[Server]:
+    for key in context.of("kubernetes_cluster"):
+        try:
+            access = _enter(context, key).access()
+        except BfinfraError:
+            continue  # `clusters.entrance` reports it
+        yield Server(
+            str(key), *host_and_port(access.url.removeprefix("https://").partition("/")[0]), access.trust
+        )
+
+
+def files(context: CheckContext) -> Iterator[Finding]:
+    """Kubeconfigs can be read by nobody else."""
+    for key, spec in context.of("kubernetes_cluster").items():
+        if spec.kubeconfig.way == "file":
+            path = spec.kubeconfig.sources.path(str(spec.kubeconfig.target))
+            if path.exists() and path.stat().st_mode & 0o077:
+                yield warning(
+                    key, f"{path} can be read by others", "it holds a token or a key", f"chmod 600 {path}"
+                )
+
+
 class KubernetesCluster(kind.Source[Spec, State]):
     """Any Kubernetes cluster, by kubeconfig."""
 
     document = Document.ON_KUBERNETES
     reaches = True
+    checks: ClassVar = {
+        "local.files": files,
+        **server_checks(_servers),
+        **cluster_checks("kubernetes_cluster", _enter),
+    }
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from bfinfra.backends.images import Images, Recipe
 from bfinfra.kinds.client_files import ClientFiles, read_files, token_files
+from bfinfra.kinds.image.base import builders
 from bfinfra.kinds.image.client_image import decide
 from bfinfra.kinds.image.client_image.dockerfile import FILES, IGNORE, TOKEN
 from bfinfra.kinds.image.client_image.spec import Spec
@@ -36,6 +37,7 @@ class ClientImage(kind.Kind[Spec, State]):
     """A container image with the Bitfusion client in it."""
 
     document = Document.SINGAPORE_POC
+    checks: ClassVar = {"local.tools": builders("client_image")}
     step_types = (Render, Build, Push, Seal, Delete)
 
     def __init__(self, images: Images, hosts: LinuxHosts | None) -> None:

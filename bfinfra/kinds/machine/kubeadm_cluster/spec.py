@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Annotated, ClassVar, Literal
 
@@ -15,6 +15,8 @@ from bfinfra.model.conflict import Conflict, Inner, Spot, Taken
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.sources import LocalFile
+
+API = 6443  # port of a control plane
 
 
 def _cidr(value: str) -> str:
@@ -98,6 +100,16 @@ class Spec(resource.Spec):
             conflict.thing(place, f"the node {host}", "node")
             for place, host in zip(places, self.hosts, strict=True)
         )
+
+    def ways(self, addresses: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, int]]]:
+        """From its workers to its API, and from node to node."""
+        host, _, port = (self.endpoint or f"{addresses.get(self.control_plane, '')}:{API}").rpartition(":")
+        for each in self.hosts:
+            if each != self.control_plane:
+                yield each, (host, int(port))
+            for other in self.hosts:
+                if other != each and other in addresses:
+                    yield from ((each, (addresses[other], number)) for number in self.ports)
 
     def inside(self) -> Iterator[Inner]:
         """Networks of pods and services."""

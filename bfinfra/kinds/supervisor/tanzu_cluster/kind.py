@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
 from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared, fit, offers, state, upgrade
+from bfinfra.kinds.supervisor.tanzu_cluster.checks import CHECKS
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import CLUSTER_API, FORMS, TANZU
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1, V1ALPHA3, V1BETA1, Spec
 from bfinfra.kinds.supervisor.tanzu_cluster.state import State
@@ -61,6 +62,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
     """A Tanzu Kubernetes cluster in a supervisor namespace."""
 
     document = Document.SINGAPORE_POC
+    checks = CHECKS
     deadline = 3600
     step_types = (Create, Update, Roll, Drop, Hop, Wait, Delete, Move)
     survey_privileges = (may("list", THINGS, HERE), may("list", CLUSTERS, HERE, optional=UNSEEN))

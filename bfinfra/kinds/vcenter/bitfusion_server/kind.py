@@ -11,6 +11,7 @@ from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
 from bfinfra.kinds.vcenter.base.machine_notes import MARKS
 from bfinfra.kinds.vcenter.bitfusion_server import decide, minimum, room, space, steps
+from bfinfra.kinds.vcenter.bitfusion_server.checks import CHECKS
 from bfinfra.kinds.vcenter.bitfusion_server.look import COMPARED, KIND, PLACES, Observer
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
@@ -44,6 +45,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
     """The appliance's VM with its GPUs."""
 
     document = Document.SINGAPORE_POC
+    checks = CHECKS
     deadline = 1800
     step_types = (
         steps.Deploy,

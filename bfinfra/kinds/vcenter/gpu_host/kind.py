@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.vcenter.gpu_host import decide, state, steps
+from bfinfra.kinds.vcenter.gpu_host.checks import CHECKS
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, GpuHostFacts, State
 from bfinfra.model import kind
@@ -39,6 +40,7 @@ class GpuHost(kind.Kind[Spec, State]):
     """Passthrough on a host that is there anyway."""
 
     document = Document.SINGAPORE_POC
+    checks = CHECKS
     managed = False
     deadline = 1800
     step_types = (steps.Set, steps.ShutDown, steps.Reboot, steps.Await, steps.Leave, steps.Seal, steps.Forget)

@@ -20,6 +20,7 @@ from bfinfra.kinds.vcenter.base.machine_notes import (
     digested,
     revealed,
 )
+from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
@@ -66,6 +67,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     """A virtual machine, cloned from a template or deployed from a content library."""
 
     document = Document.PVRDMA
+    checks = CHECKS
     alone = True
     deadline = 1800
     step_types = (Make, Discard, Start, Stop, Reconfigure, DeleteDisks, Delete)

@@ -4,23 +4,20 @@ Architecture".)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import Field, StringConstraints, model_validator
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.vcenter.networks import Networks, Switch, SwitchPlan
-from bfinfra.kinds.capabilities import SETTINGS
-from bfinfra.model import compare, conflict, kind, resource
+from bfinfra.kinds.vcenter.distributed_switch.checks import CHECKS
+from bfinfra.kinds.vcenter.distributed_switch.spec import Spec
+from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, differences
-from bfinfra.model.conflict import Taken
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
-from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, VCENTER, Entity, PrivilegePlaces, Use, holds
@@ -31,43 +28,8 @@ from bfinfra.model.suggest import nearest
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
-Nic = Annotated[str, StringConstraints(pattern=r"^vmnic\d+$")]
 MEMBERS = (holds("members", "DVSwitch.HostOp"), holds("hosts", "Host.Config.Network"))
 """What it takes that hosts come, go or change NICs."""
-
-
-class Spec(resource.Spec):
-    """What a user writes for one switch; its name is the switch's name in vCenter."""
-
-    mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
-    """Largest frame, in bytes."""
-    uplinks: Annotated[int, Field(ge=1, le=32)] = 1
-    """Uplinks of each host. PVRDMA wants one: the RDMA adapter, and nothing beside it."""
-    version: str | None = None
-    """Version that it is made with, such as 6.6.0; empty = the newest that vCenter has. One that stands keeps
-    its own.
-    """
-    hosts: dict[str, tuple[Nic, ...]] = Field(default_factory=dict)
-    """Hosts on it, by their names in vCenter, and the NICs that it takes of each."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> Spec:
-        for host, nics in self.hosts.items():
-            if len(nics) > self.uplinks:
-                raise ValueError(f"hosts.{host}: {len(nics)} NICs are more than its uplinks, {self.uplinks}")
-        return self
-
-    def takes(self, name: str) -> Iterator[Taken]:
-        """The NICs of its hosts: a NIC is on one switch."""
-        for host, nics in self.hosts.items():
-            yield from (
-                conflict.thing(f"hosts.{host}.{index}", f"{nic} of {host}", "NIC")
-                for index, nic in enumerate(nics)
-            )
-
-    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """That its hosts are on it."""
-        return (Capability(SETTINGS, each) for each in self.hosts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +82,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
     """A distributed switch."""
 
     document = Document.PVRDMA
+    checks = CHECKS
     step_types = (Create, Reconfigure, Delete)
     survey_privileges = (holds(VCENTER, *READ),)
 

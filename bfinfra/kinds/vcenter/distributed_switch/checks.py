@@ -1,55 +1,31 @@
-"""Hosts that the site names: their clocks, whether they are alike, and how they share their GPUs. (RDG for
-PVRDMA, "Host Configuration".)
+"""Checks of the hosts of a distributed switch: whether they are alike, and keep their time. (RDG for PVRDMA,
+"Host Configuration".)
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from bfinfra.backends.vcenter.esxi_settings import HostSetup
-from bfinfra.doctor.blocked import Blocked
-from bfinfra.doctor.ground import CheckContext
+from bfinfra.kinds.vcenter.base.host_checks import setups, time_kept
 from bfinfra.model.errors import Denied
-from bfinfra.model.finding import Finding, bad, good, warning
+from bfinfra.model.finding import Blocked, Finding, good, warning
 
-DIRECT = "sharedDirect"
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.esxi_settings import HostSetup
+    from bfinfra.kinds.checks import CheckContext
+
 FEW = 5  # VIBs that are named
 FIELDS = ("model", "firmware", "build", "cards")
 
 
-def clocks(ground: CheckContext) -> Iterator[Finding]:
-    """Hosts keep their time by NTP."""
-    switches = {name for spec in ground.of("distributed_switch").values() for name in spec.hosts}
-    placed = {spec.host for spec in ground.of("virtual_machine").values() if spec.host}
-    for name, host in sorted(
-        _setups(ground, {key.name for key in ground.of("gpu_host")} | switches | placed).items()
-    ):
-        about = f"host {name}"
-        if not host.ntp:
-            yield warning(
-                about,
-                "no time servers are set",
-                "clocks drift apart, and tokens and certificates with them",
-                "set NTP servers under Configure, Time Configuration",
-            )
-        elif not host.ntp_runs:
-            yield warning(
-                about,
-                "its NTP service does not run",
-                f"servers: {', '.join(host.ntp)}",
-                "start ntpd, and let it start with the host",
-            )
-        else:
-            yield good(about, f"keeps its time by {', '.join(host.ntp)}")
-
-
-def alike(ground: CheckContext) -> Iterator[Finding]:
+def alike(context: CheckContext) -> Iterator[Finding]:
     """Hosts of one distributed switch are the same machines, of one build, with the same cards in the same
     places.
     """
-    for key, spec in ground.of("distributed_switch").items():
-        found = _setups(ground, spec.hosts)
+    for key, spec in context.of("distributed_switch").items():
+        found = setups(context, spec.hosts)
         if len(found) < 2:
             continue
         other = [text for field in FIELDS for text in _others(found, field)]
@@ -70,10 +46,10 @@ def alike(ground: CheckContext) -> Iterator[Finding]:
             )
 
 
-def software(ground: CheckContext) -> Iterator[Finding]:
+def software(context: CheckContext) -> Iterator[Finding]:
     """Hosts of one distributed switch have the same VIBs."""
-    for key, spec in ground.of("distributed_switch").items():
-        found = _packages(ground, spec.hosts)
+    for key, spec in context.of("distributed_switch").items():
+        found = _packages(context, spec.hosts)
         if len(found) < 2:
             continue
         most = Counter(found.values()).most_common(1)[0][0]
@@ -89,8 +65,8 @@ def software(ground: CheckContext) -> Iterator[Finding]:
             yield good(key, f"its {len(found)} hosts have the same {len(most)} VIBs")
 
 
-def _packages(ground: CheckContext, names: Iterable[str]) -> dict[str, frozenset[str]]:
-    vcenter, wanted = ground.entered(), set(names)
+def _packages(context: CheckContext, names: Iterable[str]) -> dict[str, frozenset[str]]:
+    vcenter, wanted = context.entered(), set(names)
     known = {host.name: host.moid for host in vcenter.inventory.read().hosts if host.name in wanted}
     try:
         found = vcenter.host_settings.packages(known.values())
@@ -113,32 +89,6 @@ def _departs(most: frozenset[str], each: frozenset[str]) -> str:
     return " and ".join(filter(None, said)) + (f" ({left} more)" if left else "")
 
 
-def graphics(ground: CheckContext) -> Iterator[Finding]:
-    """Hosts of machines with vGPUs share their cards directly."""
-    wanted = {spec.host for spec in ground.of("virtual_machine").values() if spec.vgpus and spec.host}
-    for name, host in sorted(_setups(ground, wanted).items()):
-        if host.graphics == DIRECT:
-            yield good(f"host {name}", "its graphics type is Shared Direct")
-        else:
-            yield bad(
-                f"host {name}",
-                f"its graphics type is {host.graphics or 'not told'}",
-                "a machine with a vGPU does not start there",
-                "set Shared Direct under Configure, Graphics, and restart the host or its X.Org service",
-            )
-
-
-def _setups(ground: CheckContext, names: Iterable[str]) -> dict[str, HostSetup]:
-    """Those that vCenter knows: that one is missing, others tell."""
-    wanted = set(names)
-    if not wanted:
-        return {}
-    vcenter = ground.entered()
-    known = {host.name: host.moid for host in vcenter.inventory.read().hosts if host.name in wanted}
-    found = vcenter.host_settings.setups(known.values())
-    return {name: found[moid] for name, moid in known.items() if moid in found}
-
-
 def _others(found: dict[str, HostSetup], field: str) -> Iterator[str]:
     """Who differs from most of them, and in what."""
     most = Counter(getattr(each, field) for each in found.values()).most_common(1)[0][0]
@@ -151,3 +101,12 @@ def _others(found: dict[str, HostSetup], field: str) -> Iterator[str]:
             )
         elif value != most:
             yield f"{name} has {field} {value}, most have {most}"
+
+
+CHECKS = {
+    "hosts.clocks": time_kept(
+        "distributed_switch", lambda specs: (name for spec in specs.values() for name in spec.hosts)
+    ),
+    "hosts.alike": alike,
+    "hosts.software": software,
+}

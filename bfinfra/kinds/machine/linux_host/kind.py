@@ -2,104 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from pydantic import Field, model_validator
-
-from bfinfra.kinds import capabilities
-from bfinfra.model import conflict, kind, resource
+from bfinfra.kinds.machine.linux_host.checks import CHECKS
+from bfinfra.kinds.machine.linux_host.spec import Spec
+from bfinfra.model import kind, resource
 from bfinfra.model.awaited import Away, away, held
-from bfinfra.model.conflict import Taken
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import BfinfraError, RemoteError, Unreachable
 from bfinfra.model.kind import Observation
-from bfinfra.model.order import Capability, Specs
 from bfinfra.model.readiness import Readiness, Ready, waiting
 from bfinfra.model.records import dataclass
-from bfinfra.model.refs import Key, Ref
-from bfinfra.model.secret import Secret
+from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
-from bfinfra.model.ssh import Account, HostAddress, HostTrust, LinuxMachine
+from bfinfra.model.ssh import LinuxMachine
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import Answer, LinuxHosts
 
 LOOK = {"release": ("cat", "/etc/os-release"), "architecture": ("uname", "-m"), "kernel": ("uname", "-r")}
-
-
-class Spec(resource.Spec):
-    """What a user writes for one machine."""
-
-    awaits: ClassVar = {
-        "key": "put the private key there whose public key the machine lets in",
-        "password": "get it from whoever runs the machine",
-        "sudo_password": "get it from whoever runs the machine",
-        "trust.known_hosts": (
-            "write the machine's host key into it (bfinfra trust SITE shows it; compare it on the machine)"
-        ),
-    }
-
-    address: HostAddress
-    """Its name or address."""
-    port: Annotated[int, Field(ge=1, le=65535)] = 22
-    """Where its SSH server listens."""
-    trust: HostTrust
-    """The host key that it must show."""
-    user: Account = "root"
-    """Who logs in."""
-    key: Secret | None = None
-    """Reference to that user's private key, without a passphrase."""
-    password: Secret | None = None
-    """Reference to that user's password, where there is no key."""
-    root: bool = True
-    """Work as root, by sudo where the user isn't root."""
-    sudo_password: Secret | None = None
-    """Reference to the password that sudo asks for, where it does."""
-    python: str = "/usr/bin/python3"
-    """The interpreter there for Ansible's modules."""
-    vm: Annotated[str, Ref("virtual_machine")] | None = None
-    """The virtual machine of this site that it is: nobody asks it before that runs, and what is on it goes
-    before that goes.
-    """
-
-    @model_validator(mode="after")
-    def _lets_in(self) -> Spec:
-        if self.key is None and self.password is None:
-            raise ValueError("give key or password")
-        return self
-
-    def answers_at(self) -> str:
-        """Its SSH server."""
-        return self.address if self.port == 22 else f"{self.address}:{self.port}"
-
-    def takes(self, name: str) -> Iterator[Taken]:
-        """Its address, where that is no name; several names for one machine are allowed."""
-        yield from conflict.address(
-            "address", self.address, owner=("vm", self.vm) if self.vm else ("machine", self.address)
-        )
-
-    def machine(self, name: str) -> LinuxMachine:
-        """As the backend takes it."""
-        return LinuxMachine(
-            name,
-            self.address,
-            self.user,
-            self.trust,
-            self.port,
-            self.key,
-            self.password,
-            self.sudo_password,
-            self.root,
-            self.python,
-        )
-
-    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """A machine that nobody takes off and on any more."""
-        if self.vm is not None:
-            yield capabilities.machine(self.vm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +44,7 @@ class LinuxHost(kind.Source[Spec, State]):
 
     document = Document.FLEXDIRECT
     reaches = True
+    checks = CHECKS
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts = hosts

@@ -1,33 +1,32 @@
-"""Linux machines of a site: who gets in, and whether they reach each other and the license server on the
-ports that the guide names.
+"""What would stop an apply on Linux machines: who gets in, and whether they reach each other and the other
+addresses that the site names for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bfinfra.doctor.blocked import Blocked
-from bfinfra.doctor.ground import CheckContext
 from bfinfra.model.errors import BfinfraError
-from bfinfra.model.finding import Finding, Health, bad, good
+from bfinfra.model.finding import Blocked, Finding, Health, bad, good
+from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.ssh import LinuxMachine
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible import Answer
+    from bfinfra.kinds.checks import CheckContext
 
 PATIENCE = 3  # seconds for a connection
-API = 6443
 Way = tuple[str, int]
 """Address and TCP port."""
 
 
-def entrance(ground: CheckContext) -> Iterator[Finding]:
+def entrance(context: CheckContext) -> Iterator[Finding]:
     """Each machine is entered as the site says; one that a VM of the site will be is left until that is
     made.
     """
-    found = _asked(ground, {name: {"who": ("id", "-un")} for name in _machines(ground)})
+    found = _asked(context, {name: {"who": ("id", "-un")} for name in _machines(context)})
     for name, answer in found.items():
         key = Key("linux_host", name)
         if isinstance(answer, Blocked):
@@ -38,13 +37,13 @@ def entrance(ground: CheckContext) -> Iterator[Finding]:
             yield good(key, f"the account gets in, as {answer['who'].text.strip()}")
 
 
-def ports(ground: CheckContext) -> Iterator[Finding]:
+def ports(context: CheckContext) -> Iterator[Finding]:
     """From machine to machine: nodes of a cluster, their control plane, the license server of vGPUs."""
-    wanted = ways(ground.site.resources)
+    wanted = ways(context.site.resources)
     found = _asked(
-        ground,
+        context,
         {
-            name: {f"{address}:{port}": knock(address, port) for address, port in each}
+            name: {f"{address}:{port}": connect(address, port) for address, port in each}
             for name, each in wanted.items()
         },
     )
@@ -53,36 +52,17 @@ def ports(ground: CheckContext) -> Iterator[Finding]:
             yield judged(Key("linux_host", name), answers)
 
 
-def ways(resources: Mapping[Key, Any]) -> dict[str, tuple[Way, ...]]:
-    """By machine: what it has to reach. Pure."""
+def ways(resources: Specs) -> dict[str, tuple[Way, ...]]:
+    """By machine: what it has to reach, as the specs on it say. Pure."""
     addresses = {key.name: spec.address for key, spec in resources.items() if key.kind == "linux_host"}
     found: dict[str, dict[Way, None]] = {}
-    for key, spec in resources.items():
-        if key.kind == "vgpu_license":
-            servers = [(spec.server, spec.port), *([(spec.backup, spec.backup_port)] if spec.backup else [])]
-            for host in spec.hosts:
-                found.setdefault(host, {}).update(dict.fromkeys(servers))
-        if key.kind == "kubeadm_cluster":
-            host, _, port = (spec.endpoint or f"{addresses.get(spec.control_plane, '')}:{API}").rpartition(
-                ":"
-            )
-            for each in spec.hosts:
-                api = {(host, int(port)): None} if each != spec.control_plane else {}
-                found.setdefault(each, {}).update(
-                    {
-                        **api,
-                        **{
-                            (addresses[other], number): None
-                            for other in spec.hosts
-                            if other != each and other in addresses
-                            for number in spec.ports
-                        },
-                    }
-                )
+    for spec in resources.values():
+        for host, each in spec.ways(addresses):
+            found.setdefault(host, {})[each] = None
     return {host: tuple(each) for host, each in found.items() if host in addresses}
 
 
-def knock(address: str, port: int) -> tuple[str, ...]:
+def connect(address: str, port: int) -> tuple[str, ...]:
     """Connect and let go: reads nothing, writes nothing."""
     return ("timeout", str(PATIENCE), "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}")
 
@@ -110,33 +90,36 @@ def judged(about: Key, answers: Mapping[str, Answer]) -> Finding:
     return good(about, f"it reaches {', '.join(answers)}{silent}")
 
 
-def _machines(ground: CheckContext) -> dict[str, LinuxMachine]:
-    return {key.name: spec.machine(key.name) for key, spec in ground.of("linux_host").items()}
+def _machines(context: CheckContext) -> dict[str, LinuxMachine]:
+    return {key.name: spec.machine(key.name) for key, spec in context.of("linux_host").items()}
 
 
 def _asked(
-    ground: CheckContext, commands: Mapping[str, Mapping[str, tuple[str, ...]]]
+    context: CheckContext, commands: Mapping[str, Mapping[str, tuple[str, ...]]]
 ) -> dict[str, Mapping[str, Answer] | BfinfraError | Blocked]:
     """One command a machine, side by side. Blocked for one that a VM of this site is and that isn't there
     yet.
     """
-    machines, running = _machines(ground), _running(ground)
+    machines, running = _machines(context), _running(context)
     found: dict[str, Mapping[str, Answer] | BfinfraError | Blocked] = {}
     for name in commands:
-        vm = ground.site.resources[Key("linux_host", name)].vm
+        vm = context.site.resources[Key("linux_host", name)].vm
         if vm is not None and vm not in running:
             found[name] = Blocked(name, f"virtual_machine/{vm} does not run yet: apply makes it")
     asked = {machines[name]: each for name, each in commands.items() if name not in found}
-    hosts = ground.linux() if asked else None
+    hosts = context.linux() if asked else None
     answers = hosts.read(asked) if hosts is not None else {}
     return {**found, **{machine.name: answer for machine, answer in answers.items()}}
 
 
-def _running(ground: CheckContext) -> frozenset[str]:
+def _running(context: CheckContext) -> frozenset[str]:
     """Names of the VMs that run. Asks only where a machine is one of the site's."""
-    if ground.vcenter is None or not any(spec.vm for spec in ground.of("linux_host").values()):
+    if context.vcenter is None or not any(spec.vm for spec in context.of("linux_host").values()):
         return frozenset()
-    machines = ground.entered().machines
-    wanted = {key.name for key in ground.of("virtual_machine")}
+    machines = context.entered().machines
+    wanted = {key.name for key in context.of("virtual_machine")}
     moids = [each.moid for each in machines.survey("bfinfra.mark") if each.name in wanted]
     return frozenset(each.name for each in machines.read(moids, []) if each.on)
+
+
+CHECKS = {"machines.entrance": entrance, "machines.ports": ports}

@@ -1,0 +1,123 @@
+"""Checks of servers before anybody logs in: names, connections, certificates."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.finding import Finding, bad, good, warning
+from bfinfra.model.trust import Server, Trust
+
+if TYPE_CHECKING:
+    from bfinfra.backends.certificate import Shown
+    from bfinfra.kinds.checks import CheckContext
+
+CONNECT = 5.0  # seconds for a connect
+SOON = timedelta(days=30)
+SKEW = 60  # seconds
+Check = Callable[["CheckContext"], Iterable[Finding]]
+
+
+def server_checks(servers: Callable[[CheckContext], Iterable[Server]]) -> Mapping[str, Check]:
+    """The checks of the servers that the site names."""
+
+    def names(context: CheckContext) -> Iterator[Finding]:
+        """The servers' names lead to addresses."""
+        if not context.seam.routed:  # the sandbox has no names: it leads addresses to its own doors
+            yield from map(named, servers(context))
+
+    def connections(context: CheckContext) -> Iterator[Finding]:
+        """The servers take connections."""
+        for each in servers(context):
+            yield connected(context, each)
+
+    def certificates(context: CheckContext) -> Iterator[Finding]:
+        """The servers' certificates are the trusted ones, and stay good for a month."""
+        for each in servers(context):
+            yield certified(context, each, f"{each.what} {each.address}")
+
+    return {"servers.names": names, "servers.connections": connections, "servers.certificates": certificates}
+
+
+def named(server: Server) -> Finding:
+    """Whether its name leads to addresses."""
+    about = f"{server.what} {server.host}"
+    try:
+        addresses = sorted(
+            {
+                str(each[4][0])
+                for each in socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+            }
+        )
+    except OSError as error:
+        return bad(
+            about,
+            "its name leads nowhere",
+            error.strerror or str(error),
+            "correct the name, or the machine's name servers",
+        )
+    return good(about, f"is {', '.join(addresses)}")
+
+
+def connected(context: CheckContext, server: Server) -> Finding:
+    """Whether it takes connections."""
+    about = f"{server.what} {server.host}:{server.port}"
+    try:
+        context.seam.connect(server.host, server.port, CONNECT)
+    except BfinfraError as error:
+        found = error.problems[0]
+        return bad(about, found.what, found.why, found.next)
+    return good(about, "takes connections")
+
+
+def certified(context: CheckContext, server: Server, about: str) -> Finding:
+    """Whether its certificate is trusted, and for how long."""
+    try:
+        return _judged(about, context.look(server), server.trust, context)
+    except BfinfraError as error:
+        problem = error.problems[0]
+        return bad(about, problem.what, problem.why, problem.next)
+
+
+def _judged(about: str, found: Shown, trust: Trust, context: CheckContext) -> Finding:
+    """What is to be said of a certificate."""
+    until = f"{found.not_after:%Y-%m-%d}"
+    if found.objection:
+        return bad(
+            about,
+            "its certificate is not trusted",
+            f"{found.objection}; it shows SHA-256 {found.sha256}",
+            f"compare it, then: bfinfra trust {found.server}",
+        )
+    if found.not_after < context.now() and not trust.sha256:
+        return bad(about, f"its certificate ended on {until}", next="renew it on the server")
+    if found.not_before > context.now() and not trust.sha256:
+        return bad(
+            about,
+            f"its certificate begins on {found.not_before:%Y-%m-%d}",
+            "one of the two clocks is wrong, or it was made too early",
+            "set both clocks by NTP",
+        )
+    if found.not_after < context.now() + SOON:
+        return warning(
+            about,
+            f"its certificate ends on {until}",
+            "nobody gets in after that",
+            "renew it on the server; a pin has to be changed with it",
+        )
+    return good(about, f"its certificate is trusted, until {until}")
+
+
+def skew(about: str, off: float) -> Finding:
+    """A server's clock, `off` seconds from ours."""
+    if abs(off) <= SKEW:
+        return good(about, f"its clock is {abs(off):.0f} s {'ahead' if off > 0 else 'behind'}")
+    return warning(
+        about,
+        f"its clock is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} ours",
+        "certificates and tokens may count as not yet or no longer valid",
+        "set both clocks by NTP",
+    )

@@ -1,0 +1,121 @@
+"""What would stop an apply of namespaces: supervisors that don't run, their certificates, the way in."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.kubernetes.login import PORT
+from bfinfra.backends.vcenter.namespaces import Catalog, Namespace, Namespaces
+from bfinfra.kinds.cluster_checks import cluster_checks
+from bfinfra.kinds.server_checks import certified
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Malformed, Unreachable
+from bfinfra.model.finding import Blocked, Finding, bad, good
+from bfinfra.model.refs import Key
+from bfinfra.model.suggest import nearest
+from bfinfra.model.trust import Server, Trust, host_and_port
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import ClusterClient
+    from bfinfra.kinds.checks import CheckContext
+
+
+def catalog(context: CheckContext) -> Catalog:
+    """What supervisors offer. Blocked."""
+    return Namespaces(context.entered()).catalog()
+
+
+def namespaces(context: CheckContext) -> Mapping[str, Namespace]:
+    """The site's supervisor namespaces that stand. Blocked."""
+    named = {key.name for key in context.of("supervisor_namespace")}
+    known = Namespaces(context.entered())
+    return known.details(sorted(named & set(known.list())), context.once(catalog)) if named else {}
+
+
+def servers(context: CheckContext) -> Iterator[Server]:
+    """Where logins go, and the API, of each supervisor that the site's namespaces are on. Blocked where
+    vCenter can't be entered.
+    """
+    clusters = dict.fromkeys(spec.cluster for spec in context.of("supervisor_namespace").values())
+    for name in clusters:
+        supervisor = context.once(catalog).supervisors.get(name)
+        if supervisor is None or not supervisor.endpoint:
+            continue
+        vcenter = context.entered()
+        own = vcenter.settings.supervisor_trust
+        host, port = host_and_port(supervisor.endpoint)
+        for each in (port, PORT):
+            pem = "" if own else vcenter.authorities()
+            yield Server(f"supervisor on {name}", host, each, own or Trust(), pem)
+
+
+def distrusted(context: CheckContext) -> frozenset[str]:
+    """The supervisors, by host, that show a certificate which is not trusted: nobody tries to log in there.
+    Blocked.
+    """
+    found = set()
+    for server in servers(context):
+        with contextlib.suppress(Unreachable, Malformed):  # whoever goes there is told
+            if context.look(server).objection:
+                found.add(server.host)
+    return frozenset(found)
+
+
+def at_supervisor(context: CheckContext, endpoint: Endpoint, about: str) -> ClusterClient:
+    """The API at a supervisor or through it. Blocked where its certificate is not trusted."""
+    if host_and_port(endpoint.server)[0] in context.once(distrusted):
+        raise Blocked(about, "its supervisor's certificate is not trusted")
+    return context.clusters.at(endpoint)
+
+
+def enter(context: CheckContext, key: Key, namespace: str, guest: str = "") -> ClusterClient:
+    """The API of a namespace, or of a cluster in it. Blocked where that isn't up yet, or its supervisor not
+    trusted.
+    """
+    home = context.once(namespaces).get(namespace)
+    if home is None or home.status != "RUNNING" or not home.endpoint:
+        raise Blocked(str(key), "it isn't there yet: apply makes it")
+    return at_supervisor(context, Endpoint(server=home.endpoint, namespace=home.name, guest=guest), str(key))
+
+
+def certificates(context: CheckContext) -> Iterator[Finding]:
+    """The certificates of supervisors are trusted before anybody logs in there, and stay good for a month."""
+    for server in servers(context):
+        yield certified(context, server, f"{server.what} {server.address}")
+
+
+def supervisors(context: CheckContext) -> Iterator[Finding]:
+    """Workload management is enabled where the site wants namespaces."""
+    for key, spec in context.of("supervisor_namespace").items():
+        known = context.once(catalog).supervisors
+        found = known.get(spec.cluster)
+        ours = context.site.resources.get(Key("supervisor", spec.cluster))
+        if found is None and ours is not None and ours.enable:
+            yield good(key, f"this site enables the supervisor on {spec.cluster}")
+        elif found is None:
+            yield bad(
+                key,
+                f"no supervisor runs on the cluster {spec.cluster}",
+                next=f"enable workload management there; {nearest(spec.cluster, known)}".rstrip("; "),
+            )
+        elif not found.running:
+            yield bad(
+                key,
+                f"the supervisor on {spec.cluster} does not run",
+                next="look at its messages under workload management in vCenter",
+            )
+        else:
+            yield good(key, f"the supervisor on {spec.cluster} runs at {found.endpoint}")
+
+
+CHECKS = {
+    "vcenter.supervisors": supervisors,
+    "clusters.certificates": certificates,
+    **cluster_checks(
+        "supervisor_namespace",
+        lambda context, key: enter(context, key, key.name),
+        given="by the namespace's access",
+    ),
+}

@@ -1,0 +1,181 @@
+"""What is to be done to a namespace, and who in its access list is nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bfinfra.backends.vcenter.directory import Found
+from bfinfra.backends.vcenter.namespaces import Catalog, Grant, Settings
+from bfinfra.kinds.supervisor.supervisor_namespace.spec import Access, Spec
+from bfinfra.kinds.supervisor.supervisor_namespace.state import State
+from bfinfra.kinds.supervisor.supervisor_namespace.steps import Create, Delete, Move, Update
+from bfinfra.model import compare
+from bfinfra.model.compare import Change
+from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.context import PlanContext
+from bfinfra.model.errors import Refusal
+from bfinfra.model.mark import Mark, above, below
+from bfinfra.model.step import Step
+from bfinfra.model.suggest import nearest
+from bfinfra.model.units import bytes_text, megahertz_text
+
+MADE = ("vm_class", "content_library", "storage_policy", "supervisor")
+
+
+def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
+    """Create, patch, replace when the cluster changes, delete."""
+    going = state is not None and state.status == "REMOVING"
+    if spec is None:
+        return () if state is None or going else (Delete(name=name),)
+    _check(name, spec, context)
+    create = Create(
+        name=name,
+        cluster=spec.cluster,
+        settings=_settings(spec, context.mark),
+        changes=compare.differences(None, spec.applied()),
+    )
+    if state is None or going:
+        return (create,)
+    if spec.cluster != state.cluster:
+        return Move(name=name, changes=(Change("cluster", state.cluster, spec.cluster),)), create
+    found = compare.changes(spec, state.mark, _drift(spec, state, context.mark))
+    return (Update(name=name, settings=_settings(spec, context.mark), changes=found),) if found else ()
+
+
+def unknown(at: Spot, entry: Access, found: Found | str | None) -> Iterator[Conflict]:
+    """What is wrong with an account, if anything. `found`: None where it has access already."""
+    what, other = ("group", "user") if entry.group else ("user", "group")
+    if isinstance(found, str):
+        yield Conflict(
+            at,
+            f"vCenter doesn't say whether there is a {what} {entry.account}",
+            why=found,
+            next="check it by hand",
+            stops=False,
+        )
+    elif found is not None and getattr(found, other) and not getattr(found, what):
+        yield Conflict(
+            at,
+            f"{entry.account} is a {other}",
+            why=f"there is no {what} of this name",
+            next=f"write: {other}: {entry.account}",
+        )
+    elif found is not None and not getattr(found, what):
+        yield Conflict(
+            at,
+            f"there is no {what} {entry.account}",
+            why="none of vCenter's directories knows it",
+            next=nearest(entry.account, found.groups if entry.group else found.users),
+        )
+
+
+def _settings(spec: Spec, mark: Mark) -> Settings:
+    return Settings(
+        description=below(spec.description, mark.seal(spec.applied())),
+        cpu=spec.limits.cpu,
+        memory=spec.limits.memory,
+        total_storage=spec.limits.storage,
+        storage=dict(sorted(spec.storage.items())),
+        access=tuple(
+            sorted(Grant(entry.account, entry.group is not None, entry.role) for entry in spec.access)
+        ),
+        vm_classes=tuple(sorted(spec.vm_classes)),
+        libraries=tuple(sorted(spec.content_libraries)),
+    )
+
+
+def _view(settings: Settings) -> dict[str, Any]:
+    """The settings as a site writes them."""
+    return {
+        "description": above(settings.description),
+        "limits": {
+            "cpu": settings.cpu and megahertz_text(settings.cpu),
+            "memory": settings.memory and bytes_text(settings.memory),
+            "storage": settings.total_storage and bytes_text(settings.total_storage),
+        },
+        "storage": {
+            name: "no limit" if limit is None else bytes_text(limit)
+            for name, limit in settings.storage.items()
+        },
+        "access": [
+            {"group" if grant.group else "user": grant.account, "role": grant.role}
+            for grant in settings.access
+        ],
+        "vm_classes": list(settings.vm_classes),
+        "content_libraries": list(settings.libraries),
+    }
+
+
+def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
+    """Where the world differs, in what is written or was; vCenter may add the creator to the access list by
+    itself.
+    """
+    wanted = _settings(spec, mark)
+    added = [
+        grant
+        for grant in state.settings.access
+        if grant.account == state.creator and grant not in wanted.access
+    ]
+    world = replace(
+        state.settings, access=tuple(grant for grant in state.settings.access if grant not in added)
+    )
+    managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
+    return [
+        change
+        for change in compare.differences(_view(world), _view(wanted))
+        if change.field.partition(".")[0] in managed
+    ]
+
+
+def _check(name: str, spec: Spec, context: PlanContext) -> None:
+    """Refusal for whatever vCenter would refuse, or silently never grant. What this site makes first counts
+    as there.
+    """
+    catalog: Catalog = context.facts.catalog
+    made = {
+        kind: {
+            need.key.name
+            for need in context.needs.values()
+            if need.key.kind == kind and need.spec is not None
+        }
+        for kind in MADE
+    }
+    if spec.cluster not in catalog.supervisors and spec.cluster not in made["supervisor"]:
+        raise Refusal(
+            f"no supervisor runs on a cluster {spec.cluster}",
+            field="cluster",
+            why="namespaces live on supervisors",
+            next=nearest(spec.cluster, catalog.supervisors),
+        )
+    _known("storage policy", "storage", spec.storage, {*catalog.policies, *made["storage_policy"]})
+    _known("VM class", "vm_classes", spec.vm_classes, {*catalog.vm_classes, *made["vm_class"]})
+    _known(
+        "content library",
+        "content_libraries",
+        spec.content_libraries,
+        {*catalog.libraries, *made["content_library"]},
+    )
+    if name.startswith("vmware-system"):
+        raise Refusal("names that begin with vmware-system are vSphere's own", next="choose another name")
+    for policy, limit in spec.storage.items():
+        if limit is not None and spec.limits.storage is not None and limit > spec.limits.storage:
+            raise Refusal(
+                (
+                    f"{bytes_text(limit)} of {policy} can't fit into the namespace's "
+                    f"{bytes_text(spec.limits.storage)}"
+                ),
+                field=f"storage.{policy}",
+                next="raise limits.storage, or lower this",
+            )
+
+
+def _known(what: str, where: str, names: Iterable[str], known: Collection[str]) -> None:
+    for index, name in enumerate(names):
+        if name not in known:
+            raise Refusal(
+                f"there is no {what} {name}",
+                field=f"{where}.{name if where == 'storage' else index}",
+                next=nearest(name, known),
+            )

@@ -1,0 +1,188 @@
+"""A namespace on a supervisor: limits, storage, access, VM classes, content libraries. (Solution setup,
+figures 5 and 6.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.vcenter.directory import Found
+from bfinfra.backends.vcenter.namespaces import Catalog, Namespaces
+from bfinfra.kinds.supervisor.supervisor_namespace.checks import CHECKS
+from bfinfra.kinds.supervisor.supervisor_namespace.decide import decide, unknown
+from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec
+from bfinfra.kinds.supervisor.supervisor_namespace.state import State, SupervisorNamespaceFacts, state_of
+from bfinfra.kinds.supervisor.supervisor_namespace.steps import CATALOG, Create, Delete, Move, Update
+from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Denied, Rejected, RemoteError
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
+from bfinfra.model.readiness import READY, Readiness, failed, waiting
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import API, READ, ROOT, VCENTER, Api, Entity, PrivilegePlaces, holds
+from bfinfra.model.step import Step
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.vcenter import VCenter
+
+
+class SupervisorNamespace(kind.Kind[Spec, State]):
+    """A namespace on a supervisor."""
+
+    document = Document.SINGAPORE_POC
+    checks = CHECKS
+    deadline = 900
+    step_types = (Create, Update, Delete, Move)
+    alone = True
+    survey_privileges = (holds(VCENTER, *READ),)
+    resource_privileges = (CATALOG,)
+
+    def __init__(self, vcenter: VCenter, clusters: Clusters) -> None:
+        self._namespaces = Namespaces(vcenter)
+        self._directory = vcenter.directory
+        self._clusters = clusters
+        self._catalog: Catalog | None = None
+
+    def observe(
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
+    ) -> Observation:
+        """One list, then the details of what is wanted or carries a mark; a site without namespaces asks no
+        more than the list.
+
+        While one waits for some: their details, and no more.
+        """
+        names = (
+            [name for name, text in self._namespaces.list().items() if name in wanted or _own(name, text)]
+            if include_unlisted
+            else list(wanted)
+        )
+        if not names and not any(wanted.values()):
+            return Observation({})
+        catalog = self._known(wanted, include_unlisted=include_unlisted)
+        states = {name: state_of(found) for name, found in self._namespaces.details(names, catalog).items()}
+        for name, state in states.items():
+            spec = wanted.get(name)
+            if include_unlisted and (spec is None or spec.cluster != state.cluster):
+                states[name] = replace(state, contents=self._contents(state))
+        return Observation(
+            states,
+            SupervisorNamespaceFacts(catalog, self._subjects(wanted, states) if include_unlisted else {}),
+        )
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
+        """See decide."""
+        return decide(name, spec, state, context)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: SupervisorNamespaceFacts | None) -> Iterator[Conflict]:
+        """Access for somebody who isn't there."""
+        subjects = facts.subjects if facts else {}
+        for key, spec in wanted.items() if subjects else ():
+            for index, entry in enumerate(spec.access if isinstance(spec, Spec) else ()):
+                yield from unknown(
+                    Spot(key, f"access.{index}.{'group' if entry.group else 'user'}"),
+                    entry,
+                    subjects.get(entry.account.lower()),
+                )
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
+        """The vSphere cluster, the root for storage policies, and its own API."""
+        return {
+            "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),
+            "policies": (ROOT,),
+            API: (Api(Key("supervisor_namespace", name), name),),
+        }
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """RUNNING."""
+        if state.status == "ERROR":
+            return failed("; ".join(state.messages) or "vCenter gives no reason")
+        return READY if state.status == "RUNNING" else waiting(state.status.lower())
+
+    def run(self, step: Step, report: Report) -> None:
+        """One REST call."""
+        match step:
+            case Create(name=name, cluster=cluster, settings=settings):
+                self._namespaces.create(name, cluster, settings)
+            case Update(name=name, settings=settings):
+                self._namespaces.update(name, settings)
+            case Delete(name=name):
+                self._namespaces.delete(name)
+
+    def _known(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> Catalog:
+        """What namespaces may name: that does not change while one waits for them, but by what this run makes
+        for them first.
+        """
+        if (
+            include_unlisted
+            or self._catalog is None
+            or any(spec is not None and not _named(spec, self._catalog) for spec in wanted.values())
+        ):
+            self._catalog = self._namespaces.catalog()
+        return self._catalog
+
+    def _subjects(
+        self, wanted: Mapping[str, Spec | None], states: Mapping[str, State]
+    ) -> dict[str, Found | str]:
+        """One question for each account that the namespace doesn't let in yet, or that nobody may ask."""
+        due = {
+            entry.account.lower()
+            for name, spec in wanted.items()
+            if spec
+            for entry in spec.access
+            if name not in states
+            or not any(
+                (grant.account.lower(), grant.group) == (entry.account.lower(), bool(entry.group))
+                for grant in states[name].settings.access
+            )
+        }
+        found: dict[str, Found | str] = {}
+        for account in sorted(due):
+            try:
+                found[account] = self._directory.find(account)
+            except (Denied, Rejected) as error:
+                found[account] = error.problems[0].why or error.problems[0].what
+        return found
+
+    def _contents(self, state: State) -> tuple[str, ...]:
+        """Clusters and workloads inside that are not this site's."""
+        if state.endpoint is None:
+            return ()
+        try:
+            return self._clusters.at(state.endpoint).unmanaged(state.mark.site if state.mark else "")
+        except RemoteError as error:
+            return (
+                (
+                    "whatever is in it (it can't be asked: "
+                    f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
+                ),
+            )
+
+
+def _named(spec: Spec, catalog: Catalog) -> bool:
+    """Whether all that it names is there, its supervisor running."""
+    home = catalog.supervisors.get(spec.cluster)
+    return (
+        home is not None
+        and home.running
+        and set(spec.storage) <= set(catalog.policies)
+        and set(spec.content_libraries) <= set(catalog.libraries)
+    )
+
+
+def _own(name: str, description: str) -> bool:
+    """Whether its mark is its own, and not copied from another one with the description."""
+    return Mark.own(description, f"supervisor_namespace/{name}") is not None

@@ -1,0 +1,58 @@
+"""What vCenter says of a namespace, and of what namespaces may name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated
+
+from bfinfra.backends.vcenter.directory import Found
+from bfinfra.backends.vcenter.namespaces import Catalog, Namespace, Settings
+from bfinfra.kinds.supervisor.supervisor_namespace.spec import Cluster, Policy
+from bfinfra.model import resource
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(resource.State):
+    """What vCenter says. `endpoint` is set once the namespace runs."""
+
+    status: str
+    messages: tuple[str, ...] = ()
+    cluster: Cluster
+    settings: Settings
+    vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
+    content_libraries: tuple[Annotated[str, Ref("content_library", optional=True)], ...] = ()
+    policies: tuple[Policy, ...] = ()
+    creator: str = ""
+    endpoint: Endpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorNamespaceFacts:
+    """What namespaces may name. `subjects`: accounts that shall be given access and have none yet, in small
+    letters, each with what there is of this name, or with why that can't be asked.
+    """
+
+    catalog: Catalog
+    subjects: Mapping[str, Found | str] = field(default_factory=dict)
+
+
+def state_of(found: Namespace) -> State:
+    """The state, out of what vCenter says."""
+    running = found.status == "RUNNING" and found.endpoint
+    return State(
+        mark=Mark.decode(found.settings.description),
+        status=found.status,
+        messages=found.messages,
+        cluster=found.cluster,
+        settings=found.settings,
+        vm_classes=found.settings.vm_classes,
+        content_libraries=found.settings.libraries,
+        policies=tuple(found.settings.storage),
+        creator=found.creator,
+        endpoint=Endpoint(server=found.endpoint, namespace=found.name) if running else None,
+    )

@@ -1,0 +1,83 @@
+"""What would stop an apply of Bitfusion servers: damaged appliances, hosts that take no uploads, datastores
+without room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bfinfra.kinds.server_checks import connected
+from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
+from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova
+from bfinfra.model.awaited import Absent
+from bfinfra.model.errors import Problem
+from bfinfra.model.finding import Finding, bad, good
+from bfinfra.model.trust import Server, Trust
+from bfinfra.model.units import bytes_short
+
+if TYPE_CHECKING:
+    from bfinfra.kinds.checks import CheckContext
+
+
+def appliances(context: CheckContext) -> Packages:
+    """The OVAs of the site, each looked into once."""
+    return Packages(context.seam)
+
+
+def packages(context: CheckContext) -> Iterator[Finding]:
+    """The appliances are whole: every digest that there is."""
+    known = context.once(appliances)
+    for each in dict.fromkeys(spec.ova for spec in context.of("bitfusion_server").values()):
+        found = known.look(each)
+        if isinstance(found, Absent):
+            continue  # `local.references` reports it
+        if each.file and not isinstance(found, Problem):
+            found = known.damage(each) or found
+        if isinstance(found, Problem):
+            yield bad(each.text, found.what, found.why, found.next)
+        elif each.file:
+            sums = f"{'its SHA-256 and ' if each.sha256 else ''}{len(found.manifest)} digests of its manifest"
+            yield good(each.text, f"is whole ({bytes_short(found.size)}, {sums})")
+        else:
+            yield good(each.text, f"can be read ({bytes_short(found.size)}); an apply reads it whole first")
+
+
+def uploads(context: CheckContext) -> Iterator[Finding]:
+    """The hosts take uploads of appliances."""
+    for key, spec in context.of("bitfusion_server").items():
+        yield connected(context, Server(f"{key} (takes uploads)", spec.host, 443, Trust()))
+
+
+def space(context: CheckContext) -> Iterator[Finding]:
+    """Datastores have room for the appliances."""
+    inventory = context.entered().inventory.read()
+    hosts = {host.name: host.moid for host in inventory.hosts}
+    for key, spec in context.of("bitfusion_server").items():
+        need, own = _size(context, spec.ova), hosts.get(spec.host, "")
+        reached = [d for d in inventory.datastores if own in d.hosts and spec.datastore in (None, d.name)]
+        if not reached:
+            yield bad(
+                key,
+                f"{spec.host} reaches no datastore {spec.datastore or ''}".rstrip(),
+                next="correct datastore, or mount it on the host",
+            )
+        for store in reached:
+            room = f"{store.name} has {bytes_short(store.free)} free, the OVA takes {bytes_short(need)}"
+            if not store.accessible:
+                yield bad(key, f"{store.name} is not accessible", next="look at its state in vCenter")
+            elif store.free < need and not any(
+                machine.name == key.name for machine in context.entered().machines.survey("bfinfra.mark")
+            ):
+                yield bad(key, room, next="free some, or choose another datastore")
+            else:
+                yield good(key, room)
+
+
+def _size(context: CheckContext, of: Ova) -> int:
+    """Bytes of a server's disks as the OVA carries them; 0 where it can't be read: `packages` reports it."""
+    found = context.once(appliances).look(of)
+    return 0 if isinstance(found, Problem) else sum(found.files.values())
+
+
+CHECKS = {"local.packages": packages, "servers.connections": uploads, "vcenter.space": space}

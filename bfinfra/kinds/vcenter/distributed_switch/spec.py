@@ -1,0 +1,49 @@
+"""What a user writes for a distributed switch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, model_validator
+
+from bfinfra.kinds.capabilities import SETTINGS
+from bfinfra.model import conflict, resource
+from bfinfra.model.conflict import Taken
+from bfinfra.model.order import Capability, Specs
+
+Nic = Annotated[str, StringConstraints(pattern=r"^vmnic\d+$")]
+
+
+class Spec(resource.Spec):
+    """What a user writes for one switch; its name is the switch's name in vCenter."""
+
+    mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
+    """Largest frame, in bytes."""
+    uplinks: Annotated[int, Field(ge=1, le=32)] = 1
+    """Uplinks of each host. PVRDMA wants one: the RDMA adapter, and nothing beside it."""
+    version: str | None = None
+    """Version that it is made with, such as 6.6.0; empty = the newest that vCenter has. One that stands keeps
+    its own.
+    """
+    hosts: dict[str, tuple[Nic, ...]] = Field(default_factory=dict)
+    """Hosts on it, by their names in vCenter, and the NICs that it takes of each."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Spec:
+        for host, nics in self.hosts.items():
+            if len(nics) > self.uplinks:
+                raise ValueError(f"hosts.{host}: {len(nics)} NICs are more than its uplinks, {self.uplinks}")
+        return self
+
+    def takes(self, name: str) -> Iterator[Taken]:
+        """The NICs of its hosts: a NIC is on one switch."""
+        for host, nics in self.hosts.items():
+            yield from (
+                conflict.thing(f"hosts.{host}.{index}", f"{nic} of {host}", "NIC")
+                for index, nic in enumerate(nics)
+            )
+
+    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
+        """That its hosts are on it."""
+        return (Capability(SETTINGS, each) for each in self.hosts)
