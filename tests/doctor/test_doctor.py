@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from kinds.checking import BAD, GOOD, SKIPPED, WARNING, said, seen
 from kinds.lifecycle import SPECS, apply, made
 from pyVim.task import WaitForTask
 from rights.given import Site, administrator, give, other, paths, without
@@ -23,26 +24,11 @@ from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.cli import main
-from bfinfra.doctor import local, servers, vcenter
-from bfinfra.doctor.ground import CheckContext
-from bfinfra.model.finding import Health
+from bfinfra.doctor import local, vcenter
+from bfinfra.kinds.checks import CheckContext
 from bfinfra.model.rights import Use
 
 EXAMPLE = SPECS / "kinds"
-BAD, GOOD, SKIPPED, WARNING = Health.BAD, Health.GOOD, Health.SKIPPED, Health.WARNING
-
-
-def seen(path, sandbox):
-    return app.doctor(app.load(path, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
-
-
-def said(found, health):
-    """check → what it says of this health, with what to do."""
-    return {
-        each.check: f"{each.about}: {each.what}: {each.why} → {each.next}"
-        for each in found
-        if each.health is health
-    }
 
 
 @pytest.fixture
@@ -101,19 +87,19 @@ def test_a_certificate_that_is_not_trusted(changed, sandbox):
 
 
 @pytest.mark.parametrize(("years", "health"), [(0, GOOD), (1.95, WARNING), (4, BAD)])
-def test_a_certificate_that_ends(ground, years, health):
+def test_a_certificate_that_ends(context, years, health):
     later = datetime.now(UTC) + timedelta(days=365 * years)
-    found = list(servers.certificates(replace(ground, now=lambda: later)))
+    found = list(vcenter.CHECKS["servers.certificates"](replace(context, now=lambda: later)))
     assert found[0].health is health, found
 
 
-def test_a_clock_that_is_off(ground):
-    found = list(vcenter.clock(replace(ground, now=lambda: datetime.now(UTC) + timedelta(minutes=10))))
+def test_a_clock_that_is_off(context):
+    found = list(vcenter.clock(replace(context, now=lambda: datetime.now(UTC) + timedelta(minutes=10))))
     assert (found[0].health, found[0].what) == (WARNING, "its clock is 600 s behind ours")
 
 
 @pytest.fixture
-def ground(sandbox):
+def context(sandbox):
     """What checks stand on, with a clock of its own."""
     site = app.load(EXAMPLE / "gpu_host.yaml", sandbox=sandbox)
     seam = Transport(read_only=True, route=sandbox.lookup)
@@ -179,9 +165,9 @@ def test_files_that_are_missing_or_damaged(changed, sandbox, tmp_path):
     assert "damaged.ova" in said(found, BAD)["local.packages"]
 
 
-def test_a_journal_without_room(ground, monkeypatch):
+def test_a_journal_without_room(context, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 5})())
-    found = list(local.state(ground))
+    found = list(local.state(context))
     assert found[0].health is BAD
 
 

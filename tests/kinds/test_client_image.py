@@ -22,7 +22,7 @@ from bfinfra.kinds import kind
 from bfinfra.kinds.image.client_image.dockerfile import dockerfile
 from bfinfra.kinds.image.client_image.kind import ClientImage, Spec
 from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
-from bfinfra.kinds.machine import linux_host
+from bfinfra.kinds.machine.linux_host import kind as linux_host
 from bfinfra.kinds.source.bitfusion_token import BitfusionToken
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.errors import BfinfraError, Refusal, Rejected, SiteError, Unreachable

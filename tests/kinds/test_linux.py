@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bfinfra.kinds.machine import linux_host
 from bfinfra.kinds.machine.base import OnHosts, across
+from bfinfra.kinds.machine.linux_host import kind as linux_host
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key, edges

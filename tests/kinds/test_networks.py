@@ -11,8 +11,9 @@ from pyVmomi import vim
 from rights.given import administrator
 
 from bfinfra.backends.vcenter.networks import Networks, PortGroup, Switch
-from bfinfra.kinds.vcenter import distributed_switch, port_group
-from bfinfra.kinds.vcenter.distributed_switch import DistributedSwitch
+from bfinfra.kinds.vcenter import port_group
+from bfinfra.kinds.vcenter.distributed_switch import kind as distributed_switch
+from bfinfra.kinds.vcenter.distributed_switch.kind import DistributedSwitch
 from bfinfra.kinds.vcenter.port_group import PortGroupKind
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext, ResolvedRef

@@ -23,7 +23,7 @@ from bfinfra.backends.transport import Middleware, Transport
 from bfinfra.engine.apply import Apply, Options
 from bfinfra.engine.observe import survey
 from bfinfra.engine.plan import DesiredState, make
-from bfinfra.kinds.supervisor import supervisor_namespace
+from bfinfra.kinds.supervisor.supervisor_namespace import kind as supervisor_namespace
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
 from bfinfra.model import kind, resource
 from bfinfra.model.context import ResolvedRef

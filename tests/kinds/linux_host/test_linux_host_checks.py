@@ -11,7 +11,7 @@ import yaml
 
 import bfinfra.app as app
 from bfinfra.backends.ansible import Answer
-from bfinfra.doctor.machines import judged, knock, ways
+from bfinfra.kinds.machine.linux_host.checks import connect, judged, ways
 from bfinfra.model.finding import Finding, Health
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
@@ -86,5 +86,5 @@ def test_who_refuses_is_there_and_who_is_silent_is_behind_a_firewall(
     assert said in f"{found.what} {found.why}"
 
 
-def test_a_knock_is_one_connection_that_is_let_go() -> None:
-    assert knock("10.0.0.1", 179) == ("timeout", "3", "bash", "-c", "exec 3<>/dev/tcp/10.0.0.1/179")
+def test_a_try_is_one_connection_that_is_let_go() -> None:
+    assert connect("10.0.0.1", 179) == ("timeout", "3", "bash", "-c", "exec 3<>/dev/tcp/10.0.0.1/179")
