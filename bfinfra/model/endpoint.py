@@ -5,6 +5,9 @@ from __future__ import annotations
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 
+SUPERVISOR_PORT = 6443
+"""Where the Kubernetes API of a supervisor, and of each cluster in it, answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:

@@ -17,13 +17,12 @@ from bfinfra.backends.credentials import Credentials, credentials
 from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.kubernetes.access import Access, expiry
 from bfinfra.backends.transport import Transport
-from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.endpoint import SUPERVISOR_PORT, Endpoint
 from bfinfra.model.errors import Denied, Missing
 from bfinfra.model.redact import hide
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.trust import Trust
 
-PORT = 6443
 PASSWORD = ("KUBECTL_VSPHERE_PASSWORD",)
 HOST = re.compile(r"[A-Za-z0-9.-]{1,253}|\[?[0-9A-Fa-f:.]{2,45}\]?")
 NO_REMEDY = "check vcenter.username and vcenter.password, and that the account has access to the namespace"
@@ -44,7 +43,7 @@ def enter(seam: Transport, settings: VCenterSettings, roots: Callable[[], str], 
         answer = _post(client, credentials(settings, before=PASSWORD), wish, endpoint)
     token = hide(_text(answer, "session_id", endpoint))
     if not endpoint.guest:
-        return Access(f"https://{host}:{PORT}", trust, pem, token, expires=expiry(token))
+        return Access(f"https://{host}:{SUPERVISOR_PORT}", trust, pem, token, expires=expiry(token))
     return Access(
         _guest_url(answer, endpoint),
         Trust(ca_pem=_authority(answer, endpoint)),
@@ -92,7 +91,7 @@ def _guest_url(answer: dict[str, Any], endpoint: Endpoint) -> str:
         )
     if not isinstance(server, str) or not HOST.fullmatch(server):
         raise errors.malformed(f"log in to {endpoint}", endpoint.server, "guest_cluster_server is not a host")
-    return f"https://{f'[{server}]' if ':' in server and server[0] != '[' else server}:{PORT}"
+    return f"https://{f'[{server}]' if ':' in server and server[0] != '[' else server}:{SUPERVISOR_PORT}"
 
 
 def _authority(answer: dict[str, Any], endpoint: Endpoint) -> str:

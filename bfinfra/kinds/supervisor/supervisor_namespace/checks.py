@@ -6,11 +6,10 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.kubernetes.login import PORT
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespace, Namespaces
 from bfinfra.kinds.cluster_checks import cluster_checks
 from bfinfra.kinds.server_checks import certified
-from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.endpoint import SUPERVISOR_PORT, Endpoint
 from bfinfra.model.errors import Malformed, Unreachable
 from bfinfra.model.finding import Blocked, Finding, bad, good
 from bfinfra.model.refs import Key
@@ -46,7 +45,7 @@ def servers(context: CheckContext) -> Iterator[Server]:
         vcenter = context.entered()
         own = vcenter.settings.supervisor_trust
         host, port = host_and_port(supervisor.endpoint)
-        for each in (port, PORT):
+        for each in (port, SUPERVISOR_PORT):
             pem = "" if own else vcenter.authorities()
             yield Server(f"supervisor on {name}", host, each, own or Trust(), pem)
 
