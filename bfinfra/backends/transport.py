@@ -12,12 +12,11 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import Any
 
-import httpcore2
 import httpx2
 
 from bfinfra.backends import limits, tls, writes
+from bfinfra.backends.network import Body, Network, reason
 from bfinfra.model.errors import Malformed, Rejected, RemoteError, Unanswered, Unreachable, Untrusted
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
@@ -27,12 +26,10 @@ Route = Callable[[str, int], tuple[str, int] | None]
 Middleware = Callable[[httpx2.BaseTransport], httpx2.BaseTransport]
 TIMEOUT = httpx2.Timeout(60, connect=10)  # seconds
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 ENVELOPE = frozenset(
     {b"content-encoding", b"content-length", b"transfer-encoding"}
 )  # of a body that comes unpacked
 REDIRECTS = (301, 302, 303, 307, 308)
-CONNECTIONS = 64  # per client: ten workers, their uploads and their watches
 
 
 @dataclass
@@ -186,87 +183,6 @@ class Transport:
             transport.close()
 
 
-class Network(httpx2.BaseTransport):
-    """HTTP over real sockets, routed, with a pin checked on each handshake."""
-
-    def __init__(
-        self, context: ssl.SSLContext, pin: str, where: Callable[[str, int], tuple[str, int]]
-    ) -> None:
-        self._pool = httpcore2.ConnectionPool(
-            ssl_context=context,
-            max_connections=CONNECTIONS,
-            max_keepalive_connections=CONNECTIONS,
-            keepalive_expiry=30,
-            network_backend=_Sockets(pin, where),
-        )
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends it; the errors are httpx2's and, for certificates, Untrusted."""
-        url = request.url
-        core = httpcore2.Request(
-            method=request.method,
-            url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-            headers=request.headers.raw,
-            content=request.stream,
-            extensions=limits.Until.within(request, limits.of(request, writes.name(request))),
-        )
-        with _as_httpx():
-            answer = self._pool.handle_request(core)
-        return httpx2.Response(
-            answer.status,
-            headers=answer.headers,
-            stream=_Body(answer.stream, _as_httpx),
-            extensions=answer.extensions,
-        )
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._pool.close()
-
-
-class _Sockets(httpcore2.SyncBackend):
-    def __init__(self, pin: str, where: Callable[[str, int], tuple[str, int]]) -> None:
-        self._pin = pin
-        self._where = where
-
-    def connect_tcp(self, host: str, port: int, *args: Any, **kwargs: Any) -> httpcore2.NetworkStream:
-        address = self._where(host, port)
-        return _Stream(super().connect_tcp(*address, *args, **kwargs), self._pin, address, f"{host}:{port}")
-
-
-class _Stream(httpcore2.NetworkStream):
-    """A TCP stream that becomes TLS only with a certificate that is trusted."""
-
-    def __init__(
-        self, plain: httpcore2.NetworkStream, pin: str, address: tuple[str, int], server: str
-    ) -> None:
-        self._plain = plain
-        self._pin = pin
-        self._address = address
-        self._server = server
-        self.read, self.write, self.close = plain.read, plain.write, plain.close  # type: ignore[method-assign]  # they are the plain stream's
-        self.get_extra_info = plain.get_extra_info  # type: ignore[method-assign]  # as above
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore2.NetworkStream:
-        try:
-            stream = self._plain.start_tls(ssl_context, server_hostname, timeout)
-        except httpcore2.ConnectError as error:
-            if isinstance(cause := error.__cause__ or error.__context__, ssl.SSLCertVerificationError):
-                raise tls.refused(cause, self._address, self._server) from None
-            if isinstance(cause, ssl.SSLError) and not isinstance(cause, tls.BROKEN):
-                raise tls.unfit(cause, self._server) from None
-            raise
-        if self._pin:
-            try:
-                tls.check_pin(stream.get_extra_info("ssl_object").getpeercert(True), self._pin, self._server)
-            except Untrusted:
-                stream.close()
-                raise
-        return limits.Timed(stream)
-
-
 class _Outermost(httpx2.BaseTransport):
     """Counts, refuses writes where only reading is allowed, and turns transport errors into bfinfra's."""
 
@@ -310,7 +226,7 @@ class _Outermost(httpx2.BaseTransport):
             response.close()
             raise Redirected(name, place, self._server)
         headers = [(key, value) for key, value in response.headers.raw if key.lower() not in ENVELOPE]
-        stream = _Body(limits.Bounded(response, limits.of(request, name)), translated)
+        stream = Body(limits.Bounded(response, limits.of(request, name)), translated)
         return httpx2.Response(
             response.status_code, headers=headers, stream=stream, extensions=response.extensions
         )
@@ -349,34 +265,6 @@ class Redirected(Rejected):
         )
 
 
-class _Body(httpx2.SyncByteStream):
-    def __init__(self, inner: Any, translated: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
-        self._inner = inner
-        self._translated = translated
-
-    def __iter__(self) -> Iterator[bytes]:
-        with self._translated():
-            yield from self._inner
-
-    def close(self) -> None:
-        if hasattr(self._inner, "close"):
-            self._inner.close()
-
-
-@contextlib.contextmanager
-def _as_httpx() -> Iterator[None]:
-    """httpcore2's errors under httpx2's names: both libraries name them alike."""
-    try:
-        yield
-    except (
-        httpcore2.TimeoutException,
-        httpcore2.NetworkError,
-        httpcore2.ProtocolError,
-        httpcore2.UnsupportedProtocol,
-    ) as error:
-        raise getattr(httpx2, type(error).__name__)(_reason(error)) from error
-
-
 @contextlib.contextmanager
 def _as_remote(server: str, name: str, *, writing: bool, met: bool) -> Iterator[None]:
     try:
@@ -390,26 +278,15 @@ def _as_remote(server: str, name: str, *, writing: bool, met: bool) -> Iterator[
         ) from None
     except httpx2.TransportError as error:
         if writing:
-            raise Unanswered(f"no whole answer to {name}", server=server, why=_reason(error)) from None
-        raise Unreachable(f"no whole answer to {name}", server=server, why=_reason(error), met=met) from None
+            raise Unanswered(f"no whole answer to {name}", server=server, why=reason(error)) from None
+        raise Unreachable(f"no whole answer to {name}", server=server, why=reason(error), met=met) from None
 
 
 def _unreachable(server: str, error: BaseException, *, met: bool) -> Unreachable:
     return Unreachable(
         "no connection",
         server=server,
-        why=_reason(error),
+        why=reason(error),
         next="check the address, and that the server runs and no firewall is between",
         met=met,
     )
-
-
-def _reason(error: BaseException) -> str:
-    text = (
-        (error.strerror if isinstance(error, OSError) else "")
-        or ERRNO.sub("", str(error))
-        or {"ConnectTimeout": "timed out", "ReadTimeout": "timed out"}.get(
-            type(error).__name__, type(error).__name__
-        )
-    )
-    return "".join(c for c in text if c.isprintable())[:300]

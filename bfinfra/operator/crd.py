@@ -81,9 +81,17 @@ def copied(node: Any) -> Any:
     return [copied(each) for each in node] if isinstance(node, list | tuple) else node
 
 
+WAYS = ("secretKeyRef", "configMapKeyRef")
+FROM_A_KEY: Schema = {
+    "type": "object",
+    "description": "exactly one of " + " and ".join(WAYS),
+    "properties": dict.fromkeys(WAYS, KEY_OF),
+    "oneOf": [{"required": [way]} for way in WAYS],
+}
+"""A value of an object that has many: from a Secret or a ConfigMap."""
+
+
 def _spec(language: Schema) -> Schema:
-    only = "exactly one of " + " and ".join(ways := ("secretKeyRef", "configMapKeyRef"))
-    one = {"oneOf": [{"required": [way]} for way in ways]}
     return {
         "type": "object",
         "required": ["site"],
@@ -125,12 +133,7 @@ def _spec(language: Schema) -> Schema:
                 "type": "object",
                 "maxProperties": 100,
                 "description": "Variables that {env: NAME} in the site names.",
-                "additionalProperties": {
-                    "type": "object",
-                    "description": only,
-                    "properties": dict.fromkeys(ways, KEY_OF),
-                    **one,
-                },
+                "additionalProperties": FROM_A_KEY,
             },
             "files": {
                 "type": "object",
@@ -142,12 +145,7 @@ def _spec(language: Schema) -> Schema:
                         "message": "a file's path is relative, without .. in it, and not site.yaml",
                     }
                 ],
-                "additionalProperties": {
-                    "type": "object",
-                    "description": only,
-                    "properties": dict.fromkeys(ways, KEY_OF),
-                    **one,
-                },
+                "additionalProperties": FROM_A_KEY,
             },
         },
     }

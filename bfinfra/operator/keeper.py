@@ -5,7 +5,6 @@ leads at a time.
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import logging
 import threading
 import time
@@ -20,7 +19,9 @@ from bfinfra.model.records import dataclass
 from bfinfra.operator import seen
 from bfinfra.operator.crd import KIND
 from bfinfra.operator.decide import Hold, Look, Refuse, Release, Stamp, Wait, decide, latest
+from bfinfra.operator.event import event, moment
 from bfinfra.operator.figures import Figures, Row
+from bfinfra.operator.held import Held
 from bfinfra.operator.job import LABELS, Mould, manifest, unfit
 from bfinfra.operator.looks import Looks
 from bfinfra.operator.manifest import API
@@ -44,25 +45,6 @@ SETTLED = 60.0  # seconds that a Job just made may be missing in a list
 TICK = 0.05  # seconds: what comes in a burst is looked at together
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
 log = logging.getLogger("bfinfra.operator")
-
-
-@dataclass
-class Held:
-    """A Site, and what this process alone knows of it. `recorded`: the look whose result stands in the
-    status; `misses`: passing failures in a row; `result`: the last that there was, of the look that began
-    at `looked`; `refusals`: how often in a row the API server did not take what was to be written;
-    `stuck`: why the pod of its look does not start.
-    """
-
-    wanted: Wanted
-    due: float = 0
-    busy: bool = False
-    recorded: str = ""
-    misses: int = 0
-    result: Result | None = None
-    looked: float = 0
-    refusals: int = 0
-    stuck: str = ""
 
 
 @dataclass
@@ -328,9 +310,7 @@ class Keeper:
 
     def _write(self, held: Held, look: Look) -> None:
         wanted, before = held.wanted, held.wanted.status
-        new = after(
-            wanted, look, dt.datetime.fromtimestamp(self.clock(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        )
+        new = after(wanted, look, moment(self.clock()))
         changed = difference(before, new)
         version = wanted.version
         with contextlib.suppress(Missing):  # it was deleted meanwhile
@@ -350,31 +330,8 @@ class Keeper:
     def _tell(self, wanted: Wanted, said: News) -> None:
         """An Event, and a line of the log. An Event that can't be made stops nothing."""
         log.info("%s/%s %s: %s", wanted.namespace, wanted.name, said.reason, said.message)
-        about = {
-            "apiVersion": API,
-            "kind": KIND,
-            "namespace": wanted.namespace,
-            "name": wanted.name,
-            "uid": wanted.uid,
-        }
-        now = dt.datetime.fromtimestamp(self.clock(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         with contextlib.suppress(BfinfraError):
-            self.api.create(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Event",
-                    "metadata": {"generateName": f"{wanted.name[:200]}.", "namespace": wanted.namespace},
-                    "involvedObject": about,
-                    "type": said.kind,
-                    "reason": said.reason,
-                    "message": said.message[:1024],
-                    "source": {"component": "bfinfra-operator"},
-                    "reportingComponent": "bfinfra.io/operator",
-                    "firstTimestamp": now,
-                    "lastTimestamp": now,
-                    "count": 1,
-                }
-            )
+            self.api.create(event(wanted, said, self.clock()))
 
     def _finalizers(self, held: Held, finalizers: tuple[str, ...]) -> None:
         """Only on what was seen: somebody else's finalizer must not get lost."""

@@ -127,24 +127,43 @@ def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
     }
     meta = {"name": check.name, **home, "labels": labels}
     keys = {path: f"file-{number}" for number, path in enumerate(files)}
-    sources: list[dict[str, Any]] = [
+    pod = _pod(check, image, _sources(check.name, keys, secrets), claim)
+    return [
         {
-            "configMap": {
-                "name": check.name,
-                "items": [{"key": key, "path": path} for path, key in keys.items()],
-            }
-        }
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": meta,
+            "automountServiceAccountToken": False,
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": meta,
+            **contents({keys[path]: content for path, content in files.items()}),
+        },
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": _cronjob(check, labels, pod)},
+    ]
+
+
+def _sources(name: str, keys: Mapping[str, str], secrets: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What the site's folder is put together from: the ConfigMap's files, and the Secret's."""
+    sources: list[dict[str, Any]] = [
+        {"configMap": {"name": name, "items": [{"key": key, "path": path} for path, key in keys.items()]}}
     ]
     if secrets:
         sources.append(
             {
                 "secret": {
-                    "name": check.name,
+                    "name": name,
                     "items": [{"key": key, "path": path, "mode": 0o440} for path, key in secrets.items()],
                 }
             }
         )
-    container = {
+    return sources
+
+
+def _container(check: Check, image: str, claim: str) -> dict[str, Any]:
+    return {
         "name": "drift",
         "image": image,
         "args": [
@@ -164,7 +183,10 @@ def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
         "securityContext": SAFE,
     }
-    pod = {
+
+
+def _pod(check: Check, image: str, sources: list[dict[str, Any]], claim: str) -> dict[str, Any]:
+    return {
         "serviceAccountName": check.name,
         "automountServiceAccountToken": False,
         "restartPolicy": "Never",
@@ -175,7 +197,7 @@ def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
             "fsGroup": 65532,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [container],
+        "containers": [_container(check, image, claim)],
         "volumes": [
             {"name": "site", "projected": {"sources": sources}},
             {
@@ -184,13 +206,16 @@ def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
             },
         ],
     }
+
+
+def _cronjob(check: Check, labels: Mapping[str, str], pod: Mapping[str, Any]) -> dict[str, Any]:
     job = {
         "backoffLimit": 0,
         "activeDeadlineSeconds": max(check.when.seconds, 300),
         "ttlSecondsAfterFinished": 86400,
         "template": {"metadata": {"labels": labels}, "spec": pod},
     }
-    cronjob = {
+    return {
         "schedule": check.when.cron,
         "timeZone": "Etc/UTC",
         "concurrencyPolicy": "Forbid",
@@ -199,21 +224,6 @@ def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
         "failedJobsHistoryLimit": 3,
         "jobTemplate": {"metadata": {"labels": labels}, "spec": job},
     }
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": meta,
-            "automountServiceAccountToken": False,
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": meta,
-            **contents({keys[path]: content for path, content in files.items()}),
-        },
-        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": cronjob},
-    ]
 
 
 def contents(files: Mapping[str, bytes]) -> dict[str, Any]:

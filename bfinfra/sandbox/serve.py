@@ -22,7 +22,7 @@ from bfinfra.sandbox.process import FORMAT
 from bfinfra.sandbox.server import open_plain
 from bfinfra.sandbox.site_files import SiteFiles
 from bfinfra.sandbox.state import Busy, Unreadable
-from bfinfra.sandbox.world import load
+from bfinfra.sandbox.world_file import load
 
 __all__ = ["Busy", "Unreadable", "serve"]
 ENDING = {signal.SIGTERM, signal.SIGINT}

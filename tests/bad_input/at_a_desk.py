@@ -26,7 +26,7 @@ from bfinfra.model import secret
 from bfinfra.sandbox.makers.files import make_files
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.pki import Pki
-from bfinfra.sandbox.world import load
+from bfinfra.sandbox.world_file import load
 
 WORLDS = Path(__file__).parents[2] / "specs/worlds"
 ONCE = RetryPolicy(attempts=1, lasts=0)

@@ -19,7 +19,7 @@ from bad_input import archives, at_a_desk
 from bfinfra.backends.bitfusion.archive import BadToken, members
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.reading import BadWorld
-from bfinfra.sandbox.world import load
+from bfinfra.sandbox.world_file import load
 
 
 @pytest.fixture

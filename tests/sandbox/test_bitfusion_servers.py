@@ -22,7 +22,7 @@ from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.tally import Tally
-from bfinfra.sandbox.world import load
+from bfinfra.sandbox.world_file import load
 
 ADDRESS = "10.2.0.5:56001"
 

@@ -10,7 +10,7 @@ import yaml
 
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.reading import BadWorld
-from bfinfra.sandbox.world import load, parse
+from bfinfra.sandbox.world_file import load, parse
 
 WORLDS = sorted((Path(__file__).resolve().parents[2] / "specs/worlds").glob("*.yaml"))
 PASSWORDS = Passwords(b"seed")

@@ -79,7 +79,13 @@ def add_host(
             ),
         ),
     )
-    made["configManager"] = vim.host.ConfigManager(
+    made["configManager"] = managers(inventory, moid, host)
+    return made
+
+
+def managers(inventory: Inventory, moid: str, host: Any) -> Any:
+    """The managers of a host: each sets one side of it."""
+    return vim.host.ConfigManager(
         pciPassthruSystem=inventory.add(
             vim.host.PciPassthruSystem,
             f"pciPassthruSystem-{moid}",
@@ -99,7 +105,6 @@ def add_host(
             vim.option.OptionManager, f"EsxHostAdvSettings-{moid}", {"host": moid}
         ).ref,
     )
-    return made
 
 
 def clock(servers: tuple[str, ...]) -> Any:

@@ -27,7 +27,7 @@ from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.sessions import Sessions
 from bfinfra.sandbox.soap import esx_door, soap_door
 from bfinfra.sandbox.tally import Tally
-from bfinfra.sandbox.world import parse
+from bfinfra.sandbox.world_file import parse
 
 V100 = {
     "vendor": 0x10DE,

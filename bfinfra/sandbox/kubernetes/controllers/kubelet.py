@@ -6,29 +6,24 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 
-from bfinfra.sandbox.kubernetes.bitfusion_log import Ask, asked, opened, places, printed
-from bfinfra.sandbox.kubernetes.container_files import ContainerFiles, FilesError, Volume, home_of, volumes_of
+from bfinfra.sandbox.kubernetes.container_files import ContainerFiles, FilesError, volumes_of
+from bfinfra.sandbox.kubernetes.controllers.container_output import ContainerOutput
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
-from bfinfra.sandbox.kubernetes.flexdirect_log import called, folders_of, has_folder, said
+from bfinfra.sandbox.kubernetes.flexdirect_log import folders_of, has_folder
 from bfinfra.sandbox.kubernetes.logs import Logs
-from bfinfra.sandbox.kubernetes.mpi_log import benchmark, unlicensed, workers_of
 from bfinfra.sandbox.kubernetes.nvidia import CODE as NVIDIA_CODE
-from bfinfra.sandbox.kubernetes.nvidia import RESOURCE
 from bfinfra.sandbox.kubernetes.nvidia import is_plugin as is_nvidia
 from bfinfra.sandbox.kubernetes.nvidia import last_words as nvidia_words
 from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, stamp, uid_of
-from bfinfra.sandbox.kubernetes.outside import Outside, Work
+from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.plugins import CODE, advertised, last_words, registers
 from bfinfra.sandbox.kubernetes.pods import config_maps_of, containers, secrets_of
-from bfinfra.sandbox.kubernetes.reachability import reported, tried
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 PODS: Key = ("", "pods")
 SOURCES: tuple[Key, ...] = (("", "secrets"), ("", "configmaps"), ("", "serviceaccounts"))
 ENDED = ("Succeeded", "Failed")
-POLICIES: Key = ("networking.k8s.io", "networkpolicies")
 KUBELET = "kubelet"
 
 
@@ -41,6 +36,7 @@ class Kubelet:
 
     def __init__(self, loop: Loop, outside: Outside, logs: Logs) -> None:
         self._loop, self._cluster, self._outside, self._logs = loop, loop.cluster, outside, logs
+        self._output = ContainerOutput(loop.cluster, outside)
         loop.cluster.lingering[PODS] = lambda pod: (
             bool(dig(pod, "spec", "nodeName"))
             and dig(pod, "status", "phase") not in ENDED
@@ -185,7 +181,7 @@ class Kubelet:
         for container in containers(pod):
             try:
                 ContainerFiles(pod, container, volumes).run(container)
-                lines, fine = self._output(pod, container, volumes, when)
+                lines, fine = self._output.printed_by(pod, container, volumes, when)
             except FilesError as error:
                 lines, fine = [str(error)], False
             self._logs.add(uid, container["name"], lines, failed=not fine)
@@ -277,7 +273,7 @@ class Kubelet:
         if pod is None or uid_of(pod) != uid or dig(pod, "status", "phase") != "Running":
             return
         when = stamp(self._cluster.clock.now())
-        works = [self._work(container) for container in pod["spec"]["containers"]]
+        works = [self._output.work(container) for container in pod["spec"]["containers"]]
         code = 1 if uid in self._logs.failed else max((work.exit_code for work in works if work), default=0)
         began = dig(pod, "status", "startTime")
         end = {
@@ -318,77 +314,6 @@ class Kubelet:
             else ""
         )
         return {"message": log} if log else {}
-
-    def _work(self, container: Object) -> Work | None:
-        return next(
-            (work for image, work in self._outside.images.items() if fnmatchcase(container["image"], image)),
-            None,
-        )
-
-    def _output(
-        self, pod: Object, container: Object, volumes: Mapping[str, Volume], when: str
-    ) -> tuple[list[str], bool]:
-        work = self._work(container)
-        if work and work.output is not None:
-            return work.output.splitlines(), True
-        if ways := tried(container):
-            return reported(
-                ways, pod, self._cluster.store.all(POLICIES, namespace_of(pod)), self._outside.serves
-            )
-        if call := called(container):
-            return said(call, pod, container, self._outside.host(pod["spec"]["nodeName"]), when)
-        environment = self._environment(pod, container)
-        ask = asked(container, environment)
-        if ask is None:
-            return self._training(pod, container)
-        return self._remote(ask, ContainerFiles(pod, container, volumes), environment, when)
-
-    def _remote(
-        self, ask: Ask, files: ContainerFiles, environment: Mapping[str, str], when: str
-    ) -> tuple[list[str], bool]:
-        """A Bitfusion client's, with the access and servers that are mounted, or its image's own."""
-        home = home_of(files, environment)
-        if not any(files.mounted(path) for path in places(home)):  # its image brings its own
-            up = dict(self._outside.gpu_servers())
-            return printed(ask, list(up) or ["127.0.0.1:56001"], up, when)
-        servers, lines = opened(files, home, when)
-        if not servers:
-            return lines, False
-        more, fine = printed(
-            ask,
-            servers,
-            {each: server for each in servers if (server := self._outside.gpu_server(each))},
-            when,
-        )
-        return [*more[:1], *lines, *more[1:]], fine
-
-    def _training(self, pod: Object, container: Object) -> tuple[list[str], bool]:
-        """A launcher's, whose workers with GPUs must all have licensed ones."""
-        workers = workers_of(pod, self._cluster.store.all(PODS, namespace_of(pod)))
-        with_gpus = [
-            each
-            for each in workers
-            if any(RESOURCE in (dig(c, "resources", "limits") or {}) for c in containers(each))
-        ]
-        bad = next(
-            (
-                each
-                for each in with_gpus
-                if not self._outside.gpus(dig(each, "spec", "nodeName", default="")).licensed
-            ),
-            None,
-        )
-        return (unlicensed(bad), False) if bad else (benchmark(container), True)
-
-    def _environment(self, pod: Object, container: Object) -> Mapping[str, str]:
-        found = {}
-        for each in container.get("env") or []:
-            found[each["name"]] = str(each.get("value", ""))
-            reference = dig(each, "valueFrom", "configMapKeyRef")
-            if reference:
-                values = self._cluster.get("", "configmaps", reference["name"], namespace_of(pod)) or {}
-                found[each["name"]] = str(dig(values, "data", reference["key"], default=""))
-        return found
 
 
 def credentials(encoded: str, host: str) -> set[tuple[str, str]]:

@@ -1,0 +1,142 @@
+"""HTTP over real sockets: where a connection goes, and which certificate it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import ssl
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpcore2
+import httpx2
+
+from bfinfra.backends import limits, tls, writes
+from bfinfra.model.errors import Untrusted
+
+ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+CONNECTIONS = 64  # per client: ten workers, their uploads and their watches
+
+
+class Network(httpx2.BaseTransport):
+    """HTTP over real sockets, routed, with a pin checked on each handshake."""
+
+    def __init__(
+        self, context: ssl.SSLContext, pin: str, where: Callable[[str, int], tuple[str, int]]
+    ) -> None:
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=context,
+            max_connections=CONNECTIONS,
+            max_keepalive_connections=CONNECTIONS,
+            keepalive_expiry=30,
+            network_backend=_Sockets(pin, where),
+        )
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Sends it; the errors are httpx2's and, for certificates, Untrusted."""
+        url = request.url
+        core = httpcore2.Request(
+            method=request.method,
+            url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=limits.Until.within(request, limits.of(request, writes.name(request))),
+        )
+        with as_httpx():
+            answer = self._pool.handle_request(core)
+        return httpx2.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=Body(answer.stream, as_httpx),
+            extensions=answer.extensions,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+
+class _Sockets(httpcore2.SyncBackend):
+    def __init__(self, pin: str, where: Callable[[str, int], tuple[str, int]]) -> None:
+        self._pin = pin
+        self._where = where
+
+    def connect_tcp(self, host: str, port: int, *args: Any, **kwargs: Any) -> httpcore2.NetworkStream:
+        address = self._where(host, port)
+        return _Stream(super().connect_tcp(*address, *args, **kwargs), self._pin, address, f"{host}:{port}")
+
+
+class _Stream(httpcore2.NetworkStream):
+    """A TCP stream that becomes TLS only with a certificate that is trusted."""
+
+    def __init__(
+        self, plain: httpcore2.NetworkStream, pin: str, address: tuple[str, int], server: str
+    ) -> None:
+        self._plain = plain
+        self._pin = pin
+        self._address = address
+        self._server = server
+        self.read, self.write, self.close = plain.read, plain.write, plain.close  # type: ignore[method-assign]  # they are the plain stream's
+        self.get_extra_info = plain.get_extra_info  # type: ignore[method-assign]  # as above
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        try:
+            stream = self._plain.start_tls(ssl_context, server_hostname, timeout)
+        except httpcore2.ConnectError as error:
+            if isinstance(cause := error.__cause__ or error.__context__, ssl.SSLCertVerificationError):
+                raise tls.refused(cause, self._address, self._server) from None
+            if isinstance(cause, ssl.SSLError) and not isinstance(cause, tls.BROKEN):
+                raise tls.unfit(cause, self._server) from None
+            raise
+        if self._pin:
+            try:
+                tls.check_pin(stream.get_extra_info("ssl_object").getpeercert(True), self._pin, self._server)
+            except Untrusted:
+                stream.close()
+                raise
+        return limits.Timed(stream)
+
+
+class Body(httpx2.SyncByteStream):
+    """A body whose errors are `translated` while it is read."""
+
+    def __init__(self, inner: Any, translated: Callable[[], contextlib.AbstractContextManager[None]]) -> None:
+        self._inner = inner
+        self._translated = translated
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._translated():
+            yield from self._inner
+
+    def close(self) -> None:
+        """Close what it comes from, where that can be closed."""
+        if hasattr(self._inner, "close"):
+            self._inner.close()
+
+
+@contextlib.contextmanager
+def as_httpx() -> Iterator[None]:
+    """httpcore2's errors under httpx2's names: both libraries name them alike."""
+    try:
+        yield
+    except (
+        httpcore2.TimeoutException,
+        httpcore2.NetworkError,
+        httpcore2.ProtocolError,
+        httpcore2.UnsupportedProtocol,
+    ) as error:
+        raise getattr(httpx2, type(error).__name__)(reason(error)) from error
+
+
+def reason(error: BaseException) -> str:
+    """Why a connection failed, in words that can be printed."""
+    text = (
+        (error.strerror if isinstance(error, OSError) else "")
+        or ERRNO.sub("", str(error))
+        or {"ConnectTimeout": "timed out", "ReadTimeout": "timed out"}.get(
+            type(error).__name__, type(error).__name__
+        )
+    )
+    return "".join(c for c in text if c.isprintable())[:300]

@@ -1,0 +1,172 @@
+"""Reads a world file; what is wrong with it is said by file and field."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bfinfra.sandbox.passwords import Passwords
+from bfinfra.sandbox.reading import BadWorld, read
+from bfinfra.sandbox.world import World
+
+DURATIONS = {  # seconds, stretched by `pace`
+    "task": 1.0,
+    "boot": 8.0,
+    "reboot": 20.0,
+    "shutdown": 3.0,
+    "lease": 300.0,
+    "supervisor": 10.0,
+    "namespace": 4.0,
+    "control_plane": 6.0,
+    "worker": 4.0,
+    "delete": 3.0,
+    "pod": 2.0,
+    "workload": 3.0,
+    "volume": 1.0,
+}
+LARGEST, DEEPEST = 64 << 20, 64  # bytes of a world file; collections within collections
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def load(path: Path, passwords: Passwords) -> World:
+    """The world of a file. BadWorld names the file and the field; OSError where it can't be read."""
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise BadWorld(f"{path}: larger than {LARGEST >> 20} MiB")
+        _check(text)
+        data = LOADER(text).get_single_data()
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise (
+            error
+            if isinstance(error, BadWorld)
+            else BadWorld(f"{path}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+        ) from None
+    return parse(data, passwords, str(path))
+
+
+def _check(text: bytes) -> None:
+    """BadWorld where it is nested deeper than any parser bears; it holds no aliases, which could stand for
+    more than there is room for.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST or isinstance(event, yaml.AliasEvent):
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            deep = f"more than {DEEPEST} collections within each other"
+            raise BadWorld(f"line {line}: {deep if depth > DEEPEST else 'an alias, and a world has none'}")
+
+
+def parse(data: Any, passwords: Passwords, at: str = "world") -> World:
+    """The world of YAML values."""
+    world: World = read(World, data, at)
+    if problems := list(_problems(world)):
+        raise BadWorld("\n".join(f"{at}: {problem}" for problem in problems))
+    try:
+        env = {name: passwords.of(value, name, {}) for name, value in world.env.items()}
+        users = tuple(
+            replace(user, password=passwords.of(user.password, user.name, env)) for user in world.users
+        )
+        registries = {
+            host: replace(each, password=passwords.of(each.password, host, env))
+            for host, each in world.registries.items()
+        }
+        others = {
+            name: replace(each, token=passwords.of(each.token, f"administrator of {name}", env))
+            for name, each in world.kubernetes_clusters.items()
+        }
+        machines = {
+            name: replace(each, password=each.password and passwords.of(each.password, name, env))
+            for name, each in world.linux_machines.items()
+        }
+    except BadWorld as error:
+        raise BadWorld(f"{at}: {error}") from None
+    durations = {**DURATIONS, **world.durations}
+    return replace(
+        world,
+        env=env,
+        users=users,
+        registries=registries,
+        kubernetes_clusters=others,
+        linux_machines=machines,
+        durations=durations,
+    )
+
+
+def _problems(world: World) -> list[str]:
+    hosts = world.hosts
+    named = [  # what names what, and what is there
+        *(("durations", name, DURATIONS) for name in world.durations),
+        *(
+            (f"users {user.name}: groups", group, world.groups)
+            for user in world.users
+            for group in user.groups
+        ),
+        *(
+            (f"datastores {name}: hosts", host, hosts)
+            for name, each in world.datastores.items()
+            for host in each.hosts
+        ),
+        *(
+            (f"datastores {name}: clusters", cluster, world.clusters)
+            for name, each in world.datastores.items()
+            for cluster in each.clusters
+        ),
+        *(
+            (f"storage_policies {name}: datastores", store, world.datastores)
+            for name, each in world.storage_policies.items()
+            for store in each.datastores
+        ),
+        *(
+            (f"kubernetes_clusters {name}: kubeadm", each.kubeadm, world.linux_machines)
+            for name, each in world.kubernetes_clusters.items()
+            if each.kubeadm
+        ),
+        *(
+            (f"kubernetes_clusters {name}: machines", machine, world.linux_machines)
+            for name, each in world.kubernetes_clusters.items()
+            for machine in each.machines
+        ),
+        *(
+            (f"content_libraries {name}: datastore", each.datastore, world.datastores)
+            for name, each in world.content_libraries.items()
+        ),
+        *(
+            (f"clusters {name}: content", library, world.content_libraries)
+            for name, each in world.clusters.items()
+            for library in each.content
+        ),
+    ]
+    problems = [f"{what}: there is no {name}" for what, name, there in named if name not in there]
+    if sum(len(cluster.hosts) for cluster in world.clusters.values()) != len(hosts):
+        problems.append("clusters: a host stands in two clusters")
+    taken = [*(each.address for each in world.kubernetes_clusters.values()), *_addresses(world)]
+    problems += [
+        f"kubernetes_clusters {name}: address {each.address} is taken"
+        for name, each in world.kubernetes_clusters.items()
+        if taken.count(each.address) > 1
+    ]
+    try:
+        ipaddress.ip_network(world.guest_network or "0.0.0.0/0")
+    except ValueError as error:
+        problems.append(f"guest_network: {error}")
+    if world.pace < 0:
+        problems.append("pace: less than 0")
+    return problems
+
+
+def _addresses(world: World) -> list[str]:
+    """What vCenter, hosts, supervisors and their guests listen on."""
+    supervisors = [each.supervisor for each in world.clusters.values() if each.supervisor]
+    kubernetes = [address for each in supervisors for address in (each.address, *each.guest_addresses())]
+    return [
+        f"{world.vcenter.host}:{world.vcenter.port}",
+        *(f"{host}:443" for host in world.hosts),
+        *(f"{address}:{port}" for address in kubernetes for port in (443, 6443)),
+    ]
