@@ -70,7 +70,8 @@ def write(site: Path, servers: int, port: int) -> None:
     (site / "vcsim.password").write_text(vcsims.PASSWORD)
     (site / "customer.password").write_text("of-the-customer-1!")
     for name, text in fleet.site_files(servers).items():
-        there = re.sub(r"address: 10\.", "address: 127.", text)
+        there = re.sub(r"(address|gateway): 10\.", r"\1: 127.", text)
+        there = re.sub(r"      vcenter_(url|guid|thumbprint): .*\n", "", there)  # bfinfra fills them in
         (site / name).write_text(
             re.sub(r"    gpus: 1\n", f"    gpus: 1\n    readiness: port\n    port: {port}\n", there)
         )

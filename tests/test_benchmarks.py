@@ -4,12 +4,16 @@ isn't there. What they measure is no test's business.
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import bfinfra
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 PROGRAMS = ("apply", "cut", "drift", "kubernetes", "sites", "startup", "survey", "upload")
@@ -55,3 +59,23 @@ def test_peers_that_are_not_up_are_told(tmp_path: Path) -> None:
         run("kubernetes", "1", PEERS_DIR=str(tmp_path)).stderr
         == "the peers are not up; start them with: script/peers up\n"
     )
+
+
+def test_the_fleet_that_vcsim_builds_is_what_a_valid_site_says(tmp_path: Path) -> None:
+    made = run("fleet", "2", str(tmp_path))
+    assert (made.returncode, made.stderr) == (0, "")
+    assert [each["IP"] for each in json.loads((tmp_path / "fleet.json").read_text())["Machines"]] == [
+        "10.0.0.1",
+        "10.0.0.2",
+    ]
+    assert len(bfinfra.load(tmp_path / "site").resources) == 3
+
+
+def test_the_site_that_the_apply_makes_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.delitem(sys.modules, "apply", raising=False)
+    importlib.import_module("apply").write(tmp_path / "site", 2, 56001)
+    loaded = bfinfra.load(tmp_path / "site")
+    servers = [spec for key, spec in loaded.resources.items() if key.kind == "bitfusion_server"]
+    assert {spec.networks["Network 1"].address.partition(".")[0] for spec in servers} == {"127"}
+    assert {"vcenter_url", "vcenter_guid", "vcenter_thumbprint"}.isdisjoint(servers[0].properties)
