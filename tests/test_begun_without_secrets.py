@@ -16,6 +16,8 @@ import bfinfra
 import bfinfra.sandbox
 from bfinfra import app
 from bfinfra.cli.execute import EXITS
+from bfinfra.model.awaited import UNNOTED, WHY
+from bfinfra.render import text
 
 SPECS = Path(__file__).parents[1] / "specs"
 SITE = """\
@@ -282,3 +284,12 @@ def test_where_nothing_of_a_vcenter_is_wanted_what_leads_into_it_must_be_there(b
     (begun.files / "ca.pem").unlink()
     with pytest.raises(bfinfra.SiteError, match=r"vcenter\.trust\.ca_file leads nowhere"):
         plan(begun.path, begun.sandbox)
+
+
+def test_what_a_plan_says_of_a_file_that_waits_is_said_once_and_by_one_reason(begun):
+    begun.write(without=(FLEXDIRECT,))
+    found = plan(begun.path, begun.sandbox)
+    said = text.plan(found)
+    assert said.count("corporate.pem is not there yet") == 1
+    why = {str(item.key): item.held.why for item in found.held}
+    assert (why["tanzu_cluster/cluster-01"], why["bitfusion_server/bf-01"]) == (UNNOTED, WHY)

@@ -73,13 +73,18 @@ def source(spec: type[Spec], path: str) -> str:
     return next((spec.awaits[field] for field in fields if field in spec.awaits), "")
 
 
+def meaning(spec: type[Spec], path: str) -> str:
+    """What it means that such a file isn't there: whether something of it was noted."""
+    return WHY if {path, path.partition(".")[0]}.isdisjoint(spec.unnoted) else UNNOTED
+
+
 def away(spec: Spec, files: Mapping[str, LocalFile | Secret | None]) -> Away | None:
     """The first of the files (dotted field → file, or what may be read from one) that isn't there yet, if
     any.
     """
     for path, value in files.items():
         file = value.file if isinstance(value, Secret) else value
-        if file and (problem := absent(file, source(type(spec), path))):
+        if file and (problem := absent(file, source(type(spec), path), meaning(type(spec), path))):
             return path, problem
     return None
 

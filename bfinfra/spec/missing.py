@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 
-from bfinfra.model.awaited import UNNOTED, WHY, absent, source
+from bfinfra.model.awaited import WHY, absent, meaning, source
 from bfinfra.model.errors import Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -57,12 +57,8 @@ class _Search:
 
     def _see_awaited(self, at: Spot, file: LocalFile, how: str) -> None:
         key, path = at
-        noted = key is None or {path, path.partition(".")[0]}.isdisjoint(
-            type(self.site.resources[key]).unnoted
-        )
-        problem = self._once(
-            ("awaited", file.path, noted), lambda: absent(file, how, WHY if noted else UNNOTED)
-        )
+        why = meaning(type(self.site.resources[key]), path) if key else WHY
+        problem = self._once(("awaited", file.path, why), lambda: absent(file, how, why))
         if isinstance(problem, Problem):
             where = self.site.place(key, path) or str(key)
             said = Problem(f"{key}: {problem.what}", where, problem.why, problem.next)
