@@ -87,6 +87,17 @@ def test_another_name_is_another_namespace(site, cluster):
     assert labels(cluster, site)["team"] == "a"
 
 
+def test_the_namespace_of_another_site_is_not_taken_for_one_that_lacks(site, api, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = Site(tmp_path / "other", api, f"s-{uuid.uuid4().hex[:8]}")
+    other.resources = {"namespace": {"theirs": {"cluster": "k", "namespace": site.real}}}
+    other.applied()
+    assert [problem.what for problem in site.plan().problems] == [
+        f"namespace/ml: it belongs to namespace/theirs of the site {other.name}"
+    ]
+    other.apply(destroy=True)
+
+
 def test_labels_of_the_system_are_refused(site):
     site.resources["namespace"]["ml"]["labels"] = {"pod-security.kubernetes.io/enforce": "baseline"}
     (problem,) = site.plan().problems

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
 from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
-from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, selector
+from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.capabilities import namespace
-from bfinfra.kinds.cluster_locator import WHOLE, Answers, Cluster, ClusterLocator, DnsLabel, cluster_key
+from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, DnsLabel, cluster_key
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.conflict import Taken
@@ -20,7 +22,7 @@ from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
-from bfinfra.model.kind import LastWriter, Observation
+from bfinfra.model.kind import LastWriter
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.readiness import READY, Readiness, waiting
@@ -29,11 +31,7 @@ from bfinfra.model.refs import Key, Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, PrivilegePlaces, Use, may
-from bfinfra.model.site import Site
 from bfinfra.model.step import Disruption, Step
-
-if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Clusters
 
 SPARE = "a cluster that has such objects can't say whether a deletion takes them along"
 PREFIX = "pod-security.kubernetes.io/"
@@ -146,34 +144,14 @@ class Move(Delete):
     settles = True
 
 
-class Namespace(kind.Kind[Spec, State]):
+class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
     """A namespace in a cluster."""
 
     document = Document.ON_KUBERNETES
     step_types = (Create, Update, Delete, Move)
+    name, cluster_kinds = "namespace", WHOLE
     survey_privileges = (may("list", "namespaces", EVERYWHERE),)
     resource_privileges = (may("get", "namespaces", "self"),)
-
-    def __init__(self, clusters: Clusters, site: Site) -> None:
-        self._clusters = clusters
-        self._locator = ClusterLocator(clusters, WHOLE)
-        self._site = site.name
-
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """One list a cluster."""
-        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._locator.ask(
-            placed, needs, lambda cluster: self._read(cluster, wanted), include_unlisted=include_unlisted
-        )
-        return Observation(
-            self._states(wanted, answers, include_unlisted=include_unlisted), unreadable=answers.unreadable
-        )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -215,17 +193,11 @@ class Namespace(kind.Kind[Spec, State]):
         """Not going."""
         return waiting("the old one is being removed") if state.going else READY
 
-    def audit(
-        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
-    ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """By the managers of the labels."""
-        told: dict[str, dict[str, LastWriter]] = {}
-        for name, (state, fields) in asked.items():
-            obj = self._clusters.at(state.home).get("v1", "Namespace", state.namespace) if state else None
-            told[name] = {
-                each: trace for each in fields if (trace := of_field(obj, "metadata", "labels", _label(each)))
-            }
-        return told
+    def _writers(self, state: State, fields: Sequence[str]) -> dict[str, LastWriter]:
+        obj = self._clusters.at(state.home).get("v1", "Namespace", state.namespace)
+        return {
+            each: trace for each in fields if (trace := of_field(obj, "metadata", "labels", _label(each)))
+        }
 
     def run(self, step: Step, report: kind.Report) -> None:
         """One call."""
@@ -239,40 +211,40 @@ class Namespace(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _read(self, cluster: Cluster, wanted: Mapping[str, Spec | None]) -> dict[str, dict[str, Any]]:
-        """By name in the cluster: ours, and what stands under a wanted name."""
-        found = {
-            obj["metadata"]["name"]: obj
-            for obj in cluster.client.list("v1", "Namespace", labels=selector(self._site))
-        }
-        here = (
-            spec.namespace or name
-            for name, spec in wanted.items()
-            if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
-        )
-        others = cluster.client.find("v1", "Namespace", (("", real) for real in here if real not in found))
-        return found | {obj["metadata"]["name"]: obj for obj in others}
-
-    def _states(
+    def _read(
         self,
+        cluster: Cluster,
         wanted: Mapping[str, Spec | None],
-        answers: Answers[dict[str, dict[str, Any]]],
+        needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> dict[str, State]:
-        states: dict[str, State] = {}
-        for key, objects in answers.found.items():
-            for real, obj in objects.items():
-                state = _state(obj, answers.clusters[key])
-                name = _name(real, state, wanted)
-                spec = wanted.get(name)
-                fits = spec is not None and (spec.cluster, spec.namespace or name) == (state.cluster, real)
-                if name and (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._locator.saw(name, key)
-                    states[name] = state if fits or not include_unlisted else self._with_contents(state)
-        return states
+    ) -> list[dict[str, Any]]:
+        """Ours, and what stands under a wanted name."""
+        places = [("", real) for real in _names(wanted, cluster)]
+        return self._listed(cluster, "v1", "Namespace", places)
 
-    def _with_contents(self, state: State) -> State:
+    def _standing(
+        self,
+        read: list[dict[str, Any]],
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterator[Standing[State]]:
+        owners = {("", real): name for real, name in _names(wanted, cluster).items()}
+        for obj in read:
+            state, name = _state(obj, cluster), self._name(obj, owners)
+            spec = wanted.get(name)
+            place = (spec.cluster, spec.namespace or name) if spec else None
+            fits = place == (state.cluster, state.namespace)
+            if name:
+                look = include_unlisted and not fits
+                yield Standing(name, fits, partial(self._with_contents, state, look=look))
+
+    def _with_contents(self, state: State, *, look: bool) -> State:
+        if not look:
+            return state
         try:
             found = self._clusters.at(state.home).unmanaged(self._site, state.namespace)
         except RemoteError as error:
@@ -285,18 +257,13 @@ class Namespace(kind.Kind[Spec, State]):
         return replace(state, contents=found)
 
 
-def _name(real: str, state: State, wanted: Mapping[str, Spec | None]) -> str:
-    """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
-    if state.mark:
-        return state.mark.name
-    return next(
-        (
-            n
-            for n, spec in wanted.items()
-            if spec and (spec.cluster, spec.namespace or n) == (state.cluster, real)
-        ),
-        "",
-    )
+def _names(wanted: Mapping[str, Spec | None], cluster: Cluster) -> dict[str, str]:
+    """Name in the cluster → resource, of those that are wanted there."""
+    return {
+        spec.namespace or name: name
+        for name, spec in wanted.items()
+        if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
+    }
 
 
 def _create(name: str, spec: Spec, context: PlanContext) -> Create:

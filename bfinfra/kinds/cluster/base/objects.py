@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 Place = tuple[str, str]
-"""Namespace and name."""
+"""Namespace, "" where there is none, and name."""
 Object = dict[str, Any]
 VERSION = ("uid", "resourceVersion")
 
 
-def place_of(obj: Object) -> Place:
+def place_of(obj: Mapping[str, Any]) -> Place:
     """Where an object is."""
-    return obj["metadata"]["namespace"], obj["metadata"]["name"]
+    return obj["metadata"].get("namespace") or "", obj["metadata"]["name"]
 
 
 def version_of(obj: Object) -> Mapping[str, str]:

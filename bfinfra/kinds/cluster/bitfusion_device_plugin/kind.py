@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
+from bfinfra.backends.kubernetes.marks import marked, selector
+from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.bitfusion_device_plugin.decide import decide
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import OF_CLUSTER
 from bfinfra.kinds.cluster.bitfusion_device_plugin.places import KINDS, planned
@@ -36,14 +37,12 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     Seal,
     Write,
 )
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, cluster_key
-from bfinfra.model import kind
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.device_plugin import SYSTEM
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.kind import Observation, Report
-from bfinfra.model.mark import Mark
+from bfinfra.model.kind import Report
 from bfinfra.model.readiness import Readiness
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
@@ -57,10 +56,11 @@ if TYPE_CHECKING:
 RECORD = "bfinfra-device-plugin-"
 
 
-class BitfusionDevicePlugin(kind.Kind[Spec, State]):
+class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
     """The Bitfusion device plug-in and its webhook in a cluster."""
 
     document = Document.ON_KUBERNETES
+    name, cluster_kinds = "bitfusion_device_plugin", WHOLE
     deadline = 600
     step_types = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Seal)
     survey_privileges = (may("list", "configmaps", EVERYWHERE),)
@@ -77,37 +77,12 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
     )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
-        self._clusters = clusters
-        self._locator = ClusterLocator(clusters, WHOLE)
-        self._site = site.name
+        super().__init__(clusters, site)
         self._grounds: dict[str, NamespaceFacts] = {}
 
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """One list of ConfigMaps a cluster, among them the records, then what these and the wanted name. The
-        facts: a Ground by name.
-        """
-        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._locator.ask(
-            placed,
-            needs,
-            lambda cluster: self._read(cluster, wanted, needs, include_unlisted=include_unlisted),
-            include_unlisted=include_unlisted,
-        )
-        states: dict[str, State] = {}
-        for key, found in answers.found.items():
-            for name, state in found.items():
-                spec = wanted.get(name)
-                fits = spec is not None and spec.cluster == key.name
-                if (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._locator.saw(name, key)
-                    states[name] = state
-        return Observation(states, dict(self._grounds), answers.unreadable)
+    def _facts(self) -> dict[str, NamespaceFacts]:
+        """The namespaces of each resource, by name."""
+        return dict(self._grounds)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -204,12 +179,9 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
     def _remove(self, cluster: ClusterClient, place: Place) -> None:
         """Only what bears this site's mark, in the version that was looked at."""
         found = cluster.get(place.api_version, place.kind, place.name, place.namespace)
-        if found is not None and self._own_name(mark_of(found)):
+        if found is not None and self._own_name(found):
             seen = {name: str(found["metadata"][name]) for name in ("uid", "resourceVersion")}
             cluster.delete(place.api_version, place.kind, place.name, place.namespace, seen=seen)
-
-    def _own_name(self, mark: Mark | None) -> str | None:
-        return mark.name_of(self._site, "bitfusion_device_plugin") if mark is not None else None
 
     def _read(
         self,
@@ -226,7 +198,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
         ]
         by_name: dict[str, list[Object]] = {}
         for obj in records:
-            if name := self._own_name(mark_of(obj)):
+            if name := self._own_name(obj):
                 by_name.setdefault(name, []).append(obj)
         here = {
             name: spec
@@ -242,6 +214,17 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             if spec is not None and (include_unlisted or name not in self._grounds):
                 self._grounds[name] = self._ground(spec, cluster)
         return found
+
+    def _standing(
+        self,
+        read: dict[str, State],
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterator[Standing[State]]:
+        return self._of_states(read, cluster, wanted)
 
     def _one(
         self,
@@ -277,7 +260,7 @@ class BitfusionDevicePlugin(kind.Kind[Spec, State]):
             for (api, thing), there in by_kind.items()
             for obj in cluster.client.find(api, thing, there)
         ]
-        own = [obj for obj in objects if place_of(obj) in wanted or self._own_name(mark_of(obj))]
+        own = [obj for obj in objects if place_of(obj) in wanted or self._own_name(obj)]
         noted = {
             place_of(obj): obj
             for obj in (*records, *(each for each in own if each["metadata"]["name"].startswith(RECORD)))

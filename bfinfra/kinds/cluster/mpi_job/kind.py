@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from bfinfra.backends.kubernetes.marks import mark_of, marked, notes, selector
+from bfinfra.backends.kubernetes.marks import mark_of, marked, notes
 from bfinfra.backends.words import safe
+from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.base.pods import pulling, ran, stuck, unplaced
 from bfinfra.kinds.cluster.mpi_job.decide import (
     ENDED,
@@ -25,22 +27,17 @@ from bfinfra.kinds.cluster.mpi_job.decide import (
 from bfinfra.kinds.cluster.mpi_job.manifest import LAUNCHERS, PODS
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, NAME
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, cluster_key, real_name
-from bfinfra.model import kind
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key, real_name
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
-from bfinfra.model.kind import Observation, Report
+from bfinfra.model.kind import Report
 from bfinfra.model.readiness import Readiness, Ready, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import PrivilegePlaces, may
-from bfinfra.model.site import Site
 from bfinfra.model.step import Step
-
-if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Clusters
 
 __all__ = ["MpiJob", "Spec", "State"]
 UNTOLD = "its result is not told"
@@ -53,9 +50,10 @@ ERROR = re.compile(r"^.*\b(?:Error|ERROR|Traceback|mpirun noticed)\b.*$", re.MUL
 Object = dict[str, Any]
 
 
-class MpiJob(kind.Kind[Spec, State]):
+class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
     """A distributed training that MPI starts."""
 
+    name, cluster_kinds, old_place_first = "mpi_job", WHOLE, False
     deadline = 3600
     document = Document.PVRDMA
     step_types = (Create, Note, Clear, Withdraw, Replace, Delete)
@@ -65,42 +63,6 @@ class MpiJob(kind.Kind[Spec, State]):
         may("list", "pods", "namespace", optional=UNSEEN),
         may("get", "pods/log", "namespace", optional=UNTOLD),
     )
-
-    def __init__(self, clusters: Clusters, site: Site) -> None:
-        self._clusters = clusters
-        self._locator = ClusterLocator(clusters, WHOLE)
-        self._site = site.name
-
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """One list a cluster that serves MPI jobs, and what stands under wanted names."""
-        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._locator.ask(
-            placed,
-            needs,
-            lambda cluster: self._read(cluster, wanted, needs),
-            include_unlisted=include_unlisted,
-        )
-        states: dict[str, State] = {}
-        for key, objects in answers.found.items():
-            owner = {
-                (_namespace(s, needs), n): n
-                for n, s in wanted.items()
-                if s is not None and cluster_key(s.cluster, [key], WHOLE)
-            }
-            for obj in objects:
-                name = self._name(obj, owner)
-                spec = wanted.get(name)
-                fits = spec is not None and spec.cluster == key.name
-                if name and (include_unlisted or name in wanted) and (name not in states or fits):
-                    self._locator.saw(name, key)
-                    states[name] = self._looked_into(_state(obj, answers.clusters[key]), spec)
-        return Observation(states, unreadable=answers.unreadable)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -166,10 +128,11 @@ class MpiJob(kind.Kind[Spec, State]):
             else "",
         )
 
-    def _looked_into(self, state: State, spec: Spec | None) -> State:
+    def _looked_into(self, obj: Object, cluster: Cluster, spec: Spec | None) -> State:
         """With what its pods say, as long as its launcher never ran; without where nobody wants it, or may
         look.
         """
+        state = _state(obj, cluster)
         if spec is None or state.phase not in BEFORE:
             return state
         try:
@@ -203,28 +166,45 @@ class MpiJob(kind.Kind[Spec, State]):
             return ""
 
     def _read(
-        self, cluster: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+        self,
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
     ) -> list[Object]:
+        """Where the cluster serves MPI jobs: ours, and what stands under wanted names."""
         version = next((each for each in cluster.client.versions(GROUP) if each in LAUNCHERS), "")
-        if not version:
-            return []
-        found = cluster.client.list(f"{GROUP}/{version}", KIND, labels=selector(self._site))
-        have = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in found}
-        here = (
-            (_namespace(spec, needs), name)
-            for name, spec in wanted.items()
-            if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
-        )
-        return [
-            *found,
-            *cluster.client.find(f"{GROUP}/{version}", KIND, (place for place in here if place not in have)),
-        ]
+        places = _owners(wanted, cluster, needs)
+        return self._listed(cluster, f"{GROUP}/{version}", KIND, places) if version else []
 
-    def _name(self, obj: Object, owner: Mapping[tuple[str, str], str]) -> str:
-        """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
-        mark, metadata = mark_of(obj), obj["metadata"]
-        own = mark.name_of(self._site, "mpi_job") if mark is not None else None
-        return own or owner.get((metadata["namespace"], metadata["name"]), "")
+    def _standing(
+        self,
+        read: list[Object],
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterator[Standing[State]]:
+        owners = _owners(wanted, cluster, needs)
+        for obj in read:
+            name = self._name(obj, owners)
+            spec = wanted.get(name)
+            if name:
+                state = partial(self._looked_into, obj, cluster, spec)
+                yield Standing(name, self._fits(spec, cluster), state)
+
+
+def _owners(
+    wanted: Mapping[str, Spec | None], cluster: Cluster, needs: Mapping[Key, ResolvedRef]
+) -> dict[tuple[str, str], str]:
+    """Place → resource, of those that are wanted in the cluster."""
+    return {
+        (_namespace(spec, needs), name): name
+        for name, spec in wanted.items()
+        if spec is not None and cluster_key(spec.cluster, [cluster.key], WHOLE)
+    }
 
 
 def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:

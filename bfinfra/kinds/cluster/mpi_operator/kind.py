@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, ours
 from bfinfra.kinds.cluster.base.field_diffs import field_diffs
+from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.mpi_operator import definition
 from bfinfra.kinds.cluster.mpi_operator.manifests import KINDS, NAME, manifests
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, cluster_key, real_name
-from bfinfra.model import compare, kind, resource
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key, real_name
+from bfinfra.model import compare, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import Observation, Report
+from bfinfra.model.kind import Report
 from bfinfra.model.mark import Mark, common
 from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, PrivilegePlaces, Right, Use, may
-from bfinfra.model.site import Site
 from bfinfra.model.step import Step
-
-if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import Clusters
 
 __all__ = ["MpiOperator", "Spec", "State"]
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -108,9 +105,10 @@ class Delete(Step):
     namespace: str
 
 
-class MpiOperator(kind.Kind[Spec, State]):
+class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
     """The Kubeflow MPI operator."""
 
+    name, cluster_kinds, old_place_first = "mpi_operator", WHOLE, False
     document = Document.PVRDMA
     step_types = (Create, Update, Delete)
     survey_privileges = (may("get", DEFINITIONS, EVERYWHERE), may("list", definition.NAME, EVERYWHERE))
@@ -118,35 +116,6 @@ class MpiOperator(kind.Kind[Spec, State]):
         may("get", ROLES, "roles"),
         may("get", "serviceaccounts deployments.apps", "namespace"),
     )
-
-    def __init__(self, clusters: Clusters, site: Site) -> None:
-        self._clusters = clusters
-        self._locator = ClusterLocator(clusters, WHOLE)
-        self._site = site.name
-
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """The definition in each cluster; where it is ours or wanted, the rest by name."""
-        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._locator.ask(
-            placed,
-            needs,
-            lambda cluster: self._read(cluster, wanted, needs, include_unlisted=include_unlisted),
-            include_unlisted=include_unlisted,
-        )
-        states: dict[str, State] = {}
-        for key, found in answers.found.items():
-            for name, state in found.items():
-                self._locator.saw(name, key)
-                spec = wanted.get(name)
-                if name not in states or (spec is not None and spec.cluster == key.name):
-                    states[name] = state
-        return Observation(states, unreadable=answers.unreadable)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -204,7 +173,7 @@ class MpiOperator(kind.Kind[Spec, State]):
         crd = cluster.client.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
         found: dict[str, State] = {}
         mark = mark_of(crd) if crd else None
-        name = mark.name_of(self._site, "mpi_operator") if mark else None
+        name = mark.name_of(self._site, self.name) if mark else None
         if mark and name and (include_unlisted or name in wanted):
             found[name] = self._state(
                 cluster,
@@ -221,6 +190,17 @@ class MpiOperator(kind.Kind[Spec, State]):
             ):
                 found[name] = state
         return found
+
+    def _standing(
+        self,
+        read: dict[str, State],
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterator[Standing[State]]:
+        return self._of_states(read, cluster, wanted)
 
     def _state(self, cluster: Cluster, crd: Object | None, namespace: str, *, gone: bool = False) -> State:
         objects = [crd, *(cluster.client.get(api, thing, NAME, namespace) for api, thing in KINDS)]

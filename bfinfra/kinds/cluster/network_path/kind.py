@@ -5,12 +5,14 @@ is routed to the server farm.)
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import mark_of, selector
 from bfinfra.backends.words import safe
+from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.base.pods import job_of
 from bfinfra.kinds.cluster.network_path import probe
 from bfinfra.kinds.cluster.network_path.decide import (
@@ -26,8 +28,7 @@ from bfinfra.kinds.cluster.network_path.decide import (
 from bfinfra.kinds.cluster.network_path.policies import Judged, judge
 from bfinfra.kinds.cluster.network_path.probe import Probed
 from bfinfra.kinds.cluster.network_path.spec import Spec
-from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, cluster_key, real_name
-from bfinfra.model import kind
+from bfinfra.kinds.cluster_locator import Cluster, api_of, cluster_key, real_name
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -61,13 +62,14 @@ class _Read:
     pods: Sequence[Object]
 
 
-class NetworkPath(kind.Kind[Spec, State]):
+class NetworkPath(KubernetesObjects[Spec, State, _Read]):
     """A check: no network policy keeps pods from the Bitfusion servers, and, with `probe`, a pod really
     reaches them. Without `probe` nothing is written.
     """
 
     document = Document.CONSOLIDATED
     managed = False
+    name = "network_path"
     step_types = (Try, Clear, Delete)
     survey_privileges = (may("list", JOBS, EVERYWHERE),)
     resource_privileges = (
@@ -77,9 +79,8 @@ class NetworkPath(kind.Kind[Spec, State]):
     )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
-        self._clusters = clusters
-        self._locator = ClusterLocator(clusters)
-        self._site = site.name
+        super().__init__(clusters, site)
+        self._judged: dict[str, Judged] = {}
         self._started: set[str] = set()
         """Jobs of this run, by their uid."""
 
@@ -93,37 +94,40 @@ class NetworkPath(kind.Kind[Spec, State]):
         """One list of Jobs a cluster, one of policies for each namespace; where the cluster isn't there yet,
         nothing is said. The facts: what policies say, by name.
         """
-        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._locator.ask(
-            placed,
-            needs,
-            lambda cluster: self._read(cluster, wanted, needs),
-            include_unlisted=include_unlisted,
-        )
-        states: dict[str, State] = {}
-        judged: dict[str, Judged] = {}
-        for key, read in answers.found.items():
-            cluster = answers.clusters[key]
-            here = {
-                name: _space(spec, cluster, needs)
-                for name, spec in wanted.items()
-                if spec is not None and cluster_key(spec.cluster, needs) == key
-            }
-            judged |= {
-                name: self._judge(wanted[name], read.policies[space], needs) for name, space in here.items()
-            }
-            for job in read.jobs:
-                name = self._name(job, here)
-                fits = here.get(name) == job["metadata"]["namespace"]
-                if name and (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._locator.saw(name, key)
-                    states[name] = self._state(job, read.pods, cluster)
-            for name, space in here.items():
-                spec = wanted[name]
-                if name not in states and spec is not None and spec.probe is None:
-                    states[name] = State(cluster=key.name, namespace=space, home=cluster.endpoint)
-        found = {name: _with(state, judged.get(name)) for name, state in states.items()}
-        return Observation(found, judged, answers.unreadable)
+        for name in wanted:
+            self._judged.pop(name, None)
+        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
+        judged = {name: self._judged[name] for name in wanted if name in self._judged}
+        states = {name: _with(state, judged.get(name)) for name, state in seen.states.items()}
+        return Observation(states, judged, seen.unreadable)
+
+    def _standing(
+        self,
+        read: _Read,
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterator[Standing[State]]:
+        here = {
+            name: (spec, _space(spec, cluster, needs))
+            for name, spec in wanted.items()
+            if spec is not None and cluster_key(spec.cluster, needs) == cluster.key
+        }
+        owners = {(space, probe.name_of(name)): name for name, (_, space) in here.items()}
+        for name, (spec, space) in here.items():
+            self._judged[name] = self._judge(spec, read.policies[space], needs)
+        found = set()
+        for job in read.jobs:
+            if name := self._name(job, owners):
+                found.add(name)
+                fits = name in here and here[name][1] == job["metadata"]["namespace"]
+                yield Standing(name, fits, partial(self._state, job, read.pods, cluster))
+        for name, (spec, space) in here.items():
+            if name not in found and spec.probe is None:
+                made = State(cluster=cluster.key.name, namespace=space, home=cluster.endpoint)
+                yield from self._of_states({name: made}, cluster, wanted)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -160,7 +164,12 @@ class NetworkPath(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _read(
-        self, cluster: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+        self,
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
     ) -> _Read:
         here = {
             name: spec
@@ -228,28 +237,10 @@ class NetworkPath(kind.Kind[Spec, State]):
         applied = ((mark.applied if mark else None) or {}).get("probe") or {}
         return State(mark=mark, probe=found, registry_credential=applied.get("registry_credential"), **at)
 
-    def _own_name(self, job: Object) -> str | None:
-        mark = mark_of(job)
-        return mark.name_of(self._site, "network_path") if mark is not None else None
-
-    def _name(self, job: Object, here: Mapping[str, str]) -> str:
-        """Whose it is by its mark; a stranger's by who wants its place."""
-        if own := self._own_name(job):
-            return own
-        metadata = job["metadata"]
-        return next(
-            (
-                name
-                for name, space in here.items()
-                if (space, probe.name_of(name)) == (metadata["namespace"], metadata["name"])
-            ),
-            "",
-        )
-
     @staticmethod
-    def _judge(spec: Spec | None, policies: Sequence[Object], needs: Mapping[Key, ResolvedRef]) -> Judged:
-        token = needs.get(Key("bitfusion_token", spec.token)) if spec and spec.token else None
-        return judge(spec, servers(spec, token), policies) if spec else Judged()
+    def _judge(spec: Spec, policies: Sequence[Object], needs: Mapping[Key, ResolvedRef]) -> Judged:
+        token = needs.get(Key("bitfusion_token", spec.token)) if spec.token else None
+        return judge(spec, servers(spec, token), policies)
 
 
 def _found(probed: Probed, where: str) -> Readiness:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.kinds.audit import of_field
+from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.objects import place_of
 from bfinfra.kinds.cluster.base.pods import pull_secret
 from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import (
     LABELS,
@@ -21,14 +24,14 @@ from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import (
 from bfinfra.kinds.cluster.nvidia_device_plugin.readiness import readiness
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import NAME as IMAGE
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, ClusterLocator, api_of, cluster_key, real_name
-from bfinfra.model import compare, kind, resource
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key, real_name
+from bfinfra.model import compare, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
-from bfinfra.model.kind import LastWriter, Observation, Report
+from bfinfra.model.kind import LastWriter, Report
 from bfinfra.model.readiness import Readiness, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
@@ -107,55 +110,23 @@ class Clear(Delete):
     settles = True
 
 
-class NvidiaDevicePlugin(kind.Kind[Spec, State]):
+class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
     """NVIDIA's device plug-in in a cluster: nodes offer their GPUs to pods as nvidia.com/gpu."""
 
     document = Document.PVRDMA
+    name, cluster_kinds, old_place_first = "nvidia_device_plugin", WHOLE, False
     deadline = 900
     step_types = (Create, Update, Delete, Clear)
     survey_privileges = (may("list", SETS, EVERYWHERE),)
     resource_privileges = (may("list", "pods", "namespace", optional=SILENT),)
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
-        self._clusters = clusters
-        self._locator = ClusterLocator(clusters, WHOLE)
-        self._site = site.name
+        super().__init__(clusters, site)
         self._others: dict[str, tuple[str, ...]] = {}
 
-    def observe(
-        self,
-        wanted: Mapping[str, Spec | None],
-        needs: Mapping[Key, ResolvedRef],
-        *,
-        include_unlisted: bool = True,
-    ) -> Observation:
-        """One list of DaemonSets a cluster, of all where one is wanted. The facts: by cluster, which others
-        run a device plug-in of NVIDIA.
-        """
-        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._locator.ask(
-            placed, needs, lambda cluster: self._read(cluster, wanted), include_unlisted=include_unlisted
-        )
-        states: dict[str, State] = {}
-        for key, objects in answers.found.items():
-            spots = {
-                _namespace(spec, needs): name
-                for name, spec in wanted.items()
-                if spec and cluster_key(spec.cluster, [key], WHOLE)
-            }
-            self._others[key.name] = tuple(
-                f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
-                for obj in objects
-                if _runs_plugin(obj)
-            )
-            for obj in objects:
-                name = self._name(obj, spots)
-                spec = wanted.get(name)
-                fits = spec is not None and spec.cluster == key.name
-                if name and (include_unlisted or name in wanted) and (name not in states or fits):
-                    self._locator.saw(name, key)
-                    states[name] = _state(obj, answers.clusters[key])
-        return Observation(states, dict(self._others), answers.unreadable)
+    def _facts(self) -> dict[str, tuple[str, ...]]:
+        """By cluster, which others run a device plug-in of NVIDIA."""
+        return dict(self._others)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -202,15 +173,9 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
             return waiting("the old one is being removed")
         return readiness(spec, state.live, self._clusters.at(state.home))
 
-    def audit(
-        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
-    ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """By the managers of the pods' template."""
-        told: dict[str, dict[str, LastWriter]] = {}
-        for name, (state, names) in asked.items():
-            trace = of_field(dict(state.live), "spec", "template") if state else None
-            told[name] = dict.fromkeys(names, trace) if trace else {}
-        return told
+    def _writers(self, state: State, fields: Sequence[str]) -> dict[str, LastWriter]:
+        trace = of_field(dict(state.live), "spec", "template")
+        return dict.fromkeys(fields, trace) if trace else {}
 
     def run(self, step: Step, report: Report) -> None:
         """One call."""
@@ -224,18 +189,40 @@ class NvidiaDevicePlugin(kind.Kind[Spec, State]):
             case _:
                 raise AssertionError(step)
 
-    def _read(self, cluster: Cluster, wanted: Mapping[str, Spec | None]) -> list[Manifest]:
+    def _read(
+        self,
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> list[Manifest]:
+        """The DaemonSets: all where one is wanted, else ours."""
         here = any(
             spec is not None and cluster_key(spec.cluster, [cluster.key], WHOLE) for spec in wanted.values()
         )
         return cluster.client.list("apps/v1", "DaemonSet", labels="" if here else selector(self._site))
 
-    def _name(self, obj: Manifest, spots: Mapping[str, str]) -> str:
-        """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
-        mark = mark_of(obj)
-        if mark is not None and (name := mark.name_of(self._site, "nvidia_device_plugin")):
-            return name
-        return spots.get(obj["metadata"]["namespace"], "") if obj["metadata"]["name"] == NAME else ""
+    def _standing(
+        self,
+        read: list[Manifest],
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterator[Standing[State]]:
+        owners = {
+            (_namespace(spec, needs), NAME): name
+            for name, spec in wanted.items()
+            if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
+        }
+        self._others[cluster.key.name] = tuple("/".join(place_of(obj)) for obj in read if _runs_plugin(obj))
+        for obj in read:
+            name = self._name(obj, owners)
+            spec = wanted.get(name)
+            if name:
+                yield Standing(name, self._fits(spec, cluster), partial(_state, obj, cluster))
 
 
 def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, notes, selector
 from bfinfra.backends.words import safe
+from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.workload import claims, manifests
 from bfinfra.kinds.cluster.workload.decide import (
     RESOURCES,
@@ -24,8 +26,7 @@ from bfinfra.kinds.cluster.workload.decide import (
 )
 from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.kinds.cluster.workload.state import Object, State, Thing, record_name, state_of
-from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of, cluster_key, real_name
-from bfinfra.model import kind
+from bfinfra.kinds.cluster_locator import Cluster, api_of, cluster_key, real_name
 from bfinfra.model.awaited import Absent, absent
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
@@ -48,10 +49,11 @@ ERROR = re.compile(r"^.*\b(?:Error|ERROR)\b.*$", re.MULTILINE)
 DONE = ("finished",)
 
 
-class Workload(kind.Kind[Spec, State]):
+class Workload(KubernetesObjects[Spec, State, list[Object]]):
     """Pods, jobs and claims from a manifest file, with remote GPUs."""
 
     document = Document.SINGAPORE_POC
+    name = "workload"
     deadline = 3600
     step_types = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Seal)
     survey_privileges = (may("list", f"configmaps {' '.join(RESOURCES.values())}", CLUSTERS),)
@@ -66,9 +68,7 @@ class Workload(kind.Kind[Spec, State]):
     )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
-        self._clusters = clusters
-        self._locator = ClusterLocator(clusters)
-        self._site = site.name
+        super().__init__(clusters, site)
         self._documents: dict[str, tuple[manifests.Manifest, ...] | str | Absent] = {}
         self._problems: dict[str, Problem] = {}
 
@@ -85,32 +85,30 @@ class Workload(kind.Kind[Spec, State]):
         for name, spec in wanted.items():
             if spec is not None:
                 self._documents[name] = _documents(spec)
-        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._locator.ask(
-            placed,
-            needs,
-            lambda cluster: self._read(cluster, wanted, needs),
-            include_unlisted=include_unlisted,
-        )
-        states: dict[str, State] = {}
-        for key, objects in answers.found.items():
-            pods = [o for o in objects if o["kind"] == "Pod"]
-            for name, found in self._by_name(objects, key, wanted, needs).items():
-                state = state_of(found, pods, answers.clusters[key])
-                spec = wanted.get(name)
-                fits = spec is not None and spec.cluster == key.name
-                if (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._locator.saw(name, key)
-                    states[name] = state
+        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
         for name, spec in wanted.items():
             self._problems.pop(name, None)
             if (
                 spec is not None
-                and name not in states
+                and name not in seen.states
                 and (problem := claims.problem(self._manifests(name), spec.cluster, needs))
             ):
                 self._problems[name] = problem
-        return Observation(states, {**self._documents, **self._problems}, answers.unreadable)
+        return Observation(seen.states, {**self._documents, **self._problems}, seen.unreadable)
+
+    def _standing(
+        self,
+        read: list[Object],
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterator[Standing[State]]:
+        pods = [obj for obj in read if obj["kind"] == "Pod"]
+        for name, found in self._by_name(read, cluster.key, wanted, needs).items():
+            fits = self._fits(wanted.get(name), cluster)
+            yield Standing(name, fits, partial(state_of, found, pods, cluster))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -204,7 +202,12 @@ class Workload(kind.Kind[Spec, State]):
         )
 
     def _read(
-        self, cluster: Cluster, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef]
+        self,
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
     ) -> list[Object]:
         found = [
             o
@@ -251,9 +254,8 @@ class Workload(kind.Kind[Spec, State]):
         }
         found: dict[str, list[Object]] = {}
         for obj in objects:
-            mark, metadata = mark_of(obj), obj["metadata"]
-            own = mark.name_of(self._site, "workload") if mark is not None else None
-            name = own or owner.get((obj["kind"], metadata["namespace"], metadata["name"]))
+            metadata = obj["metadata"]
+            name = self._own_name(obj) or owner.get((obj["kind"], metadata["namespace"], metadata["name"]))
             if name and not metadata.get("ownerReferences"):
                 found.setdefault(name, []).append(obj)
         return found

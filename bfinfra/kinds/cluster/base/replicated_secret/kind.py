@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
-import functools
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
+from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.audit import of_field
+from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of, stands_at, version_of
-from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator, api_of
+from bfinfra.kinds.cluster.base.replicated_secret.decide import Remove, Write
+from bfinfra.kinds.cluster.base.replicated_secret.spec import Spec, places_of
+from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, state_of
+from bfinfra.kinds.cluster_locator import Cluster, api_of
 from bfinfra.model import kind, rights
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.endpoint import Endpoint
@@ -26,10 +30,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
     from bfinfra.backends.survey_cache import KnownObjects, SurveyCache
 
-from bfinfra.kinds.cluster.base.replicated_secret.decide import Remove, Write
-from bfinfra.kinds.cluster.base.replicated_secret.spec import Spec, places_of
-from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, state_of
-
 FEW = 12  # Secrets that are asked for one by one rather than listed
 
 S = TypeVar("S", bound=Spec)
@@ -37,21 +37,19 @@ T = TypeVar("T", bound=State)
 Where = tuple[Endpoint, Place]
 
 
-class ReplicatedSecret(kind.Kind[S, T]):
+class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
     """A kind whose objects are Secrets with the same content in several namespaces."""
 
     step_types: ClassVar[tuple[type[Step], ...]] = (Write, Remove)
     survey_privileges = (may("list", "secrets", rights.CLUSTERS),)
     resource_privileges: ClassVar[tuple[rights.Right, ...]] = (may("get", "secrets", "namespaces"),)
-    name: ClassVar[str]
-    """The kind's name, as marks have it."""
     secret_type: ClassVar[str] = "Opaque"  # noqa: S105 - a type, no secret
 
     def __init__(self, clusters: Clusters, cache: SurveyCache, site: Site) -> None:
-        self._clusters = clusters
-        self._locator = ClusterLocator(clusters)
+        super().__init__(clusters, site)
         self._objects: KnownObjects[Where, Object | None] = cache.objects(self.name)
-        self._site = site.name
+        self._contents: dict[str, Content | None] = {}
+        """What is wanted, while it is compared."""
 
     @staticmethod
     def places(
@@ -92,46 +90,52 @@ class ReplicatedSecret(kind.Kind[S, T]):
         for one by one.
         """
         contents, unreadable = self._expected(wanted, needs)
-        placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
-        answers = self._locator.ask(
-            placed,
-            needs,
-            lambda cluster: self._read(cluster, wanted, needs, include_unlisted=include_unlisted),
-            include_unlisted=include_unlisted,
-        )
-        states: dict[str, Any] = {}
-        for key, objects in answers.found.items():
-            of = self._by_name(objects, key, wanted, needs)
-            for name in {**wanted, **of}:
-                self._saw(answers.clusters[key].endpoint, name, of.get(name, ()))
-            for name, found in of.items():
-                spec = wanted.get(name)
-                fits = spec is not None and spec.cluster == key.name
-                if (include_unlisted or name in wanted) and (name not in states or not fits):
-                    self._locator.saw(name, key)
-                    unchanged = functools.partial(self.unchanged, spec.names(name) if spec else ())
-                    states[name] = state_of(found, answers.clusters[key], contents.get(name), unchanged)
-        return Observation(states, unreadable={**answers.unreadable, **unreadable})
+        self._contents |= contents
+        try:
+            seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
+        finally:
+            for name in contents:
+                self._contents.pop(name, None)
+        return Observation(seen.states, unreadable={**seen.unreadable, **unreadable})
 
-    def audit(
-        self, asked: Mapping[str, tuple[Any, tuple[str, ...]]]
-    ) -> Mapping[str, Mapping[str, LastWriter]]:
+    def _standing(
+        self,
+        read: list[Object],
+        cluster: Cluster,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterator[Standing[Any]]:
+        owners = {
+            place: name
+            for name, spec in wanted.items()
+            for place in places_of(name, spec, cluster.key, needs)
+        }
+        of: dict[str, list[Object]] = {}
+        for obj in read:
+            if name := self._name(obj, owners):
+                of.setdefault(name, []).append(obj)
+        for name in {**wanted, **of}:
+            self._saw(cluster.endpoint, name, of.get(name, ()))
+        for name, found in of.items():
+            spec = wanted.get(name)
+            unchanged = partial(self.unchanged, spec.names(name) if spec else ())
+            state = partial(state_of, found, cluster, self._contents.get(name), unchanged)
+            yield Standing(name, self._fits(spec, cluster), state)
+
+    def _writers(self, state: T, fields: Sequence[str]) -> dict[str, LastWriter]:
         """By the managers of the Secrets' data."""
-        told: dict[str, dict[str, LastWriter]] = {}
-        for name, (state, fields) in asked.items():
-            copies = (
-                {f"content in {space}": (space, copy.names) for space, copy in state.copies.items()}
-                if state
-                else {}
-            )
-            for each in fields:
-                space, names = copies.get(each, ("", ()))
-                traces = [
-                    of_field(self._clusters.at(state.home).get("v1", "Secret", secret, space), "data")
-                    for secret in sorted(names)
-                ]
-                if found := max(filter(None, traces), key=lambda trace: trace.at or 0, default=None):
-                    told.setdefault(name, {})[each] = found
+        told: dict[str, LastWriter] = {}
+        copies = {f"content in {space}": (space, copy.names) for space, copy in state.copies.items()}
+        for each in fields:
+            space, names = copies.get(each, ("", ()))
+            traces = [
+                of_field(self._clusters.at(state.home).get("v1", "Secret", secret, space), "data")
+                for secret in sorted(names)
+            ]
+            if found := max(filter(None, traces), key=lambda trace: trace.at or 0, default=None):
+                told[each] = found
         return told
 
     def run(self, step: Step, report: kind.Report) -> None:
@@ -209,32 +213,4 @@ class ReplicatedSecret(kind.Kind[S, T]):
                 for place, answer in answers.items()
             ]
             return [obj for obj in found if obj]
-        listed = cluster.client.list("v1", "Secret", cluster.namespace, selector(self._site))
-        have = {place_of(obj) for obj in listed}
-        return [
-            *listed,
-            *cluster.client.find(
-                "v1",
-                "Secret",
-                [place for place in dict.fromkeys(places) if place not in have],
-                cluster.namespace,
-            ),
-        ]
-
-    def _by_name(
-        self,
-        objects: Sequence[Object],
-        key: Key,
-        wanted: Mapping[str, S | None],
-        needs: Mapping[Key, ResolvedRef],
-    ) -> dict[str, list[Object]]:
-        """Resource name → its Secrets: ours by their marks, strangers by who wants their place."""
-        owner = {place: name for name, spec in wanted.items() for place in places_of(name, spec, key, needs)}
-        found: dict[str, list[Object]] = {}
-        for obj in objects:
-            mark, metadata = mark_of(obj), obj["metadata"]
-            own = mark.name_of(self._site, self.name) if mark is not None else None
-            name = own or owner.get((metadata["namespace"], metadata["name"]))
-            if name:
-                found.setdefault(name, []).append(obj)
-        return found
+        return self._listed(cluster, "v1", "Secret", places)

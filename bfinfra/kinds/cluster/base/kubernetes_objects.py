@@ -1,0 +1,146 @@
+"""Marked objects in Kubernetes clusters: what all kinds of them do alike. They list what bears the site's
+mark in each cluster, look at what stands in wanted places, and tell whose each object is.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from bfinfra.backends.kubernetes.marks import mark_of, selector
+from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
+from bfinfra.kinds.cluster_locator import CLUSTERS, Cluster, ClusterLocator
+from bfinfra.model.context import ResolvedRef
+from bfinfra.model.kind import Kind, LastWriter, Observation, S, T
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Standing(Generic[T]):
+    """A resource that stands in a cluster. `fits`: where its spec wants it; `state`: how it stands, which may
+    be asked for then.
+    """
+
+    name: str
+    fits: bool
+    state: Callable[[], T]
+
+
+class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
+    """A kind of marked objects in clusters. `R`: what is read in one cluster."""
+
+    name: ClassVar[str]
+    """The kind's name, as marks have it."""
+    cluster_kinds: ClassVar[tuple[str, ...]] = CLUSTERS
+    """Kinds of clusters that have such objects."""
+    old_place_first: ClassVar[bool] = True
+    """Of a resource that stands in its wanted and in an old place the old one counts: it has to go."""
+
+    def __init__(self, clusters: Clusters, site: Site) -> None:
+        self._clusters = clusters
+        self._locator = ClusterLocator(clusters, self.cluster_kinds)
+        self._site = site.name
+
+    @abstractmethod
+    def _read(
+        self,
+        cluster: Cluster,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> R:
+        """What a cluster says of such objects."""
+
+    @abstractmethod
+    def _standing(
+        self,
+        read: R,
+        cluster: Cluster,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> Iterable[Standing[T]]:
+        """The resources among what was read in a cluster."""
+
+    def _facts(self) -> object:
+        """What else `observe` brings along."""
+        return None
+
+    def _writers(self, state: T, fields: Sequence[str]) -> Mapping[str, LastWriter]:
+        """By field, who wrote it last; only where that is known."""
+        return {}
+
+    def observe(
+        self,
+        wanted: Mapping[str, S | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
+    ) -> Observation:
+        """One read a cluster."""
+        answers = self._locator.ask(
+            {name: getattr(spec, "cluster", None) for name, spec in wanted.items()},
+            needs,
+            lambda cluster: self._read(cluster, wanted, needs, include_unlisted=include_unlisted),
+            include_unlisted=include_unlisted,
+        )
+        states: dict[str, T] = {}
+        for key, read in answers.found.items():
+            cluster = answers.clusters[key]
+            for each in self._standing(read, cluster, wanted, needs, include_unlisted=include_unlisted):
+                known = each.name in states and each.fits == self.old_place_first
+                if not known and (include_unlisted or each.name in wanted):
+                    self._locator.saw(each.name, key)
+                    states[each.name] = each.state()
+        return Observation(states, self._facts(), answers.unreadable)
+
+    def audit(
+        self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
+        """By the managers that the objects name."""
+        return {
+            name: self._writers(state, fields) if state is not None else {}
+            for name, (state, fields) in asked.items()
+        }
+
+    def _of_states(
+        self, states: Mapping[str, T], cluster: Cluster, wanted: Mapping[str, S | None]
+    ) -> Iterator[Standing[T]]:
+        """The resources whose states were read already, by name."""
+        for name, state in states.items():
+            yield Standing(name, self._fits(wanted.get(name), cluster), partial(_itself, state))
+
+    def _fits(self, spec: S | None, cluster: Cluster) -> bool:
+        """Whether the spec wants it in this cluster."""
+        return getattr(spec, "cluster", None) == cluster.key.name
+
+    def _own_name(self, obj: Mapping[str, Any]) -> str | None:
+        """The resource of this site and kind that made the object; None where none did."""
+        mark = mark_of(obj)
+        return mark.name_of(self._site, self.name) if mark is not None else None
+
+    def _name(self, obj: Mapping[str, Any], owners: Mapping[Place, str]) -> str:
+        """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
+        return self._own_name(obj) or owners.get(place_of(obj), "")
+
+    def _listed(self, cluster: Cluster, api: str, thing: str, places: Iterable[Place]) -> list[Object]:
+        """The site's objects, and what stands in these places."""
+        listed = cluster.client.list(api, thing, cluster.namespace, selector(self._site))
+        have = {place_of(obj) for obj in listed}
+        missing = [place for place in dict.fromkeys(places) if place not in have]
+        return [*listed, *cluster.client.find(api, thing, missing, cluster.namespace)]
+
+
+def _itself(state: T) -> T:
+    return state
