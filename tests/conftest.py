@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +13,20 @@ from peers.found import NotUp, find
 from bfinfra.model import redact
 
 pytest_plugins = ["bfinfra.testing", "peers.left_out", "recorded.plugin", "contract.plugin"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is collected stays to the end: looking for garbage among it takes half of a worker's start, and
+    again at each full collection and at the end.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        importlib.import_module("hypothesis")  # it looks for referrers, and what is frozen shows none
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_addoption(parser: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import multiprocessing
@@ -53,6 +54,7 @@ _forks.set_forkserver_preload(
 )
 
 
+@functools.cache
 def by_ansible(kind: str) -> bool:
     """Whether its writes go through Ansible, which takes a second or more of processor a run."""
     return (
