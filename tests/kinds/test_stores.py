@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from kinds import servers, test_virtual_machine
+from kinds import servers
 from kinds.lifecycle import EXAMPLES, setting, world
 from kinds.servers import GIB
+from kinds.virtual_machine import test_virtual_machine
 
 from bfinfra import app
 from bfinfra.backends.vcenter.vm import Disk

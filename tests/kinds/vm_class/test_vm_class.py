@@ -20,7 +20,7 @@ from bfinfra.testing import world
 
 MARK = Mark("site", "vm_class/gpu")
 GIB = 2**30
-WORLD_7 = Path(__file__).with_name("vcenter-7.yaml")
+WORLD_7 = Path(__file__).parents[1].joinpath("vcenter-7.yaml")
 CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
 
 

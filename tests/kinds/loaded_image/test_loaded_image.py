@@ -376,7 +376,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bin").mkdir()
     docker = tmp_path / "bin/docker"
     docker.write_text(
-        BUILDER.format(python=sys.executable, folder=str(tmp_path), root=str(Path(__file__).parents[2]))
+        BUILDER.format(python=sys.executable, folder=str(tmp_path), root=str(Path(__file__).parents[3]))
     )
     docker.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")

@@ -12,7 +12,7 @@ from bfinfra.kinds.cluster.workload import flexdirect
 from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.model.errors import Refusal
 
-MANIFEST = Path(__file__).parents[2] / "specs/manifests/tf-cnn-flexdirect.yaml"
+MANIFEST = Path(__file__).parents[3] / "specs/manifests/tf-cnn-flexdirect.yaml"
 POD = yaml.safe_load(MANIFEST.read_text())["spec"]["template"]["spec"]
 
 

@@ -23,7 +23,7 @@ from bfinfra.model.errors import Unsafe
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action
 
-DOCUMENT = Path(__file__).parents[2] / "specs" / "manifests" / "pytorch-mock-bitfusion.yaml"
+DOCUMENT = Path(__file__).parents[3] / "specs" / "manifests" / "pytorch-mock-bitfusion.yaml"
 ADDRESS = "workload/w"
 
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kinds import servers, test_gpu_host
-from kinds.test_gpu_host import MARK, ONE, TWO, card, host
+from kinds import servers
+from kinds.gpu_host import test_gpu_host
+from kinds.gpu_host.test_gpu_host import MARK, ONE, TWO, card, host
 
 import bfinfra.kinds
 from bfinfra.backends.vcenter.esxi import Holder
