@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.suggest import close
 
 if TYPE_CHECKING:
     from bfinfra.sandbox import Running
@@ -52,6 +53,8 @@ def world_of(*sites: str | Path, world: str | Path = "") -> Path:
     ]
     if found := next((path for path in beside if path.is_file()), None):
         return found
+    if not first.exists():
+        raise BfinfraError(_missing(first))
     raise BfinfraError(
         Problem(
             f"the sandbox has no world for {first}",
@@ -74,5 +77,11 @@ def state(file: Path) -> Path:
 
 def _there(path: Path, what: str) -> Path:
     if not path.is_file():
-        raise BfinfraError(Problem(f"there is no file {path}", what))
+        raise BfinfraError(_missing(path, what))
     return path
+
+
+def _missing(path: Path, where: str = "") -> Problem:
+    beside = [each.name for each in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
+    then = close(path.name, beside) or "check its name, and the folder that you are in"
+    return Problem(f"there is no file {path}", where, next=then)

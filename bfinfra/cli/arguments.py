@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
 OUTPUTS = ("text", "json", "jsonl", "markdown")
@@ -20,6 +20,14 @@ class Parser(argparse.ArgumentParser):
         """Say what is wrong and how the command is used."""
         self.print_usage()
         self.exit(1, f"{self.prog}: error: {message}\n")
+
+    def refuse(self, left: Sequence[str]) -> NoReturn:
+        """End because of arguments that it doesn't have; the nearest that it has is named."""
+        from bfinfra.model.suggest import close
+
+        wrong = next((each for each in left if each.startswith("-")), left[0])
+        near = close(wrong.partition("=")[0], self._option_string_actions)
+        self.error(f"there is no {wrong!r};{f' {near};' if near else ''} see {self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
@@ -47,7 +55,7 @@ def verb(verbs: Verbs, name: str, about: str, run: Run | None = None) -> Parser:
         allow_abbrev=False,
         parents=[_everywhere()],
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 

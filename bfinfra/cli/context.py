@@ -36,3 +36,19 @@ def sandbox(args: argparse.Namespace) -> Running | None:
 def named(args: argparse.Namespace) -> str:
     """What the one word names that is no file; "" where the words are files."""
     return args.sites[0] if len(args.sites) == 1 and not Path(args.sites[0]).exists() else ""
+
+
+def has_folder(*names: str | None) -> None:
+    """Asked before anything is looked at, which takes long. BfinfraError: the folder of a file that is to be
+    written isn't there.
+    """
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    folders = {name: Path(name).parent for name in names if name}
+    missing = [
+        Problem("the file can't be written", name, f"there is no folder {folder}", f"mkdir -p {folder}")
+        for name, folder in folders.items()
+        if not folder.is_dir()
+    ]
+    if missing:
+        raise BfinfraError(*missing)

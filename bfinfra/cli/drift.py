@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen
     from bfinfra.render import drift as render
 
+    context.has_folder(args.junit, args.html)
     site, setting = context.load(args)
     found = app.drift(site, context=setting)
     screen = Screen.of(args)

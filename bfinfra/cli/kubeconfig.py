@@ -27,6 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra import app
     from bfinfra.cli.screen import Screen
 
+    context.has_folder(args.out)
     site, setting = context.load(args)
     found = app.kubeconfig(site, args.address, context=setting)
     if args.out:

@@ -76,7 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     _printable()
     words = sys.argv[1:] if argv is None else argv
     try:
-        args = build(*words[:1]).parse_args(words)
+        args, left = build(*words[:1]).parse_known_args(words)
+        if left:
+            args.parser.refuse(left)
     except SystemExit as leave:
         return int(leave.code or 0)
     from bfinfra.cli.signals import conduct

@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra import app
     from bfinfra.cli.screen import Screen
 
+    context.has_folder(args.out)
     site, setting = context.load(args)
     found = app.plan(site, destroy=args.destroy, context=setting)
     undecided = bool(found.problems or found.unreadable)

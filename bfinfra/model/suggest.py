@@ -12,11 +12,17 @@ FEW = 4  # names of a list within a sentence
 def nearest(wrong: str, right: Iterable[str]) -> str:
     """`did you mean x?`, else what there is, else ""."""
     known = sorted(right)
-    if close := difflib.get_close_matches(wrong, known, n=1, cutoff=0.6):
-        return f"did you mean {close[0]}?"
+    if near := close(wrong, known):
+        return near
     if not known:
         return ""
     return f"there are: {few(known, MOST)}"
+
+
+def close(wrong: str, right: Iterable[str]) -> str:
+    """`did you mean x?`, else ""."""
+    near = difflib.get_close_matches(wrong, sorted(right), n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def few(names: Sequence[str], most: int = FEW) -> str:

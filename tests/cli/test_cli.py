@@ -101,6 +101,15 @@ def test_no_arguments_say_how_it_is_used_and_end_with_1(capsys):
             ["plan", "--output", "jsn", "site.yaml"],
             "bfinfra plan: error: argument --output: there is no 'jsn'; did you mean json?",
         ),
+        (
+            ["apply", "site.yaml", "--sandbx"],
+            "bfinfra apply: error: there is no '--sandbx'; did you mean --sandbox?; see bfinfra apply --help",
+        ),
+        (
+            ["sandbox", "start", "x.yaml", "--wrld=w.yaml"],
+            "bfinfra sandbox start: error: there is no '--wrld=w.yaml'; did you mean --world?; see",
+        ),
+        (["plan", "x.yaml", "--zzzz"], "bfinfra plan: error: there is no '--zzzz'; see bfinfra plan --help"),
     ],
 )
 def test_a_word_that_there_is_not_is_answered_with_the_nearest(words, said, capsys):
@@ -254,6 +263,30 @@ def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(
     checked(REPORT)
     assert main(["drift", str(site)]) == 2
     assert "not kept for the next check" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "SITE", "--out", "nowhere/plan"],
+        ["drift", "SITE", "--junit", "nowhere/junit.xml"],
+        ["drift", "SITE", "--html", "nowhere/page.html"],
+        ["kubeconfig", "SITE", "tanzu_cluster/a", "--out", "nowhere/kubeconfig"],
+        ["schedule", "systemd", "SITE", "--out", "nowhere"],
+    ],
+)
+def test_a_folder_that_is_not_there_is_told_before_anything_is_looked_at(
+    words, site, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("plan", "drift", "kubeconfig"):
+        monkeypatch.setattr(app, name, lambda *_, **__: pytest.fail("looked"))
+    assert main([str(site) if word == "SITE" else word for word in words]) == 1
+    said = capsys.readouterr().err
+    assert (
+        "error: the file can't be written\n  why: there is no folder nowhere\n  next: mkdir -p nowhere"
+        in said
+    )
 
 
 def test_a_junit_report_is_written_beside(site, checked, tmp_path, capsys):
@@ -415,7 +448,10 @@ def test_what_should_not_happen_is_a_sentence_and_no_traceback(site, monkeypatch
 def test_a_file_that_is_not_there_is_named(site, planned, capsys):
     planned(CHANGED)
     assert main(["plan", str(site), "--out", "/nowhere/p.json"]) == 1
-    assert capsys.readouterr().err == "/nowhere/p.json: error: No such file or directory\n"
+    assert capsys.readouterr().err == (
+        "/nowhere/p.json: error: the file can't be written\n  why: there is no folder /nowhere\n"
+        "  next: mkdir -p /nowhere\n"
+    )
     assert main(["plan", "missing.yaml"]) == 1
     assert "missing.yaml" in capsys.readouterr().err
 

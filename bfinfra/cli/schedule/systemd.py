@@ -29,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen
     from bfinfra.render.schedule import systemd
 
+    context.has_folder(args.out and f"{args.out}/*.timer")
     site, _ = context.load(args)
     no_keyring(site)
     units = systemd(check_of(args, site), args.user or "")
