@@ -46,6 +46,7 @@ class State(resource.State):
 def state_of(
     objects: Sequence[Object], cluster: Cluster, content: Content | None, unchanged: Unchanged
 ) -> State:
+    """How the Secrets of a resource stand in a cluster, by namespace."""
     spaces: dict[str, list[Object]] = {}
     for obj in objects:
         if not obj["metadata"].get("deletionTimestamp"):
