@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-ESCAPES = {"noqa": 120, "type: ignore": 19, "except Exception": 19, "Any": 1951}
+ESCAPES = {"noqa": 112, "type: ignore": 19, "except Exception": 19, "Any": 1972}
 """How often bfinfra goes around ruff, goes around mypy, catches everything, and names no type. Exact: a fall
 is kept, a rise is justified.
 """
-FILE_P50, FILE_P90, FILE_MAX = 122, 265, 400
+FILE_P50, FILE_P90, FILE_MAX = 110, 260, 400
 FUNCTION_P50, FUNCTION_P95, FUNCTION_MAX = 8, 30, 60
 ROOT = Path(__file__).resolve().parent.parent
 TREES = ("bfinfra", "benchmarks", "script", "tests")

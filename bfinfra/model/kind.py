@@ -123,7 +123,7 @@ class Kind(ABC, Generic[S, T]):
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, S]) -> object:
         """Ask for one of `prefetch`, for a survey of `wanted`. Raises RemoteError."""
-        raise NotImplementedError(f"{type(self).__name__} prefetches {reading.type} and does not fetch it")
+        raise AssertionError(f"{type(self).__name__} prefetches {reading.type} and does not fetch it")
 
     @staticmethod
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.backends.vcenter.vm import Hardware
+from bfinfra.backends.vcenter.vm import Hardware, Vm
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
 from bfinfra.kinds.vcenter.virtual_machine.devices import between
 from bfinfra.kinds.vcenter.virtual_machine.disks import gone
@@ -101,16 +101,7 @@ def _settle(
             Change(f"disks.{disk.address}.size", f"{bytes_text(disk.capacity)} in {disk.file}", None)
             for disk in left
         ),
-    ]
-    drift += [
-        Change(f"cloud_init.{field}", "another text", "as in its file")
-        for field, key in GUEST.items()
-        if machine.extra.get(key, "") != guest.get(key, "")
-    ]
-    drift += [
-        Change(f"extra.{key}", machine.extra.get(key) or None, value)
-        for key, value in spec.extra.items()
-        if machine.extra.get(key, "") != value
+        *_options(spec, machine, guest),
     ]
     power = (
         ()
@@ -128,18 +119,9 @@ def _settle(
         yield Stop(**at)
     if drift or state.mark != mark:
         extra = {MARK: mark.on(machine.instance_uuid).encode(), **options(guest), **spec.extra}
-        given = {
-            **devices.hardware,
-            **(
-                _sizes(
-                    spec.cpus,
-                    spec.memory,
-                    reserve=spec.reserved if spec.reserved or machine.reserved else None,
-                )
-                if sizes
-                else {}
-            ),
-        }
+        reserve = spec.reserved if spec.reserved or machine.reserved else None
+        resized = _sizes(spec.cpus, spec.memory, reserve=reserve) if sizes else {}
+        given = {**devices.hardware, **resized}
         written = {change.field.removeprefix("properties."): value for change, value in values}
         keep = {
             key: digest
@@ -154,6 +136,16 @@ def _settle(
         )
     if spec.power == "on" and (not machine.on or hard):
         yield Start(**at)
+
+
+def _options(spec: Spec, machine: Vm, guest: Mapping[str, str]) -> Iterator[Change]:
+    """Options of the machine that are not as wanted: what cloud-init reads, and `extra`."""
+    for field, key in GUEST.items():
+        if machine.extra.get(key, "") != guest.get(key, ""):
+            yield Change(f"cloud_init.{field}", "another text", "as in its file")
+    for key, value in spec.extra.items():
+        if machine.extra.get(key, "") != value:
+            yield Change(f"extra.{key}", machine.extra.get(key) or None, value)
 
 
 def _sizes(cpus: int, memory: int, *, reserve: bool | None) -> dict[str, Any]:

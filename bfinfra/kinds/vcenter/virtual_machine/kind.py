@@ -105,13 +105,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
         sources = {
             each.moid: each.name for each in briefs if each.name in {spec.template for spec in specs.values()}
         }
-        machines = (
-            self._vcenter.machines.read(
-                [*mine, *(moid for moid in sources if moid not in mine)], [*KEYS, *sorted(extra)]
-            )
-            if mine or sources
-            else []
-        )
+        moids, keys = [*mine, *(moid for moid in sources if moid not in mine)], [*KEYS, *sorted(extra)]
+        machines = self._vcenter.machines.read(moids, keys) if moids else []
         states: dict[str, State] = {}
         for machine in machines:
             if machine.moid in mine:

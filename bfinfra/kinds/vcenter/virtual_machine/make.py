@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.backends.vcenter.library_items import OVF, TEMPLATE, Item
+from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Attach, Clone, Deployment, Hardware, Vm
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
 from bfinfra.kinds.vcenter.virtual_machine import disks
@@ -39,39 +40,7 @@ def make(
     inventory, where, origin = facts.inventory, places(spec, context), _origin(spec, context)
     if (later := next((each for each in (*where, origin) if isinstance(each, Unknown)), None)) is not None:
         return later
-    cluster = _there(
-        inventory.cluster(spec.cluster),
-        "cluster",
-        spec.cluster,
-        [c.name for c in inventory.clusters],
-        "cluster",
-    )
-    datastore = _there(
-        inventory.datastore(spec.datastore),
-        "datastore",
-        spec.datastore,
-        [d.name for d in inventory.datastores],
-        "datastore",
-    )
-    folder = _there(
-        inventory.folder(spec.folder, cluster.datacenter),
-        "folder",
-        spec.folder,
-        [f.path for f in inventory.folders],
-        "folder",
-    )
-    host = (
-        _there(inventory.host(spec.host), "host", spec.host, [h.name for h in inventory.hosts], "host").moid
-        if spec.host
-        else ""
-    )
-    to: dict[str, Any] = {
-        "name": name,
-        "folder": folder.moid,
-        "pool": cluster.pool,
-        "host": host,
-        "datastore": datastore.moid,
-    }
+    to: dict[str, Any] = {"name": name, **_to(spec, inventory)}
     template = origin if isinstance(origin, Vm) else None
     own, further = (
         identity(context.mark.site, name),
@@ -108,6 +77,34 @@ def make(
         hardware=hardware,
         properties={k: v if isinstance(v, Secret) else normal(v) for k, v in spec.properties.items()},
     )
+
+
+def _to(spec: Spec, inventory: Inventory) -> dict[str, str]:
+    """Where it goes, by ids. Refusal where one of the places isn't there."""
+    cluster = _there(
+        inventory.cluster(spec.cluster),
+        "cluster",
+        spec.cluster,
+        [c.name for c in inventory.clusters],
+        "cluster",
+    )
+    datastore = _there(
+        inventory.datastore(spec.datastore),
+        "datastore",
+        spec.datastore,
+        [d.name for d in inventory.datastores],
+        "datastore",
+    )
+    folder = _there(
+        inventory.folder(spec.folder, cluster.datacenter),
+        "folder",
+        spec.folder,
+        [f.path for f in inventory.folders],
+        "folder",
+    )
+    hosts = [h.name for h in inventory.hosts]
+    host = _there(inventory.host(spec.host), "host", spec.host, hosts, "host").moid if spec.host else ""
+    return {"folder": folder.moid, "pool": cluster.pool, "host": host, "datastore": datastore.moid}
 
 
 def pair(spec: Spec) -> tuple[str, str]:
