@@ -93,7 +93,8 @@ def test_every_call_of_every_backend_is_covered() -> None:
     public = {
         f"{noun}.{name}"
         for noun, cls in NOUNS.items()
-        for name, value in vars(cls).items()
+        for base in inspect.getmro(cls)
+        for name, value in vars(base).items()
         if inspect.isfunction(value) and not name.startswith("_")
     }
     covered = {call for each in table.results().values() for call in each["about"]["calls"]}
