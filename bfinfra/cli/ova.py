@@ -21,7 +21,7 @@ def add(verbs: arguments.Verbs) -> None:
 
 
 def inspect(args: argparse.Namespace) -> int:
-    """Show what is in it; 0."""
+    """Print an OVA's product, properties, networks and disks. Returns 0."""
     from bfinfra.backends import ova
     from bfinfra.backends.transport import Transport
     from bfinfra.cli.screen import Screen

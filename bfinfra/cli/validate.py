@@ -16,7 +16,7 @@ def add(verbs: arguments.Verbs) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """1 where the site has problems."""
+    """Print the problems and warnings of a site's files. Returns 1 where there are problems, else 0."""
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import SiteError
     from bfinfra.render import data, problems

@@ -68,7 +68,7 @@ def text(found: Iterable[Shown], style: Style = PLAIN) -> str:
 
 
 def data(found: Iterable[Shown]) -> dict[str, Any]:
-    """The same for programs."""
+    """Certificates of servers as JSON, each with whether the site trusts it."""
     return documents.document("trust", servers=[_data(each) for each in found])
 
 

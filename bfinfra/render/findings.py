@@ -34,7 +34,7 @@ def text(found: Sequence[Finding], style: Style = PLAIN) -> str:
 
 
 def data(site: str, found: Sequence[Finding]) -> dict[str, Any]:
-    """For programs."""
+    """What doctor found, as JSON: each finding with its check, health and remedy."""
     return document(
         "doctor",
         site=site,

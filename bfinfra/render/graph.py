@@ -52,7 +52,7 @@ def dot(before: Before, name: str = "site") -> str:
 
 
 def data(before: Before, site: str = "") -> dict[str, object]:
-    """For programs."""
+    """A site's resources as JSON, each with what it comes after."""
     resources = [
         {
             "address": str(key),

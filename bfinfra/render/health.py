@@ -46,7 +46,7 @@ def text(found: Sequence[Examined], style: Style = PLAIN) -> str:
 
 
 def data(site: str, found: Sequence[Examined]) -> dict[str, Any]:
-    """For programs."""
+    """The health of FlexDirect machines as JSON."""
     return document(
         "health",
         site=site,

@@ -40,7 +40,7 @@ def text(found: Iterable[Shown], style: Style = PLAIN) -> str:
 
 
 def data(found: Iterable[Shown]) -> list[dict[str, Any]]:
-    """The same for programs."""
+    """SSH host keys of machines as JSON, each with whether the site pins it."""
     return [
         {
             "server": each.server,

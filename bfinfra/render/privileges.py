@@ -51,7 +51,7 @@ def text(rights: Rights, account: str, style: Style = PLAIN) -> str:
 
 
 def data(rights: Rights, account: str) -> dict[str, Any]:
-    """For programs."""
+    """What an account needs, as JSON: privileges by object, verbs by API."""
     return document(
         "privileges",
         site=rights.site,
