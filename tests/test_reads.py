@@ -22,6 +22,7 @@ MANY = 200
 PARTS = 2 * (2 * properties.ASIDE - 1)  # hosts and machines, each read in up to so many requests side by side
 STANDING = 6  # of each kind: more than are asked for one by one
 
+IN_A_CLUSTER = Path(__file__).parents[1] / "specs" / "kinds" / "registry_credential.yaml"
 Make = Callable[[Path, int], Path]
 VIEW = "CreateContainerView"
 """A read that begins while another uses the session's view makes one of its own."""
@@ -140,3 +141,21 @@ def sent(path: Path, sandbox: Running, *, destroy: bool = False) -> Counter[str]
     )
     assert outcome.ending == "done", [str(each.problem) for each in outcome.endings.values() if each.problem]
     return sum(asked.values(), Counter())
+
+
+def test_a_survey_lists_each_sort_of_object_in_a_cluster_once(sandbox: Running) -> None:
+    """Kinds of resources that make the same sort share the list."""
+    sandbox.reset()
+    seen: dict[str, Counter[str]] = {}
+    context = bfinfra.RunContext(sandbox=sandbox, middleware=(grown.counting(seen),))
+    bfinfra.drift(bfinfra.load(str(IN_A_CLUSTER), sandbox=sandbox), context=context)
+    lists = Counter(
+        {
+            request: times
+            for server in seen.values()
+            for request, times in server.items()
+            if request.partition(" ")[2].rpartition("/")[2] in ("secrets", "configmaps", "jobs")
+        }
+    )
+    assert lists
+    assert set(lists.values()) == {1}, lists

@@ -78,7 +78,8 @@ class Backends:
         from bfinfra.backends.kubernetes import Clusters
 
         vcenter = self.vcenter
-        made = Clusters(self.seam, self.site.vcenter, vcenter.authorities if vcenter else lambda: "")
+        roots = vcenter.authorities if vcenter else lambda: ""
+        made = Clusters(self.seam, self.site.vcenter, roots, self.cache)
         self._opened.callback(made.close)
         return made
 

@@ -84,6 +84,8 @@ class SurveyCache:
         self._readers: dict[Reading[object], set[str]] = {}
         self._waiting: dict[tuple[str, Reading[object]], Future[object]] = {}
         self._last: dict[Reading[object], object] = {}
+        self._shared: dict[Hashable, object] = {}
+        self._turns: dict[Hashable, threading.Lock] = {}
         self._known: dict[str, KnownObjects[Hashable, object]] = {}
 
     def objects(self, kind: str) -> KnownObjects[Id, Answer]:
@@ -117,9 +119,21 @@ class SurveyCache:
         """What was read last, which may have changed since."""
         return cast("T", self._last.get(reading, default))
 
+    def shared(self, what: Hashable, ask: Callable[[], T]) -> T:
+        """What `ask` says, asked once in a survey, whichever kinds want it. Raises what `ask` raises; who
+        comes after that asks again.
+        """
+        with self._lock:
+            turn = self._turns.setdefault(what, threading.Lock())
+        with turn:
+            if what not in self._shared:
+                self._shared[what] = ask()
+            return cast("T", self._shared[what])
+
     def end_survey(self) -> None:
         """All kinds have answered: what was prefetched and nobody read is old from now on."""
         with self._lock:
             self._started.clear()
             self._readers.clear()
             self._waiting.clear()
+            self._shared.clear()

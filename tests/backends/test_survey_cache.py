@@ -142,3 +142,19 @@ def test_what_a_write_answered_is_handed_out_once(answer):
     known.wrote("x", answer)
     assert known.answer("x") == (answer,)
     assert known.answer("x") == ()
+
+
+def test_a_question_is_asked_once_in_a_survey_and_anew_in_the_next(cache, server):
+    assert (cache.shared("secrets", server), cache.shared("secrets", server)) == (0, 0)
+    assert cache.shared("jobs", server) == 1
+    cache.end_survey()
+    assert cache.shared("secrets", server) == 2
+
+
+def test_who_comes_after_a_question_that_failed_asks_again(cache, server):
+    def fails() -> int:
+        raise OSError
+
+    with pytest.raises(OSError):
+        cache.shared("secrets", fails)
+    assert cache.shared("secrets", server) == 0

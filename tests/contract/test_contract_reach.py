@@ -19,7 +19,6 @@ from bfinfra.sandbox import Running, start, stop
 ASKED = reach.asked()
 SUITE_ONLY = {
     "CreateFolder",
-    "CreateResourcePool",
     "RetrieveServiceContent",
     "GET /api/vcenter/nothing-of-the-kind",
     "PUT /api/vcenter/namespaces/instances/{id}",

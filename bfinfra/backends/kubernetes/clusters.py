@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import BfinfraError, Problem, Refusal
 from bfinfra.model.site import VCenterSettings
@@ -23,15 +24,20 @@ if TYPE_CHECKING:
 
 class Clusters:
     """`settings`: the account for supervisors and their guests; `roots()`: vCenter's own authorities as PEM,
-    asked when needed.
+    asked when needed; `cache`: what a survey has read.
     """
 
     def __init__(
-        self, seam: Transport, settings: VCenterSettings | None, roots: Callable[[], str] = lambda: ""
+        self,
+        seam: Transport,
+        settings: VCenterSettings | None,
+        roots: Callable[[], str] = lambda: "",
+        cache: SurveyCache | None = None,
     ) -> None:
         self._seam = seam
         self._settings = settings
         self._roots = roots
+        self.cache = cache or SurveyCache()
         self._made: dict[Endpoint, ClusterClient] = {}
         self._lock = threading.Lock()
 

@@ -221,7 +221,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
     ) -> list[dict[str, Any]]:
         """Ours, and what stands under a wanted name."""
         places = [("", real) for real in _names(wanted, cluster)]
-        return self._listed(cluster, "v1", "Namespace", places)
+        return self._listed(cluster, "v1", "Namespace", places, include_unlisted=include_unlisted)
 
     def _standing(
         self,

@@ -134,9 +134,20 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
         return self._own_name(obj) or owners.get(place_of(obj), "")
 
-    def _listed(self, cluster: Cluster, api: str, thing: str, places: Iterable[Place]) -> list[Object]:
+    def _marked(self, cluster: Cluster, api: str, thing: str, *, include_unlisted: bool) -> list[Object]:
+        """The site's objects of one sort. Kinds of resources that make the same sort share one list of a
+        survey.
+        """
+        ask = partial(cluster.client.list, api, thing, cluster.namespace, selector(self._site))
+        if not include_unlisted:
+            return ask()
+        return [*self._clusters.cache.shared((cluster.endpoint, cluster.namespace, api, thing), ask)]
+
+    def _listed(
+        self, cluster: Cluster, api: str, thing: str, places: Iterable[Place], *, include_unlisted: bool
+    ) -> list[Object]:
         """The site's objects, and what stands in these places."""
-        listed = cluster.client.list(api, thing, cluster.namespace, selector(self._site))
+        listed = self._marked(cluster, api, thing, include_unlisted=include_unlisted)
         have = {place_of(obj) for obj in listed}
         missing = [place for place in dict.fromkeys(places) if place not in have]
         return [*listed, *cluster.client.find(api, thing, missing, cluster.namespace)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.kubernetes.marks import marked, selector
+from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.bitfusion_device_plugin.decide import decide
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import OF_CLUSTER
@@ -193,7 +193,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
     ) -> dict[str, State]:
         records = [
             obj
-            for obj in cluster.client.list("v1", "ConfigMap", labels=selector(self._site))
+            for obj in self._marked(cluster, "v1", "ConfigMap", include_unlisted=include_unlisted)
             if obj["metadata"]["name"].startswith(RECORD)
         ]
         by_name: dict[str, list[Object]] = {}

@@ -176,7 +176,11 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         """Where the cluster serves MPI jobs: ours, and what stands under wanted names."""
         version = next((each for each in cluster.client.versions(GROUP) if each in LAUNCHERS), "")
         places = _owners(wanted, cluster, needs)
-        return self._listed(cluster, f"{GROUP}/{version}", KIND, places) if version else []
+        return (
+            self._listed(cluster, f"{GROUP}/{version}", KIND, places, include_unlisted=include_unlisted)
+            if version
+            else []
+        )
 
     def _standing(
         self,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes.marks import mark_of, selector
+from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.base.pods import job_of
@@ -180,7 +180,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         policies = {space: cluster.client.list(API, KIND, space) for space in sorted(set(spaces.values()))}
         ours = [
             job
-            for job in cluster.client.list(BATCH, JOB, cluster.namespace, selector(self._site))
+            for job in self._marked(cluster, BATCH, JOB, include_unlisted=include_unlisted)
             if self._own_name(job)
         ]
         have = {(job["metadata"]["namespace"], job["metadata"]["name"]) for job in ours}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, notes, selector
+from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, notes
 from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.workload import claims, manifests
@@ -212,7 +212,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         found = [
             o
             for api, thing in KINDS
-            for o in cluster.client.list(api, thing, cluster.namespace, selector(self._site))
+            for o in self._marked(cluster, api, thing, include_unlisted=include_unlisted)
         ]
         have = {(o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]) for o in found}
         complete = {

@@ -213,4 +213,4 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
                 for place, answer in answers.items()
             ]
             return [obj for obj in found if obj]
-        return self._listed(cluster, "v1", "Secret", places)
+        return self._listed(cluster, "v1", "Secret", places, include_unlisted=include_unlisted)
