@@ -1,4 +1,7 @@
-"""Apply: blocked → running → settling → done, as much in parallel as the order allows."""
+"""Applies a plan: each item is blocked, then runs, then waits until it is ready, then is done.
+
+Items that do not depend on each other run in parallel.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ from bfinfra.model.plan import Item, Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
-TICK = 0.2  # seconds between looks at the stop flag
-POLLS = 4  # kinds that are looked at side by side while they settle
+TICK = 0.2  # seconds between two checks of the stop flag
+POLLS = 4  # kinds whose readiness is checked in parallel
 GOOD = (Ending.DONE, Ending.UNCHANGED)
 WENT = {
     Ending.FAILED: "failed",
@@ -37,11 +40,11 @@ WENT = {
 
 @dataclass(frozen=True)
 class Options:
-    """How to apply. `deadline`: seconds to wait for each resource, instead of its kind's; `stop`: set it to
-    start nothing new.
+    """How to apply.
 
-    `journal` hears of each event before the run's own sink, from several threads at once; what it raises
-    keeps a step from running.
+    `deadline`: seconds to wait for each resource; left out, its kind's. `stop`: once it is set, no new step
+    starts. `journal` gets each event before the run's own sink does, from several threads at once; if it
+    raises, the step does not run.
     """
 
     parallelism: int = 10
@@ -52,7 +55,7 @@ class Options:
 
 
 class Apply:
-    """One run over one plan; `run()` answers how each item ended."""
+    """Applies one plan once; `run()` returns how each item ended."""
 
     def __init__(  # noqa: PLR0913 - a run's whole input
         self, plan: Plan, wish: DesiredState, world: ObservedState, kinds: Kinds, options: Options, sink: Sink
@@ -63,9 +66,7 @@ class Apply:
         self._running: dict[Future[bool], Item] = {}
         self._polling: dict[Future[dict[Key, Any]], str] = {}
         self._over: SimpleQueue[Future[Any]] = SimpleQueue()
-        """What ended and was not looked at yet: hundreds that run needn't be asked each time that one of them
-        ends.
-        """
+        """Futures that ended and were not handled yet. So the loop need not ask every running future."""
         patience = replace(options.patience, halt=options.stop)
         self._wish, self._world, self._kinds, self._patience = wish, world, kinds, patience
         self._turn = Reconciler(wish, world, kinds, patience, self._tell)
@@ -74,7 +75,9 @@ class Apply:
         self.endings: dict[Key, Ended] = {}
 
     def run(self) -> Mapping[Key, Ended]:
-        """Until every item ended, or the stop flag is up and what ran has finished its step."""
+        """Run until every item has ended, or until the stop flag is set and the running steps have
+        finished.
+        """
         turns = ThreadPoolExecutor(self._options.parallelism, thread_name_prefix="apply")
         polls = ThreadPoolExecutor(
             POLLS, thread_name_prefix="settle"
@@ -98,7 +101,7 @@ class Apply:
         return self.endings
 
     def _look_once_more(self) -> None:
-        """What others moved while this ran has not ended well."""
+        """Mark as failed what somebody else changed while this ran."""
         changed = [
             item
             for item in self._items.values()
@@ -117,7 +120,7 @@ class Apply:
                 self._end(item, Verdict(Ending.FAILED, problem=problem))
 
     def why_blocked(self, item: Item) -> str:
-        """What an item waits for, or ""."""
+        """What an item waits for; "" for nothing."""
         return next(
             (f"waits for {key}" for key in item.waits_for if key in self._items and key not in self.endings),
             "",
@@ -196,11 +199,11 @@ class Apply:
                 self._end(item, verdict)
 
     def _more(self, item: Item) -> bool:
-        """Done only if the world now agrees."""
+        """Whether it is done: it is only if the observed state agrees now."""
         try:
             return bool(self._turn.left(item.key))
         except BfinfraError:
-            return True  # the next turn raises it again, where it is reported
+            return True  # the next attempt raises it again, and reports it
 
     def _broken(self, item: Item) -> Verdict | None:
         for key in item.waits_for:
@@ -244,7 +247,7 @@ class Apply:
 
 
 def stopped(item: Item) -> Verdict:
-    """It goes on with the next apply."""
+    """Mark an item as waiting: the next apply goes on with it."""
     return Verdict(
         Ending.STOPPED,
         problem=Problem(
@@ -254,5 +257,5 @@ def stopped(item: Item) -> Verdict:
 
 
 def located(problem: Problem, key: Key) -> Problem:
-    """The problem, saying whose it is."""
+    """The problem, with the resource that it is about."""
     return problem if str(key) in problem.what else replace(problem, what=f"{key}: {problem.what}")

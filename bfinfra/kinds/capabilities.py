@@ -1,5 +1,6 @@
-"""What kinds provide to each other and require of each other within a site, in one place: two that mean the
-same say the same.
+"""What kinds provide to each other and require of each other within a site.
+
+It stands in one place, so that two kinds that mean the same capability use the same words.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from bfinfra.model.refs import Key
 NVIDIA = "nvidia.com/gpu"
 PARTS = ("nvidia.com/gpu.", "nvidia.com/mig-")
 SERVERS = Capability("Bitfusion servers")
-"""Any of the site: for what doesn't say which."""
+"""Any Bitfusion server of the site: for a resource that does not name one."""
 
 LICENSE, TOOLKIT, FLEXDIRECT, LISTS = (
     "vGPU license",
@@ -22,9 +23,9 @@ LICENSE, TOOLKIT, FLEXDIRECT, LISTS = (
     "FlexDirect",
     "lists of FlexDirect servers",
 )
-"""On Linux machines."""
+"""Capabilities of Linux machines."""
 SETTINGS, GRAPHICS, PVRDMA = "settings of the host", "graphics of type sharedDirect", "settings for PVRDMA"
-"""On ESXi hosts, before they restart or machines start there."""
+"""Capabilities of ESXi hosts: they are needed before a host restarts or a machine starts there."""
 
 
 def allocatable(resource: str, cluster: str, site: Specs) -> Capability:
@@ -67,12 +68,12 @@ def claim(name: str, space: str, cluster: str, site: Specs) -> Capability:
 
 
 def path(space: str, cluster: str, site: Specs) -> Capability:
-    """That pods of a namespace reach the Bitfusion servers."""
+    """A path from the pods of a namespace to the Bitfusion servers."""
     return Capability(f"a way to the Bitfusion servers from namespace {space}", whole(cluster, site))
 
 
 def mpi(cluster: str, site: Specs) -> Capability:
-    """Somebody who runs MPI jobs."""
+    """An operator that runs MPI jobs."""
     return Capability("an MPI operator", whole(cluster, site))
 
 

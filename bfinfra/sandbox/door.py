@@ -1,4 +1,7 @@
-"""A door of the sandbox: a function from request to response. Listeners put doors on loopback TLS ports."""
+"""A door is an HTTP server of the sandbox: a function from request to response.
+
+Listeners serve doors on TLS ports of the loopback address.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from urllib.parse import parse_qsl
 
 @dataclass(frozen=True)
 class Request:
-    """One HTTP request. `address` is the host:port that the caller believes to speak to; `body` streams,
+    """One HTTP request. `address` is the host:port that the caller asked for; `body` streams,
     dechunked.
     """
 

@@ -50,7 +50,7 @@ Values = Mapping[str, str | None]
 
 
 class Spec(resource.Spec):
-    """What a user writes for machines that are alike."""
+    """What a user writes: one license server for one or more machines."""
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines; NVIDIA's guest driver is there, and with it nvidia-gridd."""
@@ -76,7 +76,7 @@ class Spec(resource.Spec):
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its machines: one license each."""
+        """Takes the vGPU license of each of its machines."""
         yield from (
             conflict.thing(f"hosts.{index}", f"the vGPU license on {host}", "machine")
             for index, host in enumerate(self.hosts)
@@ -88,7 +88,7 @@ class Spec(resource.Spec):
         yield from ((host, server) for host in self.hosts for server in servers)
 
     def values(self) -> dict[str, str]:
-        """As gridd.conf has them."""
+        """Its settings, by their keys in gridd.conf."""
         found = {"ServerAddress": self.server, "ServerPort": str(self.port), "FeatureType": self.feature_type}
         return found | (
             {"BackupServerAddress": self.backup, "BackupServerPort": str(self.backup_port)}
@@ -103,8 +103,9 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """One machine. `text`: of gridd.conf, None where there is none; `before`: what our keys had before us;
-    `made`: there was no such file; `service`: as systemd calls its state.
+    """What one machine has. `text`: its gridd.conf, None if there is none; `before`: the values of our keys
+    before bfinfra changed them; `made`: whether bfinfra made the file; `service`: its state, in systemd's
+    words.
     """
 
     mark: Mark | None

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 MAGIC = b"KDMV"
 SECTOR = 512
-EVERY = 16  # blocks between two signs of life
+EVERY = 16  # blocks between two reports of progress
 
 
 def esx_door(inventory: Inventory) -> Door:
-    """The upload door of every ESXi host, and of vCenter for clients that were told "*"."""
+    """Takes uploads for every ESXi host, and for vCenter where a client was given "*" as the host."""
 
     def door(request: Request) -> Response:
         _, first, *rest = [*request.path.split("/"), "", ""]
@@ -36,7 +36,7 @@ def esx_door(inventory: Inventory) -> Door:
 
 
 def text(status: int, message: str) -> Response:
-    """A plain answer."""
+    """An answer of plain text."""
     return Response(status, message.encode(), {"content-type": "text/plain"})
 
 

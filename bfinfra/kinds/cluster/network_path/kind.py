@@ -1,5 +1,5 @@
-"""The path: observe, try it where that is wanted, tell what was found. (Egress from the Kubernetes clusters
-is routed to the server farm.)
+"""Checks whether pods reach the Bitfusion servers, and tries it with a pod where that is wanted. (Egress from
+the Kubernetes clusters is routed to the server farm.)
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Read:
-    """What a home says: policies by namespace, Jobs that are ours or stand in a probe's place, pods of those
-    that aren't finished.
+    """What was read in one cluster: policies by namespace; Jobs that are ours or have a probe's name; pods of
+    the Jobs that are not finished.
     """
 
     policies: Mapping[str, list[Object]]
@@ -141,7 +141,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         return {"namespace": here, "probe": here if spec.probe else ()}
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """No policy in the way, and each way gone; what to do next where one couldn't be."""
+        """Ready once no policy blocks the path and the probe reached every server; else what to do next."""
         found = state.probe
         if found is not None and (found.going or spec is None or spec.probe is None):
             return waiting("the old probe is being removed")
@@ -202,7 +202,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         )
 
     def _pods(self, cluster: Cluster, job: Object) -> list[Object]:
-        """The Job's; what they say is worth no failure."""
+        """The pods of a Job; none if they can't be read, as their logs are not worth a failure."""
         with contextlib.suppress(RemoteError):
             return cluster.client.list(
                 "v1", "Pod", job["metadata"]["namespace"], f"job-name={job['metadata']['name']}"

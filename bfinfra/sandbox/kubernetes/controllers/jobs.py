@@ -1,4 +1,4 @@
-"""Jobs: pods until enough of them succeeded, or too many failed."""
+"""Runs Jobs: it starts pods until enough of them succeeded, or too many failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deployments, replica sets, stateful sets and daemon sets: so many pods, and a status that counts them."""
+"""Controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets: they make pods and count them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HASH = "pod-template-hash"
 
 
 class Replicas:
-    """The controllers of apps/v1, one look a kind. A new template replaces pods at once, without surge."""
+    """The controllers of apps/v1. A new template replaces all pods at once, without surge."""
 
     kinds = (DEPLOYMENTS, SETS, STATEFUL, DAEMONS)
 
@@ -51,7 +51,7 @@ class Replicas:
                     yield (key, namespace_of(each), name_of(each))
 
     def look(self, item: Item, thing: Object | None) -> None:
-        """Make it so many."""
+        """Make or delete pods until there are as many as wanted."""
         if thing is None or thing["metadata"].get("deletionTimestamp"):
             return
         if item[0] == DEPLOYMENTS:
