@@ -253,9 +253,9 @@ import sys; sys.path.insert(0, {tests!r})
 from bfinfra.backends.ansible import LinuxHosts
 from bfinfra.backends.transport import Transport
 from bfinfra.model.secret import Secret
-from bfinfra.model.ssh import HostTrust, Machine, Play
+from bfinfra.model.ssh import HostTrust, LinuxMachine, Play
 from pathlib import Path
-m = Machine("one", {address!r}, "root", HostTrust(sha256={sha256!r}), key=Secret("file", {key!r}))
+m = LinuxMachine("one", {address!r}, "root", HostTrust(sha256={sha256!r}), key=Secret("file", {key!r}))
 LinuxHosts(Transport()).play(Play("slow", {{m: {{}}}}, roles=Path({roles!r})))
 """
 
