@@ -78,21 +78,7 @@ def write(site: Path, servers: int, port: int) -> None:
 
 
 def main(servers: int, parallelism: int) -> None:
-    clusters, hosts = fleet.shape(servers)
-    shape = [
-        "-cluster",
-        str(clusters),
-        "-host",
-        str(hosts),
-        "-standalone-host",
-        "0",
-        "-vm",
-        "0",
-        "-gpus",
-        str(fleet.GPUS_A_HOST),
-        "-passthru",
-        "-shim",
-    ]
+    shape = [*fleet.vcsim_words(servers), "-shim"]
     delays = [
         "-task-delay",
         ",".join(["LockHandoff:0", *(f"{name}:{DELAY}" for name in DELAYED.values())]),

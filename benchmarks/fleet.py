@@ -65,6 +65,13 @@ def shape(servers: int) -> tuple[int, int]:
     return -(-hosts // HOSTS_A_CLUSTER), min(hosts, HOSTS_A_CLUSTER)
 
 
+def vcsim_words(servers: int) -> list[str]:
+    """What vcsim is started with, so that it has these clusters and hosts, and no machines yet."""
+    clusters, hosts = shape(servers)
+    counts = {"-cluster": clusters, "-host": hosts, "-standalone-host": 0, "-vm": 0, "-gpus": GPUS_A_HOST}
+    return [*(word for flag, count in counts.items() for word in (flag, str(count))), "-passthru"]
+
+
 def site_files(servers: int) -> dict[str, str]:
     """The site's files by name: one for each cluster, as a file of a site must not be larger than 4 MiB."""
     hosts: dict[str, dict[str, None]] = {}

@@ -107,21 +107,7 @@ def _started(process: subprocess.Popen[str]) -> Vcsim:
 def fleet_of(servers: int, folder: Path) -> Iterator[Vcsim]:
     """A vcsim with so many servers, and their site in folder/site."""
     subprocess.run([sys.executable, str(HERE / "fleet.py"), str(servers), str(folder)], check=True)
-    clusters, hosts = fleet.shape(servers)
-    shape = [
-        "-cluster",
-        str(clusters),
-        "-host",
-        str(hosts),
-        "-standalone-host",
-        "0",
-        "-vm",
-        "0",
-        "-gpus",
-        str(fleet.GPUS_A_HOST),
-        "-passthru",
-    ]
-    with vcsim(*shape, "-fleet", str(folder / "fleet.json")) as running:
+    with vcsim(*fleet.vcsim_words(servers), "-fleet", str(folder / "fleet.json")) as running:
         yield running
 
 

@@ -185,7 +185,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
 
 
 def _switch(spec: Spec, context: PlanContext) -> str | Unknown:
-    """The id of its switch, or Later where this site makes it first."""
+    """The id of its switch, or Unknown where this site makes it first."""
     need = context.needs.get("switch")
     facts: Networks = context.facts
     if need is not None and (need.spec is not None or need.state is not None):

@@ -104,7 +104,7 @@ def _rolls(field: str) -> bool:
 
 
 def authorities_of(spec: Spec, context: PlanContext) -> dict[str, Authority]:
-    """Name → PEM of the authorities that the spec names; Later of a registry that doesn't tell its own, and
+    """Name → PEM of the authorities that the spec names; Unknown of a registry that doesn't tell its own, and
     of a file that isn't there yet.
     """
     facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()

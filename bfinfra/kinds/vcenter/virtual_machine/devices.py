@@ -21,7 +21,7 @@ from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
 
 Place = str | Unknown
-"""The id of a network; Later where this site makes the port group first."""
+"""The id of a network; Unknown where this site makes the port group first."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ def source(spec: Spec) -> str:
 def make(
     name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, context: PlanContext
 ) -> Clone | Deployed | Unknown:
-    """With all that it shall have. Refusal where a part of it isn't there; Later where this site makes a port
-    group or the library first.
+    """With all that it shall have. Refusal where a part of it isn't there; Unknown where this site makes a
+    port group or the library first.
     """
     facts: VirtualMachineFacts = context.facts
     inventory, where, origin = facts.inventory, places(spec, context), _origin(spec, context)
