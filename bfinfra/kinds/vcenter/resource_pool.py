@@ -356,7 +356,7 @@ def _parent(spec: Spec, context: PlanContext) -> str | Unknown:
         raise Refusal(
             f"there is no resource pool {spec.parent} on {spec.cluster}",
             field="parent",
-            next=nearest(spec.parent, known_names) or "make it first",
+            next=nearest(spec.parent, [*context.siblings, *known_names]) or "make it first",
         )
     return outer.moid
 

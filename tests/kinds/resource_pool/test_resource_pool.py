@@ -89,6 +89,14 @@ def test_a_cluster_that_is_not_there_is_told_with_those_that_are(sandbox: Runnin
     assert "farm" in problem.next
 
 
+def test_a_misspelt_parent_is_told_with_the_pool_of_the_site_that_is_meant(sandbox: Running, site):
+    sandbox.reset()
+    pools = site("  gpu: {cluster: farm}\n  inner: {cluster: farm, parent: gpuu}\n")
+    (problem,) = plan(pools, sandbox).problems
+    assert "there is no resource pool gpuu on farm" in problem.what
+    assert "gpu" in problem.next
+
+
 def test_what_others_put_into_it_is_named_before_it_goes_and_stays(sandbox: Running, site):
     sandbox.reset()
     done(apply(site("  gpu: {cluster: farm}\n"), sandbox))
