@@ -18,4 +18,4 @@ def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
     files = [Path(path) for path in paths]
     if sandbox is None:
         return load_files(files)
-    return load_files(files, env={**os.environ, **sandbox.env}, overlay=Path(sandbox.files))
+    return load_files(files, env={**os.environ, **sandbox.env}, stand_ins=Path(sandbox.files))

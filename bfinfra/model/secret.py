@@ -74,7 +74,7 @@ class Secret:
         """Where to: alike for references that are read from the same place, so that what many servers share
         is looked at once.
         """
-        return self.way, self.target, self.sources.base, self.sources.overlay
+        return self.way, self.target, self.sources.base, self.sources.stand_ins
 
     @property
     def file(self) -> LocalFile | None:

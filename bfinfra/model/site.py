@@ -51,7 +51,7 @@ class Site:
     pepper: Secret | None = None
     """Mixed into the digests of write-only secrets."""
     warnings: tuple[Warned, ...] = ()
-    overlay: Path | None = None
+    stand_ins: Path | None = None
     """The sandbox's folder of stand-ins for files, where it was loaded with one."""
     drift: DriftSettings = field(default_factory=DriftSettings)
     """How drift is judged."""

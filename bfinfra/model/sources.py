@@ -48,27 +48,27 @@ def small(path: Path, largest: int = LARGEST) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """`base` is the site file's folder; `overlay` holds the sandbox's stand-ins for files."""
+    """`base` is the site file's folder; `stand_ins` holds the sandbox's stand-ins for files."""
 
     base: Path = field(default_factory=Path.cwd)
     env: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
-    overlay: Path | None = None
+    stand_ins: Path | None = None
 
     def path(self, text: str) -> Path:
         """The absolute path of a file as written in a site; not checked for existence."""
         here = (self.base / expanded(text)).absolute()
-        if self.overlay is None:
+        if self.stand_ins is None:
             return here
-        stand_in = self.overlay / text.lstrip("/")
+        stand_in = self.stand_ins / text.lstrip("/")
         return stand_in if stand_in.exists() else here
 
     def made(self, text: str) -> Path:
         """The absolute path of something that bfinfra makes; in the sandbox always among the stand-ins, never
         outside of them.
         """
-        if self.overlay is None:
+        if self.stand_ins is None:
             return (self.base / expanded(text)).absolute()
-        return self.overlay.joinpath(
+        return self.stand_ins.joinpath(
             *(part for part in Path(text).parts if part not in ("..", "/", "~"))
         ).absolute()
 

@@ -34,14 +34,16 @@ class _Reading:
     """What reading one block takes: where references lead, and where problems go."""
 
     env: Mapping[str, str]
-    overlay: Path | None
+    stand_ins: Path | None
     problems: list[Problem]
 
     def read(self, model: Any, topic: str, block: Block | None) -> Any | None:
         return (
             None
             if block is None
-            else validated(model, topic, block, Sources(block.folder, self.env, self.overlay), self.problems)
+            else validated(
+                model, topic, block, Sources(block.folder, self.env, self.stand_ins), self.problems
+            )
         )
 
 
@@ -49,16 +51,16 @@ def load(
     paths: Sequence[Path],
     *,
     env: Mapping[str, str] | None = None,
-    overlay: Path | None = None,
+    stand_ins: Path | None = None,
     kinds: Kinds | None = None,
 ) -> Site:
     """The site that stands in files and folders.
 
-    `env`: what `{env: NAME}` reads, else the process's own; `overlay`: a folder with stand-ins for the files
-    that a site names; `kinds`: name → Kind class instead of the registry. SiteError carries every problem of
-    every file.
+    `env`: what `{env: NAME}` reads, else the process's own; `stand_ins`: a folder with stand-ins for the
+    files that a site names; `kinds`: name → Kind class instead of the registry. SiteError carries every
+    problem of every file.
     """
-    reading = _Reading(os.environ if env is None else env, overlay, [])
+    reading = _Reading(os.environ if env is None else env, stand_ins, [])
     documents = files.read([Path(path) for path in paths], reading.problems)
     blocks = merge(documents, registry.names() if kinds is None else kinds, reading.problems)
     name = _name(blocks, documents, reading.problems)
@@ -77,7 +79,9 @@ def load(
     if reading.problems:
         raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
     digests = {document.path: document.digest for document in documents}
-    site = Site(name, vcenter, resources, SourcePlaces(blocks), digests, pepper, overlay=overlay, drift=drift)
+    site = Site(
+        name, vcenter, resources, SourcePlaces(blocks), digests, pepper, stand_ins=stand_ins, drift=drift
+    )
     nowhere = (each.problem for each in missing.references(site))
     warned = (*nowhere, *_warnings(site), *(problem for _, problem in found))
     return replace(site, warnings=tuple(Warned(problem) for problem in warned))

@@ -112,13 +112,13 @@ def site(
     text: str = "",
     *,
     env: dict[str, str] | None = None,
-    overlay: Path | None = None,
+    stand_ins: Path | None = None,
     **files: str,
 ) -> Site:
     """Load `text` as site.yaml, with further files by name."""
     for name, content in {"site": text, **files}.items():
         (folder / f"{name}.yaml").write_text(content)
-    return load([folder], env=env or {}, overlay=overlay, kinds=GROVE)
+    return load([folder], env=env or {}, stand_ins=stand_ins, kinds=GROVE)
 
 
 def problems(folder: Path, /, text: str = "", **files: str) -> tuple[Problem, ...]:

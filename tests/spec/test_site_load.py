@@ -155,17 +155,17 @@ def test_references_that_lead_nowhere_are_warnings_until_a_run_needs_them(tmp_pa
 
 
 def test_paths_begin_at_the_folder_of_their_file_and_stand_ins_come_first(tmp_path: Path) -> None:
-    (tmp_path / "overlay").mkdir()
-    (tmp_path / "overlay" / "b.png").write_text("")
+    (tmp_path / "stand_ins").mkdir()
+    (tmp_path / "stand_ins" / "b.png").write_text("")
     (tmp_path / "a.png").write_text("")
     found = site(
         tmp_path,
         "site: g\ntree: {a: {picture: a.png}, b: {picture: b.png, drawing: ../d}}\n",
-        overlay=tmp_path / "overlay",
+        stand_ins=tmp_path / "stand_ins",
     )
     a, b = found.resources.values()
-    assert (a.picture.path, b.picture.path) == (tmp_path / "a.png", tmp_path / "overlay" / "b.png")
-    assert b.drawing.path == tmp_path / "overlay" / "d"
+    assert (a.picture.path, b.picture.path) == (tmp_path / "a.png", tmp_path / "stand_ins" / "b.png")
+    assert b.drawing.path == tmp_path / "stand_ins" / "d"
     assert found.warnings == ()
 
 

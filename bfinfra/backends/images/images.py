@@ -168,6 +168,6 @@ class Images:
 
 def _home(site: Site) -> Path:
     """The site's folder of state on this machine; the sandbox's among its stand-ins."""
-    if site.overlay is not None:
-        return site.overlay / ".bfinfra" / site.name
+    if site.stand_ins is not None:
+        return site.stand_ins / ".bfinfra" / site.name
     return private.home() / site.name

@@ -169,7 +169,7 @@ def test_the_sandbox_keeps_its_index_among_its_stand_ins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    Images(Site("g", None, {}, overlay=tmp_path / "overlay")).render(tmp_path / "c", OURS, WANTED, {})
+    Images(Site("g", None, {}, stand_ins=tmp_path / "stand_ins")).render(tmp_path / "c", OURS, WANTED, {})
     assert not (tmp_path / "state").exists()
     assert Images(Site("g", None, {})).known() == {}
 
