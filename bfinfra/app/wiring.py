@@ -16,6 +16,7 @@ from bfinfra.app.shut_vcenter import hidden, missing_file
 from bfinfra.backends import background
 from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.engine.observe import ObservedState, specs_of, survey
+from bfinfra.kinds import cluster_kinds
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.errors import Problem, SiteError
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
     from bfinfra.engine.retry import RetryPolicy
 
-IN_CLUSTERS = frozenset({*kind_names("cluster"), "tanzu_cluster"})
-"""Where no cluster stands there is none of them; a Tanzu cluster is an object of its supervisor's cluster."""
+IN_CLUSTERS = frozenset({*kind_names("cluster"), *({*kind_names("supervisor")} & {*cluster_kinds()})})
+"""Where no cluster stands there is none of them; a supervisor's clusters are objects of its own cluster."""
 ON_VCENTER = frozenset(kind_names("vcenter", "supervisor")) - IN_CLUSTERS
 """Where the site names no vCenter there is none of them."""
 SOURCES = frozenset({*kind_names("source"), "linux_host"})

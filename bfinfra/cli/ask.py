@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.engine.guard import Allow
+from bfinfra.kinds import kind
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 TICK = 0.1  # seconds between looks at whether the run shall end
-PRECIOUS = ("bitfusion_server", "supervisor_namespace", "namespace", "tanzu_cluster")
-"""Machines with GPUs, namespaces and clusters: their end is typed by name."""
 
 
 def allowed(args: argparse.Namespace) -> Allow:
@@ -55,8 +54,8 @@ def must_be_able(args: argparse.Namespace) -> None:
 
 
 def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
-    """Ask for `yes`, and for the name of everything precious that goes or is disrupted; None where the answer
-    is anything else.
+    """Ask for `yes`, and for the name of everything that holds data and goes, or is disrupted; None where the
+    answer is anything else.
     """
     if not found.pending or found.problems or found.unreadable:
         return allow
@@ -77,7 +76,7 @@ def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
 
 def _grave(item: Item, allow: Allow) -> bool:
     goes = any(s.destructive for s in item.steps) or (
-        item.action in (Action.DELETE, Action.REPLACE) and (item.contents or item.key.kind in PRECIOUS)
+        item.action in (Action.DELETE, Action.REPLACE) and (item.contents or kind(item.key.kind).holds_data)
     )
     disrupts = item.action is not Action.DELETE and item.disruption in (
         Disruption.REBOOT,

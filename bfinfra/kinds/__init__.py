@@ -35,6 +35,13 @@ def names(*only: str) -> tuple[str, ...]:
     return tuple(name for name, group in groups().items() if not only or group in only)
 
 
+def cluster_kinds() -> tuple[str, ...]:
+    """The kinds that are whole Kubernetes clusters, where namespaces and definitions can be made: those whose
+    names say so.
+    """
+    return tuple(name for name in names() if name.endswith("_cluster"))
+
+
 @functools.cache
 def kind(name: str) -> type[Kind[Any, Any]]:
     """The Kind subclass of that name. Imports this kind only; KeyError where there is no such kind."""

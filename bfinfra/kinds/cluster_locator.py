@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 from pydantic import StringConstraints
 
+from bfinfra.kinds import cluster_kinds
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import RemoteError
@@ -19,9 +20,10 @@ from bfinfra.model.rights import Api
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient, Clusters
 
-CLUSTERS = ("tanzu_cluster", "supervisor_namespace", "kubernetes_cluster", "kubeadm_cluster")
-WHOLE = ("tanzu_cluster", "kubernetes_cluster", "kubeadm_cluster")
-"""Clusters that are their users' own: namespaces and definitions can be made there."""
+WHOLE = cluster_kinds()
+NAMESPACE = "supervisor_namespace"
+"""The one namespace of a supervisor that objects can be in."""
+CLUSTERS = (*WHOLE, NAMESPACE)
 DnsLabel = Annotated[str, StringConstraints(pattern=f"^{DNS_LABEL}$")]
 T = TypeVar("T")
 
@@ -37,7 +39,7 @@ class Cluster:
     @property
     def namespace(self) -> str:
         """A supervisor namespace alone is looked into; other clusters are looked at as a whole."""
-        return self.endpoint.namespace if self.key.kind == "supervisor_namespace" else ""
+        return self.endpoint.namespace if self.key.kind == NAMESPACE else ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def api_of(cluster: ResolvedRef, written: str, own: ResolvedRef | None) -> Api:
 
     A supervisor namespace is never more than itself.
     """
-    if cluster.key.kind == "supervisor_namespace":
+    if cluster.key.kind == NAMESPACE:
         return Api(cluster.key, cluster.key.name)
     made = own is not None and own.spec is not None and own.spec.cluster == cluster.key.name
     return Api(cluster.key, "" if made else written)

@@ -97,6 +97,9 @@ class Kind(ABC, Generic[S, T]):
     (a source).
     """
 
+    holds_data: ClassVar[bool] = False
+    """What is in it goes with it and can't be had back: whoever deletes or replaces one types its name."""
+
     def __init_subclass__(cls) -> None:
         """Note the two nouns."""
         super().__init_subclass__()

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from bfinfra.kinds import groups
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, Api, Rights, Verb
 from bfinfra.render.data import document
@@ -116,7 +117,7 @@ def manifests(rights: Rights, account: str, cluster: Key) -> list[dict[str, Any]
     `access`.
     """
     name = f"bfinfra-{rights.site}"
-    who = f"sso:{account}" if cluster.kind == "tanzu_cluster" else account
+    who = f"sso:{account}" if groups().get(cluster.kind) == "supervisor" else account
     spaces: dict[str, list[Rule]] = {}
     for api, verbs in rights.apis.items():
         if api.cluster == cluster and cluster.kind != SUPERVISOR:

@@ -19,7 +19,7 @@ from bfinfra.sandbox.makers.vmdk import make_vmdk
 UPLOADS = "cassettes: uploads stay out of them"
 
 
-@call("imports.run", case="without disks: specification, lease, end")
+@call("ovf.run", case="without disks: specification, lease, end")
 def test_an_import_carries_its_mark_and_hardware(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid = imported(
@@ -47,7 +47,7 @@ def test_an_import_carries_its_mark_and_hardware(vcenter: VCenterSide) -> None:
     ) == (1, 1, 1, 0)
 
 
-@call("imports.run", case="with a disk: the mark is there before the first byte")
+@call("ovf.run", case="with a disk: the mark is there before the first byte")
 @lacks(UPLOADS)
 def test_an_upload_comes_whole(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
@@ -63,7 +63,7 @@ def test_an_upload_comes_whole(vcenter: VCenterSide) -> None:
     assert [d.capacity for d in vc.machines.read([moid], [])[0].disks] == [1 << 30]
 
 
-@call("imports.run", case="the name is taken")
+@call("ovf.run", case="the name is taken")
 @lacks(UPLOADS)
 def test_a_name_that_is_taken(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
@@ -75,7 +75,7 @@ def test_a_name_that_is_taken(vcenter: VCenterSide, account: Account) -> None:
     )  # what is refused leaves a folder on the datastore of some servers
 
 
-@call("imports.run", case="a required property is missing")
+@call("ovf.run", case="a required property is missing")
 @lacks("vcsim: CreateImportSpec and PowerOn don't mind what properties an OVF requires")
 def test_an_unset_property_keeps_the_machine_off(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
@@ -84,7 +84,7 @@ def test_an_unset_property_keeps_the_machine_off(vcenter: VCenterSide, account: 
         vc.machines.power_on(moid)
 
 
-@call("imports.run", case="a property that the OVF doesn't have")
+@call("ovf.run", case="a property that the OVF doesn't have")
 @lacks("vcsim: a property that the OVF doesn't have is ignored")
 def test_an_unknown_property_is_refused(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
@@ -92,7 +92,7 @@ def test_an_unknown_property_is_refused(vcenter: VCenterSide, account: Account) 
         imported(vcenter, vc, "unknown", properties={"nothing.of.the.kind": "x"})
 
 
-@call("imports.run", case="something that is no OVF")
+@call("ovf.run", case="something that is no OVF")
 def test_what_is_no_ovf_is_refused(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     with account.refused(Rejected):
@@ -100,7 +100,7 @@ def test_what_is_no_ovf_is_refused(vcenter: VCenterSide, account: Account) -> No
 
 
 @pytest.mark.parametrize("what", ["pool", "folder"])
-@call("imports.run", case="a pool or folder that isn't there")
+@call("ovf.run", case="a pool or folder that isn't there")
 @lacks(
     "vcsim: an import into a pool or folder that isn't there makes it panic, and imports hang from then on",
     run=False,
@@ -116,7 +116,7 @@ def test_a_place_that_is_not_there_is_missing(what: str, vcenter: VCenterSide, a
         )
 
 
-@call("imports.run", case="the upload breaks: the lease is given up, and nothing is left")
+@call("ovf.run", case="the upload breaks: the lease is given up, and nothing is left")
 @lacks(UPLOADS)
 @lacks("vcsim: giving a lease up leaves its machine")
 def test_a_broken_upload_leaves_nothing(vcenter: VCenterSide) -> None:
@@ -134,7 +134,7 @@ def test_a_broken_upload_leaves_nothing(vcenter: VCenterSide) -> None:
     assert [b.name for b in vc.machines.survey(MARK) if b.name == "broken"] == []
 
 
-@call("imports.run", case="fewer bytes than the descriptor says")
+@call("ovf.run", case="fewer bytes than the descriptor says")
 @lacks(UPLOADS)
 @lacks("vcsim: sizes of uploads are not checked")
 def test_a_short_upload_is_refused(vcenter: VCenterSide, account: Account) -> None:
@@ -151,7 +151,7 @@ def test_a_short_upload_is_refused(vcenter: VCenterSide, account: Account) -> No
         )
 
 
-@call("imports.run", case="nobody reports progress: the lease times out")
+@call("ovf.run", case="nobody reports progress: the lease times out")
 @lacks(UPLOADS)
 @lacks("vcsim: leases never time out", run=False)
 def test_a_lease_that_nobody_keeps_alive_times_out(
@@ -176,7 +176,7 @@ def test_a_lease_that_nobody_keeps_alive_times_out(
     assert [b.name for b in vc.machines.survey(MARK) if b.name == "stalled"] == []
 
 
-@call("imports.run", case="the server can't keep the lease, by a fault rule")
+@call("ovf.run", case="the server can't keep the lease, by a fault rule")
 @lacks("vcsim: its fault injector fails calls, not leases", run=False)
 def test_a_lease_in_error_says_why(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()

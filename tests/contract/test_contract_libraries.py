@@ -56,8 +56,8 @@ def stored(vc: VCenter, wanted: Import, **changes: str) -> tuple[str, list[int]]
 
 
 @call(
-    "libraries.store",
-    "libraries.deploy",
+    "library.store",
+    "library.deploy",
     case="stored once, deployed with its mark; the second time nothing is uploaded",
 )
 @lacks(NONE)
@@ -73,7 +73,7 @@ def test_what_a_library_holds_is_deployed_without_an_upload(vcenter: VCenterSide
     assert (found.name, found.extra) == ("from-a-library", {MARK: "mark of from-a-library"})
 
 
-@call("libraries.store", case="begun by a process that is no more")
+@call("library.store", case="begun by a process that is no more")
 @lacks(NONE)
 def test_what_an_ended_process_left_is_taken_over(
     vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch
@@ -96,7 +96,7 @@ def cut(name: str) -> io.BytesIO:
     raise OSError("cut")
 
 
-@call("libraries.store", case="the item holds other files")
+@call("library.store", case="the item holds other files")
 @lacks(NONE)
 def test_an_item_that_somebody_changed_is_not_believed(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
@@ -110,7 +110,7 @@ def test_an_item_that_somebody_changed_is_not_believed(vcenter: VCenterSide, acc
         )
 
 
-@call("libraries.deploy", case="the item is gone")
+@call("library.deploy", case="the item is gone")
 def test_an_item_that_is_gone_is_missing(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     with account.refused(Missing):

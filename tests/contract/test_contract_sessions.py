@@ -92,7 +92,7 @@ def test_without_a_right_a_write_is_denied_and_the_privilege_named(
     assert failed.value.privilege
 
 
-@call("grants.lacking", case="the administrator; what isn't there")
+@call("rights.lacking", case="the administrator; what isn't there")
 def test_nothing_is_lacking_for_the_administrator(vcenter: VCenterSide) -> None:
     asked = {
         Entity(path, "HostSystem"): ("Host.Config.Maintenance",)
@@ -101,7 +101,7 @@ def test_nothing_is_lacking_for_the_administrator(vcenter: VCenterSide) -> None:
     assert vcenter.open().grants.lacking(asked) == {"/DC0/host/DC0_C0/nothing": ()}
 
 
-@call("grants.lacking", case="a reader")
+@call("rights.lacking", case="a reader")
 @lacks("vcsim: privileges are stored and never enforced")
 def test_what_a_reader_lacks_is_told(vcenter: VCenterSide) -> None:
     path = f"/DC0/host/DC0_C0/{vcenter.host}"

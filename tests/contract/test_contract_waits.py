@@ -55,7 +55,7 @@ def test_what_goes_while_it_is_followed_is_missing(vcenter: VCenterSide, account
         vc.tasks.watch(vc.machines._ref(moid), ("name",), gone, "nothing", limit=5)
 
 
-@call("imports.run", case="the wait for its lease breaks: it is given up")
+@call("ovf.run", case="the wait for its lease breaks: it is given up")
 def test_a_lease_whose_wait_breaks_is_given_up(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     vc.session.content()

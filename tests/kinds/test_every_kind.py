@@ -30,7 +30,7 @@ from kinds.lifecycle import (
 import bfinfra.kinds as registry
 from bfinfra import app
 from bfinfra.engine.rights import places
-from bfinfra.kinds import names
+from bfinfra.kinds import cluster_locator, names
 from bfinfra.kinds.cluster.workload.decide import RESOURCES
 from bfinfra.model.document import Document
 from bfinfra.model.events import StepBegun
@@ -125,7 +125,7 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
 def kubeconfigs(path, sandbox, context):
     site = app.load(path, sandbox=sandbox)
     for key in site.resources:
-        if key.kind.endswith("_cluster") or key.kind == "supervisor_namespace":
+        if key.kind in cluster_locator.CLUSTERS:
             app.kubeconfig(site, str(key), context=context)
 
 
@@ -137,6 +137,13 @@ def killed(path, sandbox, writes, state, **how):
 
 def steps_of(found):
     return [(item.key, step) for item in found.pending for step in item.steps]
+
+
+@every_kind
+def test_what_can_be_asked_as_a_cluster_is_found_by_its_name(kind):
+    assert (kind in cluster_locator.CLUSTERS) is ("endpoint" in registry.kind(kind).State.__annotations__), (
+        "a cluster's name ends with _cluster, and its state has an endpoint"
+    )
 
 
 @every_kind

@@ -148,6 +148,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
     """A namespace in a cluster."""
 
     document = Document.ON_KUBERNETES
+    holds_data = True
     step_types = (Create, Update, Delete, Move)
     name, cluster_kinds = "namespace", WHOLE
     survey_privileges = (may("list", "namespaces", EVERYWHERE),)

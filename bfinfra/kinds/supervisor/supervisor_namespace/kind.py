@@ -37,6 +37,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     """A namespace on a supervisor."""
 
     document = Document.SINGAPORE_POC
+    holds_data = True
     checks = CHECKS
     deadline = 900
     step_types = (Create, Update, Delete, Move)

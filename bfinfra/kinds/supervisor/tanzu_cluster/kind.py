@@ -62,6 +62,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
     """A Tanzu Kubernetes cluster in a supervisor namespace."""
 
     document = Document.SINGAPORE_POC
+    holds_data = True
     checks = CHECKS
     deadline = 3600
     step_types = (Create, Update, Roll, Drop, Hop, Wait, Delete, Move)

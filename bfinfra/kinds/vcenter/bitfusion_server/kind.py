@@ -45,6 +45,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
     """The appliance's VM with its GPUs."""
 
     document = Document.SINGAPORE_POC
+    holds_data = True
     checks = CHECKS
     deadline = 1800
     step_types = (
