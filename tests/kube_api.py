@@ -28,6 +28,29 @@ from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.tally import Tally
 from bfinfra.sandbox.world import Registry
 
+
+class HeldClock(Clock):
+    """While it is held, nothing that takes time happens."""
+
+    def __init__(self) -> None:
+        super().__init__(pace=0)
+        self.held = False
+        self._later: list[Callable[[], None]] = []
+
+    def after(self, seconds: float, what: Callable[[], None]) -> None:
+        """As a clock has it, or once it is let go."""
+        if self.held and seconds:
+            self._later.append(what)
+        else:
+            super().after(seconds, what)
+
+    def let_go(self, _: float = 0) -> None:
+        """What waits happens now."""
+        self.held = False
+        while self._later:
+            super().after(0, self._later.pop(0))
+
+
 PEERS = ["sandbox", pytest.param("kube-apiserver", marks=pytest.mark.peers)]
 
 
@@ -92,15 +115,24 @@ def server_version() -> str:
 
 
 @pytest.fixture
-def sandbox_api(pki: Pki, kubelet_folders: dict[str, str], server_version: str) -> Iterator[Api]:
+def clock() -> HeldClock:
+    """The sandbox's: it stands still as long as a test holds it."""
+    return HeldClock()
+
+
+@pytest.fixture
+def sandbox_api(
+    pki: Pki, kubelet_folders: dict[str, str], server_version: str, clock: HeldClock
+) -> Iterator[Api]:
     faults = Faults()
     listeners = Listeners(pki, faults, Tally())
     server = Gpus()
     running = RunningCluster(
         "c",
         server_version,
-        Clock(pace=0),
+        clock,
         Outside(
+            durations={"definition": 1},
             ca_pem=pki.ca_pem,
             gpu_server=lambda _: server,
             kubelet_folders=kubelet_folders,

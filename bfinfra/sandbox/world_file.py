@@ -27,6 +27,7 @@ DURATIONS = {  # seconds, stretched by `pace`
     "pod": 2.0,
     "workload": 3.0,
     "volume": 1.0,
+    "definition": 0.1,
 }
 LARGEST, DEEPEST = 64 << 20, 64  # bytes of a world file; collections within collections
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

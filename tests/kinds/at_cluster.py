@@ -38,8 +38,8 @@ class Site:
         """Another token under the same path."""
         make_token(self.folder / "token.tar", name=name)
 
-    def plan(self, **how: Any) -> Plan:
-        return app.plan(self._load(), context=app.RunContext(patience=QUICK), **how)
+    def plan(self, *, patience: RetryPolicy = QUICK, **how: Any) -> Plan:
+        return app.plan(self._load(), context=app.RunContext(patience=patience), **how)
 
     def drift(self) -> Report:
         return app.drift(self._load(), context=app.RunContext(patience=QUICK))

@@ -21,7 +21,7 @@ from bfinfra.model.refs import Key
 from bfinfra.sandbox.makers.token import make_token
 
 SPECS = Path(__file__).parents[2] / "specs"
-PATIENCE = RetryPolicy(attempts=3, lasts=0, pause=0.05, longest=0.5)
+PATIENCE = RetryPolicy(attempts=6, lasts=0, pause=0.05, longest=0.5)
 SETTING = app.RunContext(patience=PATIENCE)
 
 

@@ -10,8 +10,8 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from bfinfra.backends.kubernetes import errors, resources
-from bfinfra.backends.kubernetes.connection import Connection
 from bfinfra.backends.kubernetes.contents import unmanaged
+from bfinfra.backends.kubernetes.discovery import Discovery
 from bfinfra.backends.kubernetes.owned import claimed, handed_over, known
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Conflict, Missing, Rejected
@@ -29,7 +29,7 @@ CLAIMS = 5  # of a new object: controllers write its status meanwhile
 LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
 
 
-class ClusterClient(Connection):
+class ClusterClient(Discovery):
     """What is asked of a cluster. Raises RemoteError and its kin; safe in several threads."""
 
     def __init__(self, seam: Transport, name: str, enter: Callable[[], Access], namespace: str = "") -> None:
@@ -248,26 +248,6 @@ class ClusterClient(Connection):
         if not isinstance(answer, dict) or not isinstance(answer.get("gitVersion"), str):
             raise errors.malformed("GET /version", self.name, "no gitVersion in it")
         return safe(answer["gitVersion"], 80)
-
-    def serves(self, api_version: str, kind: str) -> bool:
-        """Whether the cluster knows this kind of object in this version."""
-        try:
-            return (api_version, kind) in resources.discovered(
-                api_version, self._json(resources.path(api_version))
-            )
-        except Missing:
-            return False
-
-    def versions(self, group: str) -> tuple[str, ...]:
-        """The versions in which the cluster serves an API group, such as `v1beta1`; none where it doesn't."""
-        try:
-            answer = self._json(f"/apis/{group}")
-        except Missing:
-            return ()
-        listed = answer.get("versions") if isinstance(answer, dict) else None
-        return tuple(
-            str(each["version"]) for each in listed or () if isinstance(each, dict) and "version" in each
-        )
 
     def now(self) -> datetime | None:
         """The server's own time, to the second, UTC; None where it doesn't say."""

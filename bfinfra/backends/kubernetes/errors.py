@@ -79,12 +79,23 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
             server=server,
             why=why,
             next="the cluster does not know this kind of object, or it is no Kubernetes API",
+            path=request.url.path,
         )
     return error(what, server=server, why=why)
 
 
 class NotServed(Missing):
-    """The path itself is unknown: this kind of object isn't served here."""
+    """The path is unknown: this kind of object isn't served here. `path`: what was asked, if anything."""
+
+    def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "", path: str = "") -> None:
+        self.path = path
+        super().__init__(what, server=server, why=why, next=next)
+
+
+class NotYetServed(Busy):
+    """The path is unknown, and yet the cluster names what stands there: its definition is being made, or is
+    going.
+    """
 
 
 def malformed(what: str, server: str, why: object) -> Malformed:

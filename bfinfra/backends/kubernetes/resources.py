@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 TANZU = "run.tanzu.vmware.com"
+VERSIONED = re.compile(r"/apis/([^/]+)/([^/]+)(?:/namespaces/[^/]+(?=/))?(?:/([^/]+))?")
 
 
 class Resource(NamedTuple):
@@ -76,3 +78,9 @@ def discovered(api_version: str, answer: Any) -> dict[tuple[str, str], Resource]
 def path(api_version: str) -> str:
     """`v1` → `/api/v1`, `batch/v1` → `/apis/batch/v1`."""
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+def named(path_: str) -> tuple[str, str, str]:
+    """The group, version and plural in a path below /apis; "" for what it doesn't name."""
+    found = VERSIONED.search(path_)
+    return (found[1], found[2], found[3] or "") if found else ("", "", "")

@@ -67,13 +67,13 @@ def _versions(registry: Registry) -> list[str]:
 
 
 def _groups(registry: Registry) -> list[str]:
-    return list(dict.fromkeys(each.group for each in registry.all() if each.group))
+    return list(dict.fromkeys(key.rpartition("/")[0] for key in registry.named() if "/" in key))
 
 
 def _group(name: str, registry: Registry) -> Object:
     versions = [
         {"groupVersion": key, "version": key.rpartition("/")[2]}
-        for key in _versions(registry)
+        for key in registry.named()
         if key.rpartition("/")[0] == name
     ]
     return {"name": name, "versions": versions, "preferredVersion": versions[-1]}

@@ -50,7 +50,7 @@ class RunningCluster:
         self.loop = Loop(self.cluster, outside.durations)
         self.logs = Logs(self.cluster)
         self._new: tuple[int, str] | None = None
-        self.definitions = Definitions(self.cluster, converts)
+        self.definitions = Definitions(self.loop, converts)
         self.loop.add(
             Namespaces(self.cluster, outside.ca_pem),
             self.definitions,

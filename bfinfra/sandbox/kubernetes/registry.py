@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +79,7 @@ class Registry:
     def __init__(self, version: str) -> None:
         self.minor = int(re.split(r"\D+", version.lstrip("v"))[1])
         self._served: dict[tuple[str, str, str], Resource] = {}
+        self._announced: dict[tuple[str, str], tuple[str, ...]] = {}
         for api_version, rows in builtin().resources.items():
             for each in stock(api_version, rows):
                 if not any(SINCE.get((api_version, which), 0) > self.minor for which in ("", each.plural)):
@@ -91,6 +92,17 @@ class Registry:
     def drop(self, group: str, plural: str) -> None:
         """Serve no version of it any more."""
         self._served = {key: each for key, each in self._served.items() if each.key != (group, plural)}
+
+    def announce(self, group: str, plural: str, versions: Iterable[str]) -> None:
+        """Let the group name these versions, served or not: a definition is coming, or going; none: it has
+        come, or gone.
+        """
+        self._announced[(group, plural)] = tuple(versions)
+
+    def named(self) -> list[str]:
+        """The group versions that discovery names."""
+        coming = (f"{key[0]}/{each}" for key, versions in self._announced.items() for each in versions)
+        return list(dict.fromkeys([*(each.api_version for each in self.all()), *coming]))
 
     def all(self) -> list[Resource]:
         """Every resource in every version."""

@@ -1,3 +1,3 @@
 from __future__ import annotations
 
-from kube_api import api, cluster, clusters, kubelet_folders, pki, sandbox_api, server_version, space  # noqa: F401 - fixtures
+from kube_api import api, clock, cluster, clusters, kubelet_folders, pki, sandbox_api, server_version, space  # noqa: F401 - fixtures

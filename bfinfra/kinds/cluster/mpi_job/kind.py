@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, notes
 from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
@@ -176,11 +177,14 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         """Where the cluster serves MPI jobs: ours, and what stands under wanted names."""
         version = next((each for each in cluster.client.versions(GROUP) if each in LAUNCHERS), "")
         places = _owners(wanted, cluster, needs)
-        return (
-            self._listed(cluster, f"{GROUP}/{version}", KIND, places, include_unlisted=include_unlisted)
-            if version
-            else []
-        )
+        if not version:
+            return []
+        try:
+            return self._listed(
+                cluster, f"{GROUP}/{version}", KIND, places, include_unlisted=include_unlisted
+            )
+        except NotServed:  # its definition has just gone
+            return []
 
     def _standing(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
+from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, ours
 from bfinfra.kinds.cluster.base.field_diffs import field_diffs
 from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
@@ -143,11 +144,23 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
         """Its jobs can be made, and its pod is there."""
         if any(thing.going for thing in state.things.values()):
             return waiting("the old one is being removed")
-        if not self._clusters.at(state.home).serves(f"{definition.GROUP}/{spec.api}", definition.KIND):
+        if not self._serves_jobs(spec, state):
             return waiting("the cluster does not serve MPI jobs yet")
         deployment = state.things.get(f"Deployment/{NAME}")
         available = deployment and (deployment.manifest.get("status") or {}).get("availableReplicas")
         return READY if available else waiting("its pod isn't ready yet")
+
+    def _serves_jobs(self, spec: Spec, state: State) -> bool:
+        """Its definition is established, and its jobs can be listed: discovery names them before."""
+        thing = state.things.get(f"CustomResourceDefinition/{definition.NAME}")
+        conditions = (thing.manifest.get("status") or {}).get("conditions") or () if thing else ()
+        if not any((each["type"], each["status"]) == ("Established", "True") for each in conditions):
+            return False
+        cluster, api = self._clusters.at(state.home), f"{definition.GROUP}/{spec.api}"
+        if not cluster.serves(api, definition.KIND):
+            return False
+        cluster.list(api, definition.KIND, name=NAME)  # the wait goes on where it can't be answered yet
+        return True
 
     def run(self, step: Step, report: Report) -> None:
         """One call."""
@@ -225,7 +238,10 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
         """Other people's jobs, which go with the definition."""
         if version not in cluster.client.versions(definition.GROUP):
             return ()
-        found = cluster.client.list(f"{definition.GROUP}/{version}", definition.KIND)
+        try:
+            found = cluster.client.list(f"{definition.GROUP}/{version}", definition.KIND)
+        except NotServed:  # its definition has just gone
+            return ()
         return tuple(
             f"MPIJob {o['metadata']['namespace']}/{o['metadata']['name']}"
             for o in found

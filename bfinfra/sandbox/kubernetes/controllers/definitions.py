@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: established as soon as they are there, served from then on, their objects gone
+"""CustomResourceDefinitions: established soon after they are there, served from then on, their objects gone
 with them.
 """
 
@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from bfinfra.sandbox.kubernetes.cluster import Cluster
-from bfinfra.sandbox.kubernetes.controllers.loop import Item
+from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, stamp
 from bfinfra.sandbox.kubernetes.registry import Convert, of_definition, relabel
 from bfinfra.sandbox.kubernetes.store import Change, Key
@@ -22,32 +21,51 @@ class Definitions:
 
     kinds = (DEFINITIONS,)
 
-    def __init__(self, cluster: Cluster, converts: Mapping[str, Convert] | None = None) -> None:
-        self._cluster, self._converts = cluster, converts or {}
+    def __init__(self, loop: Loop, converts: Mapping[str, Convert] | None = None) -> None:
+        self._loop, self._cluster, self._converts = loop, loop.cluster, converts or {}
 
     def touched(self, _: Change) -> Iterable[Item]:
         """Nothing else."""
         return ()
 
     def look(self, item: Item, thing: Object | None) -> None:
-        """Serve it, or stop."""
+        """Serve it, or stop. Its group names it before it is served, and after it has gone."""
         plural, _, group = item[2].partition(".")
         if thing is None or thing["metadata"].get("deletionTimestamp"):
             for each in self._cluster.store.all((group, plural)):
                 self._cluster.remove(each)
             if thing is None:
                 self._cluster.registry.drop(group, plural)
-            return
-        self.serve(thing)
-        if not any(each["type"] == "Established" for each in dig(thing, "status", "conditions", default=[])):
-            self._establish(thing)
+                self._soon(item[2])
+        elif dig(thing, "status", "conditions", default=[]):
+            self.serve(thing)
+        else:
+            self._announce(thing)
+            self._soon(item[2])
 
     def serve(self, thing: Object) -> None:
         """Let its resources be found."""
-        names = thing["spec"]["names"]
-        self._cluster.registry.drop(thing["spec"]["group"], names["plural"])
+        self._announce(thing)
+        self._cluster.registry.drop(thing["spec"]["group"], thing["spec"]["names"]["plural"])
         for resource in of_definition(thing, self._converts.get(thing["metadata"]["name"], relabel)):
             self._cluster.registry.add(resource)
+
+    def _announce(self, thing: Object) -> None:
+        spec = thing["spec"]
+        versions = (each["name"] for each in spec["versions"] if each.get("served"))
+        self._cluster.registry.announce(spec["group"], spec["names"]["plural"], versions)
+
+    def _soon(self, name: str) -> None:
+        self._loop.once(("definition", name), "definition", lambda: self._catch_up(name))
+
+    def _catch_up(self, name: str) -> None:
+        """Establish it; of one that has gone name nothing any more."""
+        plural, _, group = name.partition(".")
+        thing = self._cluster.store.get(DEFINITIONS, "", name)
+        if thing is None:
+            self._cluster.registry.announce(group, plural, ())
+        elif not dig(thing, "status", "conditions", default=[]):
+            self._establish(thing)
 
     def _establish(self, thing: Object) -> None:
         when = stamp(self._cluster.clock.now())

@@ -1,0 +1,34 @@
+"""The definition of MPI jobs, deleted and made anew at once, as others may do: a cluster names it before it
+serves it.
+"""
+
+from __future__ import annotations
+
+import pytest
+from kinds.at_cluster import Site
+from kube_api import until
+
+from bfinfra.engine.retry import RetryPolicy
+from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, definition
+
+
+@pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+def test_jobs_of_a_definition_that_is_not_served_yet_are_asked_for_again(api, cluster, clock, tmp_path):
+    site = Site(tmp_path, api, "poc")
+    job = {"cluster": "k", "api": "v2beta1", "image": "x:1", "command": ["x"], "workers": 2}
+    site.resources = {"mpi_job": {"job": {**job, "transport": "tcp"}}}
+    clock.held = True
+    cluster.create(definition("v2beta1"))
+    until(lambda: cluster.versions(GROUP) == ("v2beta1",))
+
+    waits = []
+
+    def served(seconds):
+        waits.append(seconds)
+        clock.let_go()
+        until(lambda: cluster.serves(f"{GROUP}/v2beta1", KIND))
+
+    found = site.plan(patience=RetryPolicy(sleep=served))
+    assert not found.problems
+    assert [str(item.key) for item in found.pending] == ["mpi_job/job"]
+    assert len(waits) == 1
