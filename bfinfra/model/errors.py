@@ -32,7 +32,7 @@ from bfinfra.model.redact import redact
 
 
 class Place(NamedTuple):
-    """A spot in a site file: 1-based line and column, and the line's text."""
+    """A spot in a site file: 1-based line and column, and the line's text. Line 0: `file` is an argument."""
 
     file: Path
     line: int
@@ -40,7 +40,7 @@ class Place(NamedTuple):
     text: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}" if self.line else str(self.file)
 
 
 @dataclass(frozen=True, slots=True)

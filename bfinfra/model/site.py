@@ -15,6 +15,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.trust import Trust
+from bfinfra.model.variant import PLAIN, Variant
 
 
 class VCenterSettings(BaseModel):
@@ -55,6 +56,10 @@ class Site:
     """The sandbox's folder of stand-ins for files, where it was loaded with one."""
     drift: DriftSettings = field(default_factory=DriftSettings)
     """How drift is judged."""
+    paths: tuple[Path, ...] = ()
+    """The files and folders that it was read from, as they were named."""
+    variant: Variant = PLAIN
+    """What was laid on them, and what its values were given."""
 
     def place(self, key: Key | None, field: str = "") -> Place | None:
         """Where a field stands; where it isn't written, the nearest enclosing piece that is."""

@@ -28,6 +28,7 @@ HINT = re.compile(
     r"pas|paw|pwd|_pw|secret|pepper"
 )  # what LITERAL needs; nearly no line has it, and this is told far faster
 ZEROS = re.compile(r"(?<![\w.:/-])[-+]?0\d+(?![\w.:/-])")
+VALUES = re.compile(r"\bvalue[\"']?\s*:")
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -64,6 +65,11 @@ class Source:
         look.
         """
         return bool(ZEROS.search(self.text))
+
+    @functools.cached_property
+    def names_values(self) -> bool:
+        """Whether `{value: NAME}` may stand in it."""
+        return bool(VALUES.search(self.text))
 
     def place(self, mark: Mark) -> Place:
         """The place of a mark, with its line as an error shows it: no control characters, nothing that may be

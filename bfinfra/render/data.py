@@ -111,7 +111,11 @@ def problem(found: Problem | None) -> dict[str, Any] | None:
         return None
     where: Any = found.where
     if isinstance(where, Place):
-        where = {"file": str(where.file), "line": where.line, "column": where.column}
+        where = (
+            {"file": str(where.file), "line": where.line, "column": where.column}
+            if where.line
+            else str(where)
+        )
     return {"what": found.what, "where": where, "why": found.why, "next": found.next}
 
 

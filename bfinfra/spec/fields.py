@@ -31,7 +31,7 @@ def validated(model: Any, topic: str, block: Block, sources: Sources, problems: 
     try:
         if is_model:
             found = model.model_validate({} if data is None else data, context={"sources": sources})
-            if block.entry.node.source.zeros:
+            if any(source.zeros for source in block.sources):
                 problems += (
                     replace(problem, what=f"{topic}: {problem.what}")
                     for problem in _octals(block.entry.node, found, ())

@@ -21,10 +21,12 @@ from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site, VCenterSettings
 from bfinfra.model.sources import Sources
+from bfinfra.model.variant import PLAIN, Variant
 from bfinfra.spec import conflicts, files, missing, references
 from bfinfra.spec.fields import validated
-from bfinfra.spec.merge import Block, Blocks, merge
+from bfinfra.spec.merge import Block, Blocks
 from bfinfra.spec.places import SourcePlaces, place_in
+from bfinfra.spec.resolve import resolved
 
 Kinds = Mapping[str, Any]
 
@@ -50,40 +52,52 @@ class _Reading:
 def load(
     paths: Sequence[Path],
     *,
+    variant: Variant = PLAIN,
     env: Mapping[str, str] | None = None,
     stand_ins: Path | None = None,
     kinds: Kinds | None = None,
 ) -> Site:
     """The site that stands in files and folders.
 
-    `env`: what `{env: NAME}` reads, else the process's own; `stand_ins`: a folder with stand-ins for the
-    files that a site names; `kinds`: name → Kind class instead of the registry. SiteError carries every
-    problem of every file.
+    `variant`: what is laid on them, and what its values are; `env`: what `{env: NAME}` reads, else the
+    process's own; `stand_ins`: a folder with stand-ins for the files that a site names; `kinds`: name → Kind
+    class instead of the registry. SiteError carries every problem of every file.
     """
     reading = _Reading(os.environ if env is None else env, stand_ins, [])
-    documents = files.read([Path(path) for path in paths], reading.problems)
-    blocks = merge(documents, registry.names() if kinds is None else kinds, reading.problems)
-    name = _name(blocks, documents, reading.problems)
-    vcenter = reading.read(VCenterSettings, "vcenter", blocks.settings.get("vcenter"))
-    pepper = reading.read(Secret, "pepper", blocks.settings.get("pepper"))
-    drift = reading.read(DriftSettings, "drift", blocks.settings.get("drift")) or DriftSettings()
+    paths = tuple(Path(path) for path in paths)
+    known = registry.names() if kinds is None else kinds
+    found = resolved(paths, variant, known, reading.problems)
+    documents, blocks, sound = found.documents, found.blocks, found.sound
+    name = _name(sound, documents, reading.problems) if "site" not in found.broken else ""
+    vcenter = reading.read(VCenterSettings, "vcenter", sound.settings.get("vcenter"))
+    pepper = reading.read(Secret, "pepper", sound.settings.get("pepper"))
+    drift = reading.read(DriftSettings, "drift", sound.settings.get("drift")) or DriftSettings()
     resources = dict(
-        _resources(blocks, reading, registry.spec if kinds is None else lambda name: kinds[name].Spec)
+        _resources(sound, reading, registry.spec if kinds is None else lambda name: kinds[name].Spec)
     )
     reading.problems.extend(references.check(resources, blocks.resources))
-    found = [
+    disputed = [
         (each.stops, each.located(lambda key, field: place_in(blocks.resources[key], field)))
         for each in conflicts.check(resources)
     ]
-    reading.problems.extend(problem for stops, problem in found if stops)
+    reading.problems.extend(problem for stops, problem in disputed if stops)
     if reading.problems:
         raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
     digests = {document.path: document.digest for document in documents}
     site = Site(
-        name, vcenter, resources, SourcePlaces(blocks), digests, pepper, stand_ins=stand_ins, drift=drift
+        name,
+        vcenter,
+        resources,
+        SourcePlaces(blocks),
+        digests,
+        pepper,
+        stand_ins=stand_ins,
+        drift=drift,
+        paths=paths,
+        variant=variant,
     )
     nowhere = (each.problem for each in missing.references(site))
-    warned = (*nowhere, *_warnings(site), *(problem for _, problem in found))
+    warned = (*found.unused, *nowhere, *_warnings(site), *(problem for _, problem in disputed))
     return replace(site, warnings=tuple(Warned(problem) for problem in warned))
 
 

@@ -11,19 +11,22 @@ from bfinfra.model.errors import Place, Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.suggest import nearest
-from bfinfra.model.yaml import Entry
+from bfinfra.model.yaml import Entry, Source
 from bfinfra.spec.files import Document
 
-SETTINGS = ("site", "vcenter", "pepper", "drift")
+SETTINGS = ("site", "vcenter", "pepper", "drift", "values")
 ANCHORS = "x-"  # keys that begin so may hold anything: a home for anchors
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One entry of a file that a model reads. `folder`: where its relative paths begin."""
+    """One entry of a file that a model reads. `folder`: where its relative paths begin; `sources`: the texts
+    that it was put together from.
+    """
 
     folder: Path
     entry: Entry
+    sources: tuple[Source, ...]
 
     def data(self) -> Any:
         """The plain value."""
@@ -43,15 +46,19 @@ def merge(documents: list[Document], kinds: Collection[str], problems: list[Prob
     blocks = Blocks()
     for document in documents:
         for key, entry in _top(document, problems):
-            block = Block(document.path.absolute().parent, entry)
+            block = _block(document, entry)
             if key in SETTINGS:
                 _put(blocks.settings, key, block, problems)
             elif key in kinds:
                 for name, inner in _names(key, entry, problems):
-                    _put(blocks.resources, Key(key, name), Block(block.folder, inner), problems)
+                    _put(blocks.resources, Key(key, name), _block(document, inner), problems)
             elif not key.startswith(ANCHORS):
                 problems.append(_unknown(key, entry.at, kinds, document))
     return blocks
+
+
+def _block(document: Document, entry: Entry) -> Block:
+    return Block(document.path.absolute().parent, entry, (entry.node.source,))
 
 
 def _top(document: Document, problems: list[Problem]) -> Iterator[tuple[str, Entry]]:

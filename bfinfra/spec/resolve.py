@@ -1,0 +1,94 @@
+"""Files, what is laid on them and what their values are → one site's blocks. Nothing after this knows of
+overlays and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from bfinfra.model.errors import Problem
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.variant import Variant
+from bfinfra.spec import files
+from bfinfra.spec.files import Document
+from bfinfra.spec.merge import Blocks, merge
+from bfinfra.spec.overlay import overlaid
+from bfinfra.spec.values import fill
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """`documents`: the site's own files, then overlays, then files of values; `own`: how many of them are the
+    site's; `broken`: the blocks that lack a value; `unused`: a remark on each value that nothing names.
+    """
+
+    blocks: Blocks
+    documents: list[Document]
+    own: int
+    broken: frozenset[Key | str]
+    unused: tuple[Problem, ...]
+
+    @property
+    def sound(self) -> Blocks:
+        """The blocks that can be read on: those that lack no value."""
+        if not self.broken:
+            return self.blocks
+        return Blocks(
+            {name: block for name, block in self.blocks.settings.items() if name not in self.broken},
+            {key: block for key, block in self.blocks.resources.items() if key not in self.broken},
+        )
+
+
+def resolved(
+    paths: Sequence[Path], variant: Variant, kinds: Collection[str], problems: list[Problem]
+) -> Resolved:
+    """The site that stands at `paths`, as this variant has it; what is wrong goes into `problems`. `kinds`:
+    every kind's name.
+    """
+    documents = files.read(paths, problems)
+    blocks = merge(documents, kinds, problems)
+    home = documents[0].path.absolute().parent if documents else Path.cwd()
+    read = [*documents]
+    for path in variant.overlays:
+        found = files.read([path], problems)
+        problems += _also_of_the_site(documents, found)
+        over = merge(found, kinds, problems)
+        problems += _emptied(found, kinds)
+        blocks = overlaid(blocks, over, home, problems)
+        read += found
+    given = files.read(variant.value_files, problems)
+    filled = fill(blocks, given, variant.given, problems)
+    return Resolved(filled.blocks, [*read, *given], len(documents), filled.broken, filled.unused)
+
+
+def _also_of_the_site(documents: Sequence[Document], overlay: Sequence[Document]) -> list[Problem]:
+    own = {document.path.resolve() for document in documents}
+    return [
+        Problem(
+            "the overlay is a file of the site as well",
+            str(document.path),
+            "a folder's site is every YAML file right in it",
+            "put overlays into a folder of their own, such as overlays/",
+        )
+        for document in overlay
+        if document.path.resolve() in own
+    ]
+
+
+def _emptied(overlay: Sequence[Document], kinds: Collection[str]) -> list[Problem]:
+    """Kinds that an overlay sets to nothing: it can't be told whether all of them are to go."""
+    tops = [document.root.value for document in overlay if document.root]
+    return [
+        Problem(
+            f"under {kind}: names are expected, each with its fields",
+            entry.at,
+            "here stands nothing",
+            f"remove resources one by one: {kind}: {{a-name: null}}",
+        )
+        for top in tops
+        if isinstance(top, dict)
+        for kind, entry in top.items()
+        if kind in kinds and entry.node.value is None
+    ]
