@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -44,7 +45,7 @@ SOURCES = frozenset({*kind_names("source"), "linux_host"})
 
 class Backends:
     """One of each backend for a run, made when first asked for. A kind's constructor takes those that it
-    needs, by their names here.
+    needs: by their names here, or a class of `backends/vcenter` by the name of its module.
     """
 
     def __init__(self, site: Site, seam: Transport) -> None:
@@ -104,6 +105,14 @@ class Backends:
         self._opened.callback(made.close)
         return made
 
+    def given(self, taken: inspect.Parameter) -> Any:
+        """What a constructor takes under this name."""
+        if taken.name in dir(self):
+            return getattr(self, taken.name)
+        module = importlib.import_module(f"bfinfra.backends.vcenter.{taken.name}")
+        cls = getattr(module, taken.annotation)
+        return cls(**{name: getattr(self.vcenter, name) for name in inspect.signature(cls).parameters})
+
     def close(self) -> None:
         """End the sessions of those that were made, the latest first."""
         self._opened.close()
@@ -125,7 +134,7 @@ def bind(name: str, backends: Backends) -> Any:
             )
         return None
     cls = kind_named(name)
-    return cls(**{taken: getattr(backends, taken) for taken in inspect.signature(cls).parameters})
+    return cls(**{name: backends.given(taken) for name, taken in inspect.signature(cls).parameters.items()})
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from bfinfra.backends.vcenter.library import Libraries
 from bfinfra.backends.vcenter.library_items import LibraryItems
 from bfinfra.backends.vcenter.machines import Machines
 from bfinfra.backends.vcenter.ovf import Imports
-from bfinfra.backends.vcenter.pools import ResourcePools
 from bfinfra.backends.vcenter.rest import Rest
 from bfinfra.backends.vcenter.rights import Grants
 from bfinfra.backends.vcenter.session import SoapSession
@@ -62,7 +61,6 @@ class VCenter:
         self.hosts = Hosts(self.session, self.tasks)
         self.host_settings = HostSettings(self.session)
         self.cluster_notes = ClusterNotes(self.session)
-        self.pools = ResourcePools(self.session, self.tasks)
         self.switches = Switches(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)
         self.events = Events(self.session)

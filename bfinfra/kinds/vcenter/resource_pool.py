@@ -29,6 +29,7 @@ from bfinfra.model.units import MIB, Bytes, Megahertz
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
+    from bfinfra.backends.vcenter.pools import ResourcePools
 
 ATTRIBUTE = "bfinfra.resource_pool"
 """The custom attribute with the mark: a pool has no other place for one."""
@@ -190,8 +191,8 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
     alone = True
     survey_privileges = (holds(VCENTER, *READ),)
 
-    def __init__(self, vcenter: VCenter, site: Site) -> None:
-        self._vcenter = vcenter
+    def __init__(self, vcenter: VCenter, pools: ResourcePools, site: Site) -> None:
+        self._vcenter, self._pools = vcenter, pools
         self._site = site.name
 
     def observe(
@@ -202,7 +203,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         include_unlisted: bool = True,
     ) -> Observation:
         """All pools: this site's by their notes or pending names, others by the names that are wanted."""
-        facts = ResourcePoolFacts(self._vcenter.inventory.read(), self._vcenter.pools.read(ATTRIBUTE))
+        facts = ResourcePoolFacts(self._vcenter.inventory.read(), self._pools.read(ATTRIBUTE))
         found: dict[str, State] = {}
         for pool in facts.pools:
             name, mark = self._whose(pool)
@@ -298,7 +299,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
 
     def run(self, step: Step, report: Report) -> None:
         """A pool that has no note has its pending name, on its way in and on its way out."""
-        pools = self._vcenter.pools
+        pools = self._pools
         match step:
             case Create(into=str() as into):
                 moid = pools.create(into, pending(step.name, step.mark.site), step.cpu, step.memory)
