@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeAlias
 
 OUTPUTS = ("text", "json", "jsonl", "markdown")
-SITES = "a site's files or folders"
+SITES = "a site's files or folders; - is standard input; default: site.yaml"
+DEFAULT_SITES = ("site.yaml",)
+"""What a command works on where no site is named."""
 Run = Callable[[argparse.Namespace], int]
 
 
@@ -22,17 +24,30 @@ class Parser(argparse.ArgumentParser):
         self.exit(1, f"{self.prog}: error: {message}\n")
 
     def refuse(self, left: Sequence[str]) -> NoReturn:
-        """End because of arguments that it doesn't have; the nearest that it has is named."""
+        """End because of arguments that it doesn't have; what does the same here, or the nearest that it has,
+        is named.
+        """
+        from bfinfra.cli.habits import option
         from bfinfra.model.suggest import close
 
         wrong = next((each for each in left if each.startswith("-")), left[0])
-        near = close(wrong.partition("=")[0], self._option_string_actions)
+        word = wrong.partition("=")[0]
+        near = option(word) or close(word, self._option_string_actions)
         self.error(f"there is no {wrong!r};{f' {near};' if near else ''} see {self.prog} --help")
+
+    def _parse_optional(self, arg_string: str) -> tuple[argparse.Action | None, str, str | None] | None:
+        """Also take --word as -word: users of Terraform and govc type it so."""
+        if f"-{arg_string.partition('=')[0]}" in self._option_string_actions and arg_string[:1] == "-":
+            arg_string = f"-{arg_string}"
+        return super()._parse_optional(arg_string)
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
+            from bfinfra.cli.habits import command
             from bfinfra.model.suggest import nearest
 
+            if action.dest == "verb" and (here := command(str(value))):
+                self.exit(1, f"{self.prog}: error: there is no {str(value)!r}; {here}\n")
             near = nearest(str(value), map(str, action.choices))
             raise argparse.ArgumentError(
                 action, f"there is no {str(value)!r}; {near}; see {self.prog} --help"
@@ -71,10 +86,19 @@ def common(parser: Parser, *, first: bool = False) -> None:
         return value if first else argparse.SUPPRESS
 
     parser.add_argument(
+        "-o",
         "--output",
         choices=OUTPUTS,
         default=default("text"),
         help="text (default), json, jsonl (one document a line), markdown",
+    )
+    parser.add_argument(
+        "--json",
+        dest="output",
+        action="store_const",
+        const="json",
+        default=argparse.SUPPRESS,
+        help="the same as --output json",
     )
     parser.add_argument(
         "--no-color", action="store_true", default=default(False), help="no colours; the same as NO_COLOR"
@@ -86,7 +110,7 @@ def common(parser: Parser, *, first: bool = False) -> None:
 
 def sites(parser: Parser, about: str = SITES) -> Parser:
     """The parser, which takes a site's files."""
-    parser.add_argument("sites", nargs="+", metavar="SITE", help=about)
+    parser.add_argument("sites", nargs="*", default=DEFAULT_SITES, metavar="SITE", help=about)
     return parser
 
 
@@ -123,11 +147,13 @@ def execution(parser: Parser, about: str = SITES) -> Parser:
     """The parser, which also takes how a run that writes is executed."""
     site(parser, about)
     parser.add_argument(
+        "-y",
         "--yes",
         action="store_true",
         help="don't ask; apply still needs --allow-… for what deletes or disrupts, "
         "destroy deletes all that the site made and restarts hosts whose settings it puts back",
     )
+    parser.add_argument("--auto-approve", dest="yes", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
         "--parallelism", type=positive, default=10, metavar="N", help="resources at a time (default 10)"
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
+from pathlib import Path
 
 from bfinfra.cli import arguments
-
-if TYPE_CHECKING:
-    import argparse
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -16,12 +14,28 @@ def add(verbs: arguments.Verbs) -> None:
     """The verb and its arguments."""
     parser = arguments.verb(verbs, "completion", "print a completion script for a shell", run)
     parser.add_argument("shell", choices=SHELLS)
+    parser.add_argument("--addresses", nargs=argparse.REMAINDER, metavar="WORD", help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it; 0."""
+    """Print it; 0. The scripts ask for the addresses of the site that is named among the words so far."""
+    if args.addresses is not None:
+        return _addresses(args.addresses)
     from bfinfra.cli.parser import build
     from bfinfra.cli.shells import script
 
     print(script(build(), args.shell))
+    return 0
+
+
+def _addresses(words: list[str]) -> int:
+    """A line each; none where the site has problems: a shell that completes has no place for them."""
+    from bfinfra import app
+    from bfinfra.model.errors import BfinfraError
+
+    files = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).is_file()]
+    try:
+        print(*app.load(*(files or arguments.DEFAULT_SITES)).resources, sep="\n")
+    except BfinfraError:
+        return 1
     return 0

@@ -8,6 +8,9 @@ from bfinfra.cli import arguments
 
 if TYPE_CHECKING:
     import argparse
+    from typing import Any
+
+    from bfinfra.model.kind import Kind
 
 
 def add(verbs: arguments.Verbs) -> None:
@@ -18,22 +21,12 @@ def add(verbs: arguments.Verbs) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List them, or describe the one that is named; 0."""
-    import difflib
-
     from bfinfra import kinds as registry
     from bfinfra.cli.screen import Screen
-    from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.render import kinds as render
 
-    if args.kind and args.kind not in registry.names():
-        near = difflib.get_close_matches(args.kind, registry.names(), 1)
-        raise BfinfraError(
-            Problem(
-                f"there is no kind {args.kind}",
-                next=f"did you mean {near[0]}?" if near else "bfinfra kinds lists them",
-            )
-        )
-    found = {name: registry.kind(name) for name in ([args.kind] if args.kind else registry.names())}
+    names = [args.kind] if args.kind else registry.names()
+    found = {name: known(name) for name in names}
     Screen.of(args).show(
         lambda style: (
             render.one(args.kind, found[args.kind], style) if args.kind else render.table(found, style)
@@ -41,3 +34,15 @@ def run(args: argparse.Namespace) -> int:
         lambda: render.data(found),
     )
     return 0
+
+
+def known(name: str) -> type[Kind[Any, Any]]:
+    """The kind of this name. BfinfraError, with the nearest name, where there is none."""
+    from bfinfra import kinds as registry
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.suggest import close
+
+    if name not in registry.names():
+        near = close(name, registry.names())
+        raise BfinfraError(Problem(f"there is no kind {name}", next=near or "bfinfra kinds lists them"))
+    return registry.kind(name)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from bfinfra.cli.arguments import DEFAULT_SITES
 from bfinfra.cli.parser import build
 from bfinfra.cli.pipes import Unheard, closed, hush
 
@@ -79,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args, left = build(*words[:1]).parse_known_args(words)
         if left:
             args.parser.refuse(left)
+        if getattr(args, "sites", ()) is DEFAULT_SITES and not Path(DEFAULT_SITES[0]).exists():
+            args.parser.error(f"name a SITE: there is no {DEFAULT_SITES[0]} in this folder")
     except SystemExit as leave:
         return int(leave.code or 0)
     from bfinfra.cli.signals import conduct

@@ -31,6 +31,9 @@ VERBS = (
     "schedule",
     "operator",
     "sandbox",
+    "explain",
+    "version",
+    "help",
 )
 """In the order of --help; each is a module beside this one."""
 VERSION = "--version"

@@ -29,8 +29,18 @@ def run(args: argparse.Namespace) -> int:
     """1 where something could not be decided: that is an error, never agreement."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
+    from bfinfra.model.errors import BfinfraError, Problem
 
     context.has_folder(args.out)
+    if args.out and "-" in args.sites:
+        raise BfinfraError(
+            Problem(
+                "a plan of a site from standard input can't be saved",
+                args.out,
+                "apply reads the site once more",
+                "put the site into a file",
+            )
+        )
     site, setting = context.load(args)
     found = app.plan(site, destroy=args.destroy, context=setting)
     undecided = bool(found.problems or found.unreadable)

@@ -7,9 +7,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from bfinfra import kinds as registry
 from bfinfra.model.records import dataclass
 
 FILES = "@files"
+ADDRESSES = "@addresses"
+ASK = "bfinfra completion bash --addresses"
+"""Prints the addresses of the site that the words name."""
+_FISH = {FILES: "-F", ADDRESSES: f"-a '({ASK} (commandline -opc)[2..] 2> /dev/null)'"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ def commands(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Ite
     """Every command, the outermost first."""
     options, follow, below = [], [], []
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
+        if action.help == argparse.SUPPRESS:
+            continue
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - likewise
             about = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 - likewise
             follow += [(name, about.get(name, "")) for name in action.choices]
@@ -71,10 +78,12 @@ _bfinfra() {{
   case "$path" in
 {_cases((f'"{" ".join(c.path)}"', f'options="{_flags(c)}" follow="{" ".join(word for word, _ in c.follow)}"') for c in found)}
   esac
-  if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$cur"))
-  elif [[ $follow == {FILES} ]]; then COMPREPLY=($(compgen -f -- "$cur"))
-  else COMPREPLY=($(compgen -W "$follow" -- "$cur")); fi
+  if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$cur")); return; fi
+  if [[ " $follow " == *" {FILES} "* ]]; then COMPREPLY+=($(compgen -f -- "$cur")); fi
+  if [[ " $follow " == *" {ADDRESSES} "* ]]; then COMPREPLY+=($(compgen -W "$(_bfinfra_addresses)" -- "$cur")); fi
+  if [[ $follow != *@* ]]; then COMPREPLY=($(compgen -W "$follow" -- "$cur")); fi
 }}
+_bfinfra_addresses() {{ {ASK} "${{COMP_WORDS[@]:1:COMP_CWORD-1}}" 2> /dev/null; }}
 complete -o filenames -F _bfinfra bfinfra"""
 
 
@@ -91,15 +100,18 @@ _bfinfra() {{
     esac
   done
   case "${{words[CURRENT-1]}}" in
-{_cases(("|".join(flags), "_files; return" if FILES in words else f"compadd {' '.join(words)}; return") for flags, words in _valued(found))}
+{_cases(("|".join(flags), _zsh_words(words)) for flags, words in _valued(found))}
   esac
   case "$trail" in
 {_cases((f'"{" ".join(c.path)}"', f"options=({_zsh_options(c)}) follow=({_zsh_follow(c)})") for c in found)}
   esac
   if [[ "${{words[CURRENT]}}" == -* ]]; then _describe option options
-  elif [[ "$follow" == {FILES}* ]]; then _files
+  elif [[ "$follow" == *@* ]]; then
+    if [[ " $follow " == *" {FILES} "* ]]; then _files; fi
+    if [[ " $follow " == *" {ADDRESSES} "* ]]; then _bfinfra_addresses; fi
   else _describe command follow; fi
 }}
+_bfinfra_addresses() {{ compadd -- $({ASK} "${{(@)words[2,CURRENT-1]}}" 2> /dev/null) }}
 if [[ "$funcstack[1]" == _bfinfra ]]; then _bfinfra "$@"; else compdef _bfinfra bfinfra; fi"""
 
 
@@ -109,32 +121,35 @@ def fish(found: list[Command]) -> str:
     for command in found:
         when = _fish_when(command, {word for word, _ in command.follow})
         for word, about in command.follow:
-            lines.append(
-                f"complete -c bfinfra -n {when} "
-                + ("-F" if word == FILES else f"-a {word} -d {_quoted(about)}")
-            )
-        for option in command.options:
-            names = " ".join(
-                f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags
-            )
-            takes = (
-                ""
-                if not option.words
-                else " -r -F"
-                if FILES in option.words
-                else f" -x -a {_quoted(' '.join(option.words))}"
-            )
-            lines.append(
-                f"complete -c bfinfra -n {_fish_when(command, set())} {names}{takes} -d "
-                f"{_quoted(option.about)}"
-            )
+            takes = _FISH.get(word) or f"-a {word} -d {_quoted(about)}"
+            lines.append(f"complete -c bfinfra -n {when} {takes}")
+        here = f"complete -c bfinfra -n {_fish_when(command, set())}"
+        lines += [f"{here} {_fish_option(option)}" for option in command.options]
     return "\n".join(lines)
+
+
+def _fish_option(option: Option) -> str:
+    names = " ".join(f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags)
+    takes = ""
+    if option.words:
+        known = _FISH.get(option.words[0])
+        takes = (
+            f" {'-r' if known == _FISH[FILES] else '-x'} {known}"
+            if known
+            else f" -x -a {_quoted(' '.join(option.words))}"
+        )
+    return f"{names}{takes} -d {_quoted(option.about)}"
 
 
 def _words(action: argparse.Action) -> tuple[str, ...]:
     if action.nargs == 0:
         return ()
-    return tuple(map(str, action.choices)) if action.choices else (FILES,)
+    if action.choices:
+        return tuple(map(str, action.choices))
+    metavar = str(action.metavar)
+    if metavar.startswith("KIND"):
+        return tuple(registry.names())
+    return (ADDRESSES,) if metavar.startswith("ADDRESS") else (FILES,)
 
 
 def _valued(found: list[Command]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -155,8 +170,14 @@ def _flags(command: Command) -> str:
 
 
 def _bash_words(words: tuple[str, ...]) -> str:
-    inner = "-f" if FILES in words else f'-W "{" ".join(words)}"'
+    known = {FILES: "-f", ADDRESSES: '-W "$(_bfinfra_addresses)"'}
+    inner = known.get(words[0]) or f'-W "{" ".join(words)}"'
     return f'COMPREPLY=($(compgen {inner} -- "$cur")); return'
+
+
+def _zsh_words(words: tuple[str, ...]) -> str:
+    known = {FILES: "_files", ADDRESSES: "_bfinfra_addresses"}
+    return (known.get(words[0]) or f"compadd {' '.join(words)}") + "; return"
 
 
 def _zsh_options(command: Command) -> str:
@@ -164,14 +185,16 @@ def _zsh_options(command: Command) -> str:
 
 
 def _zsh_follow(command: Command) -> str:
-    return " ".join(_quoted(f"{word}:{about}" if word != FILES else FILES) for word, about in command.follow)
+    return " ".join(
+        word if word in (FILES, ADDRESSES) else _quoted(f"{word}:{about}") for word, about in command.follow
+    )
 
 
 def _fish_when(command: Command, others: set[str]) -> str:
     if not command.path:
         return "__fish_use_subcommand"
     seen = " && ".join(f"__fish_seen_subcommand_from {word}" for word in command.path)
-    words = " ".join(sorted(others - {FILES}))
+    words = " ".join(sorted(others - {FILES, ADDRESSES}))
     return _quoted(seen + (f" && not __fish_seen_subcommand_from {words}" if words else ""))
 
 

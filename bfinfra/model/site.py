@@ -23,8 +23,10 @@ class VCenterSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    server: str
-    """Host name, or host:port."""
+    server: str = ""
+    """Host name, or host:port; else that of BFINFRA_VCENTER_SERVER, GOVC_URL, VSPHERE_SERVER or
+    VMWARE_HOST.
+    """
     username: str | None = None
     """Else BFINFRA_VCENTER_USERNAME, GOVC_USERNAME, VSPHERE_USER or VMWARE_USER."""
     password: Secret | None = None

@@ -8,11 +8,13 @@ from typing import Any
 
 from bfinfra.model.document import Document
 from bfinfra.model.documentation import summary
+from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.kind import Kind
 from bfinfra.model.order import Ordered
 from bfinfra.model.plan import plain
 from bfinfra.model.refs import kinds_named
 from bfinfra.model.resource import Spec
+from bfinfra.model.suggest import close
 from bfinfra.render.data import document
 from bfinfra.render.fields import Field, fields, units
 from bfinfra.render.style import PLAIN, Style
@@ -54,6 +56,31 @@ def one(name: str, kind: OneKind, style: Style = PLAIN) -> str:
     return "\n".join(
         [*head, *(line for each in _own_first(kind) for line in _field(each, unit(name, each.path), style))]
     )
+
+
+def field_and_below(name: str, kind: OneKind, path: str) -> list[Field]:
+    """The field at a dotted path, written with or without [] and *, and the fields in it. BfinfraError, with
+    the nearest path, where there is none.
+    """
+    paths = {_written(each.path): each for each in fields(kind.Spec)}
+    wanted = _written(path)
+    if wanted not in paths:
+        near = close(wanted, paths)
+        raise BfinfraError(
+            Problem(f"{name} has no field {path}", next=near or f"bfinfra explain {name} lists its fields")
+        )
+    return [each for where, each in paths.items() if f"{where}.".startswith(f"{wanted}.")]
+
+
+def field_text(name: str, kind: OneKind, found: list[Field], style: Style) -> str:
+    """A field and those in it, each with its type, default and meaning."""
+    unit = units({name: kind.Spec})
+    return "\n".join(line for each in found for line in _field(each, unit(name, each.path), style))
+
+
+def field_data(name: str, found: list[Field]) -> dict[str, Any]:
+    """The same for programs."""
+    return document("field", kind=name, fields=[_field_data(each) for each in found])
 
 
 def page(name: str, kind: OneKind, example: str) -> str:
@@ -101,16 +128,7 @@ def data(kinds: Kinds) -> dict[str, Any]:
                 "document": kind.document,
                 "refers_to": sorted(kinds_named(kind.Spec)),
                 "deadline": kind.deadline,
-                "fields": [
-                    {
-                        "field": f.path,
-                        "type": f.type,
-                        "required": f.required,
-                        "default": plain(f.default),
-                        "about": f.about,
-                    }
-                    for f in _own_first(kind)
-                ],
+                "fields": [_field_data(each) for each in _own_first(kind)],
             }
             for name, kind in kinds.items()
         ],
@@ -131,6 +149,21 @@ def order(kind: OneKind) -> dict[str, str]:
 def _running_on(sentence: str) -> str:
     """A sentence as the rest of another."""
     return sentence if sentence[1:2].isupper() else f"{sentence[:1].lower()}{sentence[1:]}"
+
+
+def _written(path: str) -> str:
+    """A path as a user writes it: without what stands for any element and any name."""
+    return path.replace("[]", "").replace(".*", "")
+
+
+def _field_data(found: Field) -> dict[str, Any]:
+    return {
+        "field": found.path,
+        "type": found.type,
+        "required": found.required,
+        "default": plain(found.default),
+        "about": found.about,
+    }
 
 
 def _own_first(kind: OneKind) -> list[Field]:

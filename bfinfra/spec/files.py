@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from bfinfra.model.errors import Place, Problem
@@ -15,6 +16,10 @@ from bfinfra.model.suggest import nearest
 from bfinfra.model.yaml import LARGEST, Node, Unreadable, compose
 
 ENDINGS = frozenset({".yaml", ".yml"})
+STDIN = Path("-")
+"""What a user types for standard input."""
+PIPED = Path("<stdin>")
+"""Its name in problems; files that it names are sought in the current folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,9 @@ def read(paths: Sequence[Path], problems: list[Problem]) -> list[Document]:
 
 
 def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
+    if path == STDIN:
+        yield PIPED
+        return
     if not path.is_dir():
         yield path
         return
@@ -55,7 +63,7 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
 
 def _document(path: Path, problems: list[Problem]) -> Document | None:
     try:
-        with plain_file(path) as stream:
+        with nullcontext(sys.stdin.buffer) if path == PIPED else plain_file(path) as stream:
             data = stream.read(LARGEST + 1)
     except OSError as error:
         problems.append(

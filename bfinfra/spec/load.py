@@ -27,6 +27,7 @@ from bfinfra.spec.fields import validated
 from bfinfra.spec.merge import Block, Blocks
 from bfinfra.spec.places import SourcePlaces, place_in
 from bfinfra.spec.resolve import resolved
+from bfinfra.spec.vcenter import with_server
 
 Kinds = Mapping[str, Any]
 
@@ -69,7 +70,12 @@ def load(
     found = resolved(paths, variant, known, reading.problems)
     documents, blocks, sound = found.documents, found.blocks, found.sound
     name = _name(sound, documents, reading.problems) if "site" not in found.broken else ""
-    vcenter = reading.read(VCenterSettings, "vcenter", sound.settings.get("vcenter"))
+    vcenter = with_server(
+        reading.read(VCenterSettings, "vcenter", block := sound.settings.get("vcenter")),
+        reading.env,
+        block.entry.at if block else "",
+        reading.problems,
+    )
     pepper = reading.read(Secret, "pepper", sound.settings.get("pepper"))
     drift = reading.read(DriftSettings, "drift", sound.settings.get("drift")) or DriftSettings()
     resources = dict(

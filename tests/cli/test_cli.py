@@ -99,7 +99,7 @@ def test_no_arguments_say_how_it_is_used_and_end_with_1(capsys):
         (["xyz"], "argument COMMAND: there is no 'xyz'; there are: adopt, apply, "),
         (
             ["plan", "--output", "jsn", "site.yaml"],
-            "bfinfra plan: error: argument --output: there is no 'jsn'; did you mean json?",
+            "bfinfra plan: error: argument -o/--output: there is no 'jsn'; did you mean json?",
         ),
         (
             ["apply", "site.yaml", "--sandbx"],

@@ -182,10 +182,30 @@ def script():
         ("bfinfra ova inspect --ver", {"--verify", "--verbose"}),
         ("bfinfra sandbox faults --cl", {"--clear"}),
         (f"bfinfra plan {__file__[:-1]}", {__file__}),
+        ("bfinfra kinds vgpu", {"vgpu_license"}),
+        ("bfinfra explain resource_p", {"resource_pool"}),
     ],
 )
 def test_bash_completes(words, offers, script):
     assert complete(script, words) == offers
+
+
+@pytest.mark.parametrize(
+    "words", ["apply site.yaml --allow-delete", "adopt site.yaml", "apply --cluster x --allow-disruption"]
+)
+def test_bash_completes_the_addresses_of_the_site(words, script, tmp_path, monkeypatch):
+    text = "site: poc\nvcenter: {server: vc}\nresource_pool:\n  gpu: {cluster: c1}\n"
+    (tmp_path / "site.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    assert complete(script, f"bfinfra {words} resource") == {"resource_pool/gpu"}
+
+
+def test_a_site_with_problems_offers_no_addresses(tmp_path, monkeypatch, capsys):
+    (tmp_path / "site.yaml").write_text("site: [")
+    monkeypatch.chdir(tmp_path)
+    assert main(["completion", "bash", "--addresses", "plan", "site.yaml"]) == 1
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
@@ -197,7 +217,7 @@ def test_every_command_and_option_stands_in_the_script(shell, capsys):
             for flag in option.flags:
                 assert (flag if shell == "zsh" else flag.lstrip("-")) in script
         for word, _ in command.follow:
-            assert word in script or word == "@files"
+            assert word in script or word in ("@files", "@addresses")
     assert (
         "complete -c bfinfra -n __fish_use_subcommand -a apply -d 'create, change and delete until the servers match the site'"
         in script

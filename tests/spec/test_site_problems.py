@@ -98,7 +98,10 @@ def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, s
     [
         ("site: g\ntre: {}\n", "2:1 there is no kind tre; did you mean tree?"),
         ("site: g\nvcentre: {}\n", "2:1 there is no kind vcentre; did you mean vcenter?"),
-        ("site: g\nvcenter: {}\n", "2:1 vcenter: server is missing"),
+        (
+            "site: g\nvcenter: {}\n",
+            "2:1 vcenter.server is missing; write it, or set BFINFRA_VCENTER_SERVER or GOVC_URL",
+        ),
         ("site: g\nnest: {n: {}}\n", "2:8 nest/n: tree is missing"),
         (
             "site: g\ntree: [oak]\n",

@@ -1,0 +1,23 @@
+"""help: of bfinfra, or of one command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    parser = arguments.verb(verbs, "help", "show the help of bfinfra, or of one command", run)
+    parser.add_argument("words", nargs="*", metavar="COMMAND")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what --help of the command prints; 0."""
+    from bfinfra.cli.main import main
+
+    return main([*args.words, "--help"])
