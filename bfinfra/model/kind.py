@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.finding import Finding
@@ -92,6 +93,10 @@ class Kind(ABC, Generic[S, T]):
     """What `bfinfra doctor` looks at where a site has such resources: by the names that it prints, functions
     that take a CheckContext (`bfinfra.kinds.checks`) and only read.
     """
+    undescribed: ClassVar[str] = ""
+    """Why `describe` finds nothing: what an object of the kind shows doesn't tell what a site would say of
+    it. "" where it does.
+    """
     managed: ClassVar[bool] = True
     """False where the object is there anyway and only its settings are ours (a host), or nothing is written
     (a source).
@@ -127,6 +132,15 @@ class Kind(ABC, Generic[S, T]):
     def fetch(self, reading: Reading[object], wanted: Mapping[str, S]) -> object:
         """Ask for one of `prefetch`, for a survey of `wanted`. Raises RemoteError."""
         raise AssertionError(f"{type(self).__name__} prefetches {reading.type} and does not fetch it")
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterable[Description]:
+        """Every object that a site could describe, whoever made it, in the words of a site. Reads only, in
+        bulk.
+
+        `needs`: what was seen of the kinds that it refers to. The fields are those that drift compares: a
+        site that says them agrees with what stands. Raises RemoteError.
+        """
+        return ()
 
     @staticmethod
     @abstractmethod

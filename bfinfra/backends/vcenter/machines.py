@@ -16,7 +16,7 @@ from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.tasks import Progress, Tasks, Values
 from bfinfra.backends.vcenter.tree import texts
-from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
+from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Origin, Vm
 from bfinfra.model.errors import Busy, Missing, Rejected
 
 DETAIL = [
@@ -38,6 +38,7 @@ DETAIL = [
     "guest.toolsRunningStatus",
     "recentTask",
 ]
+ORIGIN = ("config.template", "config.managedBy", "config.vAppConfig.product", "config.vAppConfig.property")
 LAPSE = 360  # seconds after which a lease that nobody keeps alive has lapsed
 HANDOVER = 10  # seconds from the end of an import until its machine must be noted as finished: a request away
 SHUTDOWN = 300  # seconds that a guest may take to shut down
@@ -79,6 +80,13 @@ class Machines:
             )
 
         return self._session.read(read)
+
+    def origins(self) -> list[Origin]:
+        """Every VM, with what tells where it comes from."""
+        asked = {vim.VirtualMachine: ["name", *ORIGIN]}
+        return self._session.read(
+            lambda content: properties.below(content, content.rootFolder, asked, _origin)
+        )
 
     def reconfigure(self, moid: str, wanted: Hardware, what: str = "the reconfiguration") -> None:
         """One ReconfigVM_Task with all of it."""
@@ -334,6 +342,22 @@ def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = N
         ip=row["guest.ipAddress"] or "",
         tools=row["guest.toolsRunningStatus"] == "guestToolsRunning",
         tasks=tuple(row["recentTask"] or ()),
+    )
+
+
+def _origin(row: Row) -> Origin:
+    owner = row["config.managedBy"]
+    products = [*map(texts, row["config.vAppConfig.product"] or ())]
+    declared = {full_key(each): each for each in map(texts, row["config.vAppConfig.property"] or ())}
+    return Origin(
+        row.moid,
+        unquote(row["name"] or ""),
+        template=bool(row["config.template"]),
+        owner=texts(owner).get("extensionKey", "") if owner is not None else "",
+        product=next((f"{each.get('name', '')} {each.get('version', '')}".strip() for each in products), ""),
+        labels={key: each.get("label", "") for key, each in declared.items()},
+        defaults={key: each.get("defaultValue", "") for key, each in declared.items()},
+        passwords=frozenset(key for key, each in declared.items() if "password" in each.get("type", "")),
     )
 
 

@@ -87,6 +87,23 @@ class Brief:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a VM comes from. `template`: it can't run; `owner`: the vCenter extension that looks after it, ""
+    for none; `product`: name and version of the appliance that it is, "" for none; `labels`: of its vApp
+    properties, and `defaults`, by full key; `passwords`: keys of those that are secret.
+    """
+
+    moid: str
+    name: str
+    template: bool = False
+    owner: str = ""
+    product: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    passwords: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Vm:
     """All of one VM. Sizes in bytes; `extra` holds the asked extraConfig keys; `properties` the vApp
     properties by full key.

@@ -19,6 +19,7 @@ from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.conflict import Taken
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description, free_name
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, RemoteError
@@ -37,6 +38,10 @@ SPARE = "a cluster that has such objects can't say whether a deletion takes them
 PREFIX = "pod-security.kubernetes.io/"
 NAMED = "kubernetes.io/metadata.name"
 """What namespaces are selected by. Kubernetes sets it from 1.21 on; before, nobody else does."""
+SYSTEM = ("default", "kube-", "tkg-system", "vmware-system")
+"""How the names of namespaces begin that come with a cluster."""
+OF_OTHERS = (PREFIX, "bfinfra.io/", "kubernetes.io/")
+"""How labels begin that a site doesn't set."""
 MODES = ("enforce", "audit", "warn")
 Level = Literal["privileged", "baseline", "restricted"]
 Label = Annotated[
@@ -153,6 +158,20 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
     name, cluster_kinds = "namespace", WHOLE
     survey_privileges = (may("list", "namespaces", EVERYWHERE),)
     resource_privileges = (may("get", "namespaces", "self"),)
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every namespace of every cluster but the system's own."""
+        answers = self._locator.ask(
+            {}, needs, lambda cluster: cluster.client.list("v1", "Namespace"), include_unlisted=True
+        )
+        taken: dict[str, object] = {}
+        for key, objects in answers.found.items():
+            for obj in objects:
+                state = _state(obj, answers.clusters[key])
+                if not state.namespace.startswith(SYSTEM):
+                    name = self._own_name(obj) or free_name(state.namespace, taken)
+                    taken[name] = state
+                    yield Description(name, _view(name, state), state)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -285,7 +304,7 @@ def _go(step: type[Delete], state: State, changes: tuple[Change, ...] = ()) -> D
 
 def _manifest(name: str, spec: Spec, context: PlanContext) -> dict[str, Any]:
     for label in spec.labels:
-        if label.startswith((PREFIX, "bfinfra.io/", "kubernetes.io/")):
+        if label.startswith(OF_OTHERS):
             raise Refusal(
                 f"the label {label} is not free",
                 field=f"labels.{label}",
@@ -331,6 +350,14 @@ def _state(obj: Mapping[str, Any], cluster: Cluster) -> State:
         home=cluster.endpoint,
         going=bool(metadata.get("deletionTimestamp")),
     )
+
+
+def _view(name: str, state: State) -> dict[str, object]:
+    """The namespace as a site writes it."""
+    levels = {mode: state.labels[PREFIX + mode] for mode in MODES if PREFIX + mode in state.labels}
+    labels = {key: value for key, value in state.labels.items() if not key.startswith(OF_OTHERS)}
+    other: dict[str, object] = {} if state.namespace == name else {"namespace": state.namespace}
+    return {"cluster": state.cluster, **other, "labels": labels, "pod_security": levels}
 
 
 def _label(field: str) -> str:

@@ -57,6 +57,7 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
     """The account for a container registry, as an image pull Secret."""
 
     document = Document.SINGAPORE_POC
+    undescribed = "what it is made of is secret, and no secret is read"
     name = "registry_credential"
     secret_type = "kubernetes.io/dockerconfigjson"  # noqa: S105 - a type, no secret
 

@@ -151,6 +151,7 @@ class ContainerImage(kind.Kind[Spec, State]):
     """A container image built from a folder with a Dockerfile."""
 
     document = Document.ON_KUBERNETES
+    undescribed = "it is in a registry, of which vCenter knows nothing"
     checks: ClassVar = {"local.tools": builders("container_image")}
     step_types = (Build, Push, Seal, Forget)
     managed = False  # what was built and pushed stays in the registry

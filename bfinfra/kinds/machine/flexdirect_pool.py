@@ -112,6 +112,7 @@ class FlexdirectPool(LinuxSoftware[Spec, State, Files]):
     """GPU servers of one type, listed on the CPU hosts that use them."""
 
     document = Document.FLEXDIRECT
+    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (Write, Remove)
     name = role = "flexdirect_pool"
 

@@ -101,6 +101,7 @@ class BitfusionToken(kind.Source[Spec, State]):
     """A Bitfusion client token."""
 
     document = Document.SINGAPORE_POC
+    undescribed = "it is a file, and secret"
     alone = True
 
     def __init__(self) -> None:

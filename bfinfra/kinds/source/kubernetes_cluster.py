@@ -86,6 +86,7 @@ class KubernetesCluster(kind.Source[Spec, State]):
     """Any Kubernetes cluster, by kubeconfig."""
 
     document = Document.ON_KUBERNETES
+    undescribed = "it is a kubeconfig, and secret"
     reaches = True
     checks: ClassVar = {
         "local.files": files,

@@ -19,6 +19,7 @@ from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Taken
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description, free_name
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal, Rejected
 from bfinfra.model.kind import Observation, Report
@@ -163,6 +164,23 @@ class RegistryKind(kind.Kind[Spec, State]):
                     going=include_unlisted and name not in specs,
                 )
         return Observation(states, self._facts(specs, {name: moid for name, (moid, _) in notes.items()}))
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every embedded registry; none where there is no such service."""
+        found = self._registries.list()
+        if not found:
+            return
+        policies = {identity: name for name, identity in self._policies().items()}
+        taken: dict[str, object] = {}
+        notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=True)
+        for cluster, (moid, note) in sorted(notes.items()):
+            if (registry := found.get(moid)) is not None:
+                policy, storage = next(iter(registry.storage.items()), ("", 0))
+                state = State(mark=Mark.decode(note), cluster=cluster, moid=moid, found=registry)
+                name = free_name(f"registry-{cluster}", taken)
+                taken[name] = cluster
+                fields = {"cluster": cluster, "policy": policies.get(policy, policy)}
+                yield Description(name, {**fields, **({"storage": storage} if storage else {})}, state)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

@@ -152,6 +152,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
     managed = False
     alone = True
     deadline = 1800
+    undescribed = "which of a VM's options the Bitfusion plug-in set is published nowhere, and no VM tells it"
     step_types = (Stop, StopFirst, Set, SetFirst, Start, PutBack)
     survey_privileges = (holds(VCENTER, *READ),)
 

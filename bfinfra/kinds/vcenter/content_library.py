@@ -16,6 +16,7 @@ from bfinfra.kinds.capabilities import library
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
@@ -159,6 +160,18 @@ class ContentLibrary(kind.Kind[Spec, State]):
                     else state
                 )
         return Observation(states, ContentLibraryFacts(tuple(sorted(self._stores.values()))))
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every library that stands on a datastore."""
+        stores = self._libraries.datastores()
+        for found in self._libraries.list():
+            library = replace(found, datastore=stores.get(found.datastore, ""))
+            yield Description(
+                library.name,
+                {"datastore": library.datastore, **_view(library)},
+                State(mark=_mark(found), library=library),
+                left_out="" if library.datastore else "it stands on something that is no datastore",
+            )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

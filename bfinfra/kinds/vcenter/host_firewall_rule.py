@@ -73,6 +73,7 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
     step_types = (Set, Seal, PutBack)
     name = "host_firewall_rule"
     prefix = "bfinfra.firewall."
+    looked_for = ("pvrdma",)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -83,6 +84,10 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
         """On or off."""
         found = self._vcenter.host_settings.rulesets(moids, keys)
         return {moid: {key: WORDS[on] for key, on in each.items()} for moid, each in found.items()}
+
+    def says(self, key: str, value: str) -> Mapping[str, object] | None:
+        """The rule set, where it is on."""
+        return {"ruleset": key} if value == WORDS[True] else None
 
     def write(self, moid: str, key: str, value: str) -> None:
         """One call."""

@@ -74,6 +74,7 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
     step_types = (Set, Seal, PutBack)
     name = "host_graphics"
     prefix = "bfinfra.graphics."
+    looked_for = ("type",)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -87,6 +88,10 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
             for moid, value in self._vcenter.host_settings.graphics(moids).items()
             if value
         }
+
+    def says(self, key: str, value: str) -> Mapping[str, object] | None:
+        """The type that vGPUs want; any other is the host's own affair."""
+        return {"type": value} if value == "sharedDirect" else None
 
     def write(self, moid: str, key: str, value: str) -> None:
         """One call."""

@@ -97,6 +97,7 @@ class HostOption(host_setting.HostSettings[Spec, State]):
     step_types = (Set, Seal, PutBack)
     name = "host_option"
     prefix = "bfinfra.option."
+    looked_for = ("Net.PVRDMAVmknic",)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -111,6 +112,10 @@ class HostOption(host_setting.HostSettings[Spec, State]):
         """Options as text."""
         found = self._vcenter.host_settings.options(moids, keys)
         return {moid: {key: str(value) for key, value in each.items()} for moid, each in found.items()}
+
+    def says(self, key: str, value: str) -> Mapping[str, object] | None:
+        """The option, where it has a value."""
+        return {"key": key, "value": value} if value else None
 
     def write(self, moid: str, key: str, value: str) -> None:
         """One call."""

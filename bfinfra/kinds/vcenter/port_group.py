@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -12,6 +12,7 @@ from bfinfra.kinds.vcenter.base.machine_notes import MARK
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
@@ -128,6 +129,21 @@ class PortGroupKind(kind.Kind[Spec, State]):
                     mark=mark, switch=on.name, group=group, uuid=on.uuid, contents=contents
                 )
         return Observation(states, found)
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every port group but those of switches' uplinks."""
+        found = self._vcenter.switches.read(context=False)
+        switches = {switch.moid: switch for switch in found.switches}
+        for group in found.groups:
+            if group.uplink or group.switch not in switches:
+                continue
+            on = switches[group.switch]
+            yield Description(
+                group.name,
+                {"switch": on.name, "vlan": group.vlan, "ports": group.ports},
+                State(mark=Mark.decode(group.description), switch=on.name, group=group, uuid=on.uuid),
+                left_out="" if group.vlan is not None else "its VLAN is a trunk or private",
+            )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

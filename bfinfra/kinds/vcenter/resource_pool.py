@@ -4,7 +4,7 @@ cluster: virtual machines and Tanzu share hosts.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,6 +15,7 @@ from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
@@ -252,6 +253,18 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
                 if (mark := self._whose(each)[1]) is None or mark.site != self._site
             ),
         )
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every pool of a cluster but its own."""
+        facts = ResourcePoolFacts(self._vcenter.inventory.read(), self._vcenter.pools.read(ATTRIBUTE))
+        for pool in facts.pools:
+            name, mark = self._whose(pool)
+            state = self._state(pool, mark, facts, None)
+            place: dict[str, object] = {"cluster": state.cluster}
+            place |= {"parent": state.parent} if state.parent else {}
+            yield Description(
+                name, {**place, "cpu": _plain(pool.cpu), "memory": _plain(pool.memory, MIB)}, state
+            )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

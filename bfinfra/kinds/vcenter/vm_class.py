@@ -16,6 +16,7 @@ from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
@@ -152,6 +153,11 @@ class VmClass(kind.Kind[Spec, State]):
                 if name in wanted or (include_unlisted and state.mark)
             }
         )
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every class, vCenter's own among them."""
+        for name, each in sorted(self._classes.list().items()):
+            yield Description(name, _view(each), State(mark=_mark(name, each), settings=each))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

@@ -162,6 +162,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
 
     managed = False
     document = Document.PVRDMA
+    undescribed = "an adapter that bfinfra did not make is refused, so none can be adopted"
     step_types = (Add, Adjust, Seal, Remove)
     survey_privileges = (holds(VCENTER, *READ),)
 

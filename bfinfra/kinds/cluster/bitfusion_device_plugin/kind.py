@@ -60,6 +60,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
     """The Bitfusion device plug-in and its webhook in a cluster."""
 
     document = Document.ON_KUBERNETES
+    undescribed = "a plug-in that others set up has another manifest, and a certificate whose key is secret"
     name, cluster_kinds = "bitfusion_device_plugin", WHOLE
     deadline = 600
     step_types = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Seal)

@@ -57,6 +57,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
     name, cluster_kinds, old_place_first = "mpi_job", WHOLE, False
     deadline = 3600
     document = Document.PVRDMA
+    undescribed = "its pods are made of a command and its options, which can't be told apart again"
     step_types = (Create, Note, Clear, Withdraw, Replace, Delete)
     survey_privileges = (may("list", NAME, EVERYWHERE),)
     resource_privileges = (

@@ -111,6 +111,7 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
 
     name, cluster_kinds, old_place_first = "mpi_operator", WHOLE, False
     document = Document.PVRDMA
+    undescribed = "its objects are those of a release, and don't say of which"
     step_types = (Create, Update, Delete)
     survey_privileges = (may("get", DEFINITIONS, EVERYWHERE), may("list", definition.NAME, EVERYWHERE))
     resource_privileges = (

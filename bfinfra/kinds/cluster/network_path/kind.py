@@ -68,6 +68,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
     """
 
     document = Document.CONSOLIDATED
+    undescribed = "it is a question to the network, and leaves nothing but policies of bfinfra's own"
     managed = False
     name = "network_path"
     step_types = (Try, Clear, Delete)

@@ -114,6 +114,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
     """NVIDIA's device plug-in in a cluster: nodes offer their GPUs to pods as nvidia.com/gpu."""
 
     document = Document.PVRDMA
+    undescribed = "a plug-in that others set up has another manifest, which would be replaced"
     name, cluster_kinds, old_place_first = "nvidia_device_plugin", WHOLE, False
     deadline = 900
     step_types = (Create, Update, Delete, Clear)

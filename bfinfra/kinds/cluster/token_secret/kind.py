@@ -54,6 +54,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
     """A Bitfusion token as Secrets in a cluster's namespaces."""
 
     document = Document.SINGAPORE_POC
+    undescribed = "what it is made of is secret, and no secret is read"
     name = "token_secret"
 
     def __init__(self, clusters: Clusters, cache: SurveyCache, site: Site) -> None:

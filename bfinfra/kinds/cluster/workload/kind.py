@@ -53,6 +53,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
     """Pods, jobs and claims from a manifest file, with remote GPUs."""
 
     document = Document.SINGAPORE_POC
+    undescribed = "a site names the file of its manifest, and a cluster keeps no file"
     name = "workload"
     deadline = 3600
     step_types = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Seal)

@@ -37,6 +37,7 @@ class ClientImage(kind.Kind[Spec, State]):
     """A container image with the Bitfusion client in it."""
 
     document = Document.SINGAPORE_POC
+    undescribed = "it is a folder on your machine"
     checks: ClassVar = {"local.tools": builders("client_image")}
     step_types = (Render, Build, Push, Seal, Delete)
 

@@ -38,6 +38,7 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
     """A Bitfusion client in Linux machines."""
 
     document = Document.CONSOLIDATED
+    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (SetUp, Remove)
     name = role = NAME
 

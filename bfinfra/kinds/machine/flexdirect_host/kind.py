@@ -41,6 +41,7 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
     """FlexDirect on Linux machines: GPU servers and CPU hosts."""
 
     document = Document.FLEXDIRECT
+    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (SetUp, Restart, Remove, Anew)
     name, role = NAME, "flexdirect"
 

@@ -68,6 +68,7 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
     """A Kubernetes cluster by kubeadm on Linux machines."""
 
     document = Document.PVRDMA
+    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     deadline = 1800
     step_types = (Prepare, Init, Network, Join, Forget, Leave, Note, Reset)
     name, role = NAME, "kubeadm"

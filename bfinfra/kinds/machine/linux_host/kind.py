@@ -43,6 +43,7 @@ class LinuxHost(kind.Source[Spec, State]):
     """A Linux machine, by SSH."""
 
     document = Document.FLEXDIRECT
+    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     reaches = True
     checks = CHECKS
 

@@ -41,6 +41,7 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
     """A container image loaded onto Linux machines, without a registry."""
 
     document = Document.ON_KUBERNETES
+    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (Load, Remove)
     name = role = "loaded_image"
 

@@ -26,6 +26,7 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
     """NVIDIA's container toolkit on Linux machines: GPUs in containers."""
 
     document = Document.PVRDMA
+    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (SetUp, Restart, Remove, RemoveRestart)
     name = role = NAME
 

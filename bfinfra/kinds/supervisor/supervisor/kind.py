@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.content import ContentLibraries
 from bfinfra.backends.vcenter.policies import StoragePolicies
-from bfinfra.backends.vcenter.supervisors import Supervisors
+from bfinfra.backends.vcenter.supervisors import Supervisor, Supervisors
 from bfinfra.kinds.supervisor import base
 from bfinfra.kinds.supervisor.base import Leave, Take
 from bfinfra.kinds.supervisor.supervisor import standing
-from bfinfra.kinds.supervisor.supervisor.body import Ids, enabling, settings
+from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, enabling, settings
 from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.supervisor.spec import Spec
 from bfinfra.model import kind
 from bfinfra.model.awaited import away
 from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Rejected
 from bfinfra.model.kind import Observation, Report
@@ -86,6 +87,18 @@ class SupervisorKind(kind.Kind[Spec, State]):
                     State(mark=mark, cluster=cluster, found=found.get(cluster), contents=contents), applied
                 )
         return Observation(states, self._ids(specs, {name: moid for name, (moid, _) in notes.items()}))
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every supervisor, by what can be set at any time; how it was enabled stays its own affair."""
+        notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=True)
+        found = self._supervisors.read(moid for moid, _ in notes.values())
+        libraries = (
+            {each.id: each.name for each in ContentLibraries(self._vcenter.rest).list()} if found else {}
+        )
+        for name, (cluster, note) in sorted(notes.items()):
+            if cluster in found:
+                state = State(mark=Mark.decode(note), cluster=cluster, found=found[cluster])
+                yield Description(name, _view(found[cluster], libraries), state)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -197,6 +210,23 @@ class SupervisorKind(kind.Kind[Spec, State]):
         return tuple(
             f"namespace {name}" for name, text in sorted(found.items()) if Mark.site_in(text) != self._site
         )
+
+
+def _view(found: Supervisor, libraries: Mapping[str, str]) -> dict[str, object]:
+    """What can be set at any time, as a site writes it. `libraries`: names by id."""
+    said = {ours: found.info.get(field) for field, ours in FIELDS.items()}
+    view: dict[str, object] = {
+        "size": str(said["size"]).lower() if said["size"] else None,
+        "dns": {
+            ours.removeprefix("dns."): value
+            for ours, value in said.items()
+            if ours.startswith("dns.") and value
+        },
+        "ntp": said["ntp"],
+        "content_library": libraries.get(str(said["content_library"])),
+        "login_banner": said["login_banner"],
+    }
+    return {field: value for field, value in view.items() if value}
 
 
 def _uses(state: State, applied: Mapping[str, object]) -> State:

@@ -21,6 +21,8 @@ from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text, megahertz_text
 
+OWN = "vmware-system"
+"""How the names of vSphere's own namespaces begin."""
 MADE = ("vm_class", "content_library", "storage_policy", "supervisor")
 
 
@@ -84,6 +86,13 @@ def _settings(spec: Spec, mark: Mark) -> Settings:
         vm_classes=tuple(sorted(spec.vm_classes)),
         libraries=tuple(sorted(spec.content_libraries)),
     )
+
+
+def view(settings: Settings) -> dict[str, object]:
+    """The settings as a site writes them; what isn't limited is left out."""
+    said = _view(settings)
+    limits = {what: value for what, value in said["limits"].items() if value is not None}
+    return {**said, "limits": limits, "storage": dict(settings.storage)}
 
 
 def _view(settings: Settings) -> dict[str, Any]:
@@ -157,8 +166,8 @@ def _check(name: str, spec: Spec, context: PlanContext) -> None:
         spec.content_libraries,
         {*catalog.libraries, *made["content_library"]},
     )
-    if name.startswith("vmware-system"):
-        raise Refusal("names that begin with vmware-system are vSphere's own", next="choose another name")
+    if name.startswith(OWN):
+        raise Refusal(f"names that begin with {OWN} are vSphere's own", next="choose another name")
     for policy, limit in spec.storage.items():
         if limit is not None and spec.limits.storage is not None and limit > spec.limits.storage:
             raise Refusal(

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.vcenter.directory import Found
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespaces
 from bfinfra.kinds.supervisor.supervisor_namespace.checks import CHECKS
-from bfinfra.kinds.supervisor.supervisor_namespace.decide import decide, unknown
+from bfinfra.kinds.supervisor.supervisor_namespace.decide import OWN, decide, unknown, view
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec
 from bfinfra.kinds.supervisor.supervisor_namespace.state import State, SupervisorNamespaceFacts, state_of
 from bfinfra.kinds.supervisor.supervisor_namespace.steps import CATALOG, Create, Delete, Move, Update
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Denied, Rejected, RemoteError
 from bfinfra.model.kind import Observation, Report
@@ -80,6 +81,13 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
             states,
             SupervisorNamespaceFacts(catalog, self._subjects(wanted, states) if include_unlisted else {}),
         )
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every namespace but vSphere's own."""
+        names = sorted(name for name in self._namespaces.list() if not name.startswith(OWN))
+        found = self._namespaces.details(names, self._namespaces.catalog()) if names else {}
+        for name, each in sorted(found.items()):
+            yield Description(name, {"cluster": each.cluster, **view(each.settings)}, state_of(each))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

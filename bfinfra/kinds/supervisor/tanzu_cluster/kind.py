@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
 from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared, fit, offers, state, upgrade
 from bfinfra.kinds.supervisor.tanzu_cluster.checks import CHECKS
+from bfinfra.kinds.supervisor.tanzu_cluster.describe import description
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import CLUSTER_API, FORMS, TANZU
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1, V1ALPHA3, V1BETA1, Spec
 from bfinfra.kinds.supervisor.tanzu_cluster.state import State
@@ -30,6 +31,7 @@ from bfinfra.model.awaited import away, held
 from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Missing, RemoteError
@@ -140,6 +142,17 @@ class TanzuCluster(kind.Kind[Spec, State]):
             dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared), gone
         )
         return Observation(states, facts, answers.unreadable)
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every cluster of every supervisor namespace; what a Tanzu cluster made of itself stands for it."""
+        asked = self._asked({}, include_unlisted=True)[""]
+        answers = self._locator.ask(
+            {}, needs, lambda cluster: list(_lists(cluster, asked)), include_unlisted=True
+        )
+        for key, objects in answers.found.items():
+            for api, obj in objects:
+                if not obj["metadata"].get("ownerReferences"):
+                    yield description(obj["metadata"]["name"], state.of(obj, api, answers.clusters[key]))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

@@ -17,6 +17,7 @@ from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.conflict import Taken
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description, free_name
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, common
@@ -180,6 +181,30 @@ class HostSettings(kind.Kind[S, T]):
             if any(place[0] in hosts for place in each)
         }
         return Observation(states, tuple(sorted(hosts)))
+
+    looked_for: ClassVar[tuple[str, ...]] = ()
+    """The settings that sites are described by: of what a host has besides, a site says nothing."""
+
+    def says(self, key: str, value: str) -> Mapping[str, object] | None:
+        """What a site would say of a value; None where it is what hosts have anyway."""
+        return None
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """One resource for all hosts that have the same value, and are looked after by the same site."""
+        hosts = self._vcenter.host_settings.noted(self.prefix, everyone=True)
+        values = self.values((each.moid for each in hosts.values()), self.looked_for)
+        alike: dict[tuple[str, str, str], list[Place]] = {}
+        for host, found in sorted(hosts.items()):
+            for key, value in sorted(values.get(found.moid, {}).items()):
+                owner = Mark.site_in(found.notes.get(self.prefix + key)) or ""
+                alike.setdefault((key, value, owner), []).append((host, key))
+        taken: dict[str, object] = {}
+        for (key, value, _), places in sorted(alike.items()):
+            if (fields := self.says(key, value)) is not None:
+                name = free_name(f"{key} {value}", taken)
+                taken[name] = fields
+                state = self._state(places, hosts, values)
+                yield Description(name, {**fields, "hosts": [host for host, _ in places]}, state)
 
     def _state(
         self, places: Iterable[Place], hosts: Mapping[str, NotedHost], values: Mapping[str, Mapping[str, str]]

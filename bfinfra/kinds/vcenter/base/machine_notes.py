@@ -13,7 +13,7 @@ from bfinfra.model.resource import State
 from bfinfra.model.secret import Secret
 
 if TYPE_CHECKING:
-    from bfinfra.backends.vcenter.vm import Brief
+    from bfinfra.backends.vcenter.vm import Brief, Origin
 
 MARK, SECRETS, SETTINGS, IMPORTING = (
     "bfinfra.mark",
@@ -26,6 +26,11 @@ OF_ALL = (MARK, SECRETS, SETTINGS)
 """The mark, the digests of a server's secrets, the mark of what is set for the Bitfusion plug-in."""
 MARKS: Reading[list[Brief]] = Reading("VirtualMachine", ("name", "parent", *OF_ALL))
 """All machines with those notes."""
+
+
+def appliance(origin: Origin) -> bool:
+    """Whether a VM is a Bitfusion server, as its product is called."""
+    return "bitfusion" in origin.product.lower() and not origin.template
 
 
 def revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
-from bfinfra.kinds.vcenter.base.machine_notes import MARKS
+from bfinfra.kinds.vcenter.base.machine_notes import MARKS, appliance
+from bfinfra.kinds.vcenter.base.machine_places import places_of
 from bfinfra.kinds.vcenter.bitfusion_server import decide, minimum, room, space, steps
 from bfinfra.kinds.vcenter.bitfusion_server.checks import CHECKS
+from bfinfra.kinds.vcenter.bitfusion_server.describe import description
 from bfinfra.kinds.vcenter.bitfusion_server.look import COMPARED, KIND, PLACES, Observer
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, State
+from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, BitfusionServerFacts, State, read
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Unreachable
 from bfinfra.model.kind import LastWriter, Observation, Report
@@ -88,6 +91,14 @@ class BitfusionServer(kind.Kind[Spec, State]):
             {key: need for key, need in needs.items() if key.kind == "gpu_host"},
             include_unlisted=include_unlisted,
         )
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every VM whose product is called Bitfusion."""
+        origins = {each.moid: each for each in self._vcenter.machines.origins() if appliance(each)}
+        inventory = self._vcenter.inventory.read()
+        for machine in self._vcenter.machines.read(sorted(origins), KEYS) if origins else ():
+            places = places_of(machine, inventory)
+            yield description(read(machine, places.host), origins[machine.moid], places)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

@@ -13,11 +13,13 @@ from bfinfra.kinds.vcenter.bitfusion_server.state import State
 
 def noted(spec: Spec, state: State | None) -> Ova | None:
     """An appliance with the properties that the VM has; None where the file says more than the VM can
-    tell.
+    tell. Of a VM that bears no mark nobody knows better: it can be adopted without its appliance.
     """
     applied = (state.mark.applied or {}) if state and state.mark else {}
     now = spec.applied()
-    if state is None or state.importing or applied.get("ova") != now["ova"]:
+    if state is None or state.importing:
+        return None
+    if state.mark is not None and applied.get("ova") != now["ova"]:
         return None
     if applied.get("properties", {}).keys() - now.get("properties", {}).keys():
         return None  # what is taken out of the file goes back to the OVA's default

@@ -170,7 +170,7 @@ def _key(item: Item, label: str, index: int, network: Network, spec: Spec, ova: 
 
 def _candidates(item: Item, label: str, index: int, spec: Spec, ova: Ova) -> list[str]:
     """Properties whose label or key tells that they take this of the adapter with this name or number."""
-    return _telling(item, label, index, frozenset(spec.properties), ova.configurable)
+    return telling(item, label, index, frozenset(spec.properties), ova.configurable)
 
 
 @functools.lru_cache(maxsize=256)
@@ -180,7 +180,7 @@ def _netmask(prefix: str, version: int) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _telling(
+def telling(
     item: Item, label: str, index: int, given: frozenset[str], declared: tuple[tuple[str, str], ...]
 ) -> list[str]:
     """The same for all servers of one OVA that are written alike: hundreds of them ask for it again and

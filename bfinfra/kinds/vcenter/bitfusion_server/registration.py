@@ -8,7 +8,7 @@ made.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from bfinfra.backends.ova import Ova, Property
@@ -28,8 +28,13 @@ SAID: Mapping[Part, str] = {"guid": "GUID", "thumbprint": "certificate's thumbpr
 
 def asked(ova: Ova) -> dict[Part, Property]:
     """The properties that take them, each by what it takes."""
+    return among(ova.properties)
+
+
+def among(properties: Iterable[Property]) -> dict[Part, Property]:
+    """The same, of properties that an appliance or a VM has."""
     found: dict[Part, Property] = {}
-    for each in ova.properties:
+    for each in properties:
         text = " ".join(re.findall(r"[a-z0-9]+", f"{each.key} {each.label}".lower()))
         part = next((part for part, pattern in WHAT.items() if pattern.search(text)), None)
         if part and "vcenter" in text and each.user_configurable and not each.password:

@@ -4,9 +4,9 @@ Architecture".)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.networks import Networks, Switch, SwitchPlan
 from bfinfra.kinds.vcenter.distributed_switch.checks import CHECKS
@@ -14,6 +14,7 @@ from bfinfra.kinds.vcenter.distributed_switch.spec import Spec
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
@@ -105,13 +106,16 @@ class DistributedSwitch(kind.Kind[Spec, State]):
             mark = Mark.decode(switch.description)
             own = mark is not None and mark.name_of(self._site, "distributed_switch") == switch.name
             if (own and (include_unlisted or switch.name in wanted)) or wanted.get(switch.name):
-                states[switch.name] = State(
-                    mark=mark,
-                    switch=switch,
-                    hosts={names.get(m, m): nics for m, nics in switch.hosts.items()},
-                    contents=self._strange(switch, found),
-                )
+                states[switch.name] = _state(switch, names, self._strange(switch, found))
         return Observation(states, replace(found, switches=(), groups=()))
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every distributed switch."""
+        found = self._vcenter.switches.read(context=True)
+        names = {moid: name for name, moid in found.hosts.items()}
+        for switch in found.switches:
+            state = _state(switch, names)
+            yield Description(switch.name, _view(state), state)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -163,6 +167,12 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         )
 
 
+def _state(switch: Switch, names: Mapping[str, str], contents: tuple[str, ...] = ()) -> State:
+    """`names`: of the hosts, by their ids."""
+    hosts = {names.get(moid, moid): nics for moid, nics in switch.hosts.items()}
+    return State(mark=Mark.decode(switch.description), switch=switch, hosts=hosts, contents=contents)
+
+
 def _folder(facts: Networks) -> str:
     if len(facts.folders) != 1:
         raise Refusal(
@@ -201,6 +211,10 @@ def _uplinks(spec: Spec) -> tuple[str, ...]:
 
 
 def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
+    return differences(_view(state), {"mtu": spec.mtu, "uplinks": spec.uplinks, "hosts": spec.hosts})
+
+
+def _view(state: State) -> dict[str, object]:
+    """The switch as a site writes it."""
     switch = state.switch
-    now: dict[str, Any] = {"mtu": switch.mtu, "uplinks": len(switch.uplinks), "hosts": dict(state.hosts)}
-    return differences(now, {"mtu": spec.mtu, "uplinks": spec.uplinks, "hosts": spec.hosts})
+    return {"mtu": switch.mtu, "uplinks": len(switch.uplinks), "hosts": dict(state.hosts)}

@@ -25,14 +25,16 @@ class Gpu:
     memory: int | None
 
 
-def chosen(spec: Spec, state: State, site: str) -> tuple[Gpu, ...]:
+def chosen(spec: Spec, state: State, site: str, own: frozenset[str] = frozenset()) -> tuple[Gpu, ...]:
     """The cards that a spec means, those named by address first. Refusal where one isn't there or is
+    another's. `own`: names of VMs that the site describes: until they are adopted their cards are not
     another's.
     """
+    held = unmanaged(state.detail.holders, site, own)
     taken: dict[str, Gpu] = {}
     for index, part in sorted(enumerate(spec.passthrough), key=lambda pair: pair[1].address is None):
         at = f"passthrough.{index}"
-        found = [_named(part, state, site, at)] if part.address else _matching(part, state, site, at, taken)
+        found = [_named(part, state, held, at)] if part.address else _matching(part, state, held, at, taken)
         for card in found:
             if card.address in taken:
                 raise Refusal(f"{card.address} is named twice", field=f"{at}.address")
@@ -41,7 +43,7 @@ def chosen(spec: Spec, state: State, site: str) -> tuple[Gpu, ...]:
     return tuple(taken[address] for address in sorted(taken))
 
 
-def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
+def _named(part: Passthrough, state: State, held: Mapping[str, str], at: str) -> PciDevice:
     found = state.device(part.address or "")
     if found is None:
         cards = (d.address for d in state.detail.devices if d.display and d.capable)
@@ -57,7 +59,7 @@ def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
             why=f"{found.name or 'it'} is not capable of it",
             next="turn on Above-4G decoding and VT-d in the host's BIOS, or choose another device",
         )
-    if owner := unmanaged(state.detail.holders, site).get(found.address):
+    if owner := held.get(found.address):
         raise Refusal(
             f"{part.address} is in use",
             field=f"{at}.address",
@@ -68,10 +70,9 @@ def _named(part: Passthrough, state: State, site: str, at: str) -> PciDevice:
 
 
 def _matching(
-    part: Passthrough, state: State, site: str, at: str, taken: Mapping[str, Gpu]
+    part: Passthrough, state: State, held: Mapping[str, str], at: str, taken: Mapping[str, Gpu]
 ) -> list[PciDevice]:
     alike = [d for d in state.detail.devices if (d.vendor, d.device) == (part.vendor, part.device)]
-    held = unmanaged(state.detail.holders, site)
     usable = [d for d in alike if d.capable and d.address not in taken and d.address not in held]
     if len(usable) < part.count:
         raise _too_few(part, state, at, alike, held, len(usable))
@@ -117,12 +118,14 @@ def _too_few(  # noqa: PLR0913 - one sentence's parts
     )
 
 
-def unmanaged(holders: Iterable[Holder], site: str) -> dict[str, str]:
-    """The devices that VMs of somebody else hold, by address, and which VM each."""
+def unmanaged(holders: Iterable[Holder], site: str, own: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The devices that VMs of somebody else hold, by address, and which VM each. `own`: names of unmarked
+    VMs that are not somebody else's.
+    """
     return {
         address: holder.name
         for holder in reversed([*holders])
-        if not ours(holder, site)
+        if not ours(holder, site) and (holder.mark or holder.name not in own)
         for address in holder.addresses
     }
 

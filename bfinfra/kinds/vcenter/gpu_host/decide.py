@@ -27,8 +27,12 @@ def absent(name: str, spec: Spec | None, facts: GpuHostFacts) -> Sequence[Step]:
     raise Refusal(f"there is no host {name}", why="vCenter doesn't know it", next=nearest(name, facts.hosts))
 
 
-def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
-    """Finish a reboot that was begun; set passthrough; reboot where that is owed and allowed; seal."""
+def manage(
+    name: str, spec: Spec, state: State, mark: Mark, machines: frozenset[str] = frozenset()
+) -> Sequence[Step]:
+    """Finish a reboot that was begun; set passthrough; reboot where that is owed and allowed; seal.
+    `machines`: names of VMs that the site describes.
+    """
     if spec.cluster and spec.cluster != state.cluster:
         raise Refusal(
             f"the host is not in the cluster {spec.cluster}",
@@ -36,7 +40,7 @@ def manage(name: str, spec: Spec, state: State, mark: Mark) -> Sequence[Step]:
             why=f"it is in {state.cluster}",
             next=f"write {state.cluster}, or leave it out",
         )
-    cards = [gpu.address for gpu in chosen(spec, state, mark.site)]
+    cards = [gpu.address for gpu in chosen(spec, state, mark.site, machines)]
     wanted = dict.fromkeys(cards, True) | {
         a: on for a, on in state.before.items() if a not in cards and state.device(a)
     }

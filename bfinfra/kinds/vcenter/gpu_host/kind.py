@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bfinfra.kinds.vcenter.base.machine_notes import appliance
 from bfinfra.kinds.vcenter.gpu_host import decide, state, steps
 from bfinfra.kinds.vcenter.gpu_host.checks import CHECKS
+from bfinfra.kinds.vcenter.gpu_host.describe import description
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, GpuHostFacts, State
 from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
@@ -18,6 +21,7 @@ from bfinfra.model.readiness import READY, Readiness, failed, waiting
 from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, Entity, PrivilegePlaces, holds
+from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GpuHost", "Spec", "State"]
 NAME = "gpu_host"
+MACHINES = ("bitfusion_server", "virtual_machine")
+"""Kinds whose VMs may hold a host's cards."""
 Details = tuple[Mapping[str, Spec | None], "list[HostDetail]"]
 """For which hosts it was asked, and what is known of them."""
 Notes = tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]
@@ -48,9 +54,11 @@ class GpuHost(kind.Kind[Spec, State]):
 
     prefetch = (DETAILS,)
 
-    def __init__(self, vcenter: VCenter, cache: SurveyCache) -> None:
+    def __init__(self, vcenter: VCenter, cache: SurveyCache, site: Site) -> None:
         self._vcenter = vcenter
         self._cache = cache
+        self._site = site.name
+        self._machines = frozenset(key.name for key in site.resources if key.kind in MACHINES)
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> Details:
         """The hosts that are wanted or noted."""
@@ -75,8 +83,20 @@ class GpuHost(kind.Kind[Spec, State]):
         states = {d.name: state.read(d, clusters.get(d.cluster, "")) for d in found}
         return Observation(
             {name: each for name, each in states.items() if each.mark or wanted.get(name)},
-            GpuHostFacts(tuple(sorted(ids))),
+            GpuHostFacts(tuple(sorted(ids)), self._machines),
         )
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every host with GPUs."""
+        notes, clusters, machines = self._vcenter.hosts.survey(ATTRIBUTE)
+        ids = [moid for moid, _ in notes.values()]
+        there = [moid for host in ids for moid in machines.get(host, ())]
+        appliances = {each.moid: each.name for each in self._vcenter.machines.origins() if appliance(each)}
+        for detail in self._vcenter.hosts.read(sorted(ids), VM_MARK, VM_KEYS, there):
+            seen = state.read(detail, clusters.get(detail.cluster, ""))
+            serves = not appliances.keys().isdisjoint(machines.get(detail.moid, ()))
+            if found := description(seen, self._site, frozenset(appliances.values()), serves=serves):
+                yield found
 
     def _all(self, wanted: Mapping[str, Spec | None]) -> list[HostDetail]:
         """What was prefetched, where it was for these; else asked for now."""
@@ -104,7 +124,8 @@ class GpuHost(kind.Kind[Spec, State]):
             return decide.absent(name, spec, context.facts)
         if spec is None:
             return decide.release(name, state, context.mark) if state.mark else ()
-        return decide.manage(name, spec, state, context.mark)
+        machines = context.facts.machines if context.facts else frozenset()
+        return decide.manage(name, spec, state, context.mark, machines)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

@@ -124,9 +124,10 @@ class State(resource.State):
 
 @dataclass(frozen=True, slots=True)
 class GpuHostFacts:
-    """The names of all hosts."""
+    """The names of all hosts, and of the machines that the site describes."""
 
     hosts: tuple[str, ...]
+    machines: frozenset[str] = frozenset()
 
 
 def read(detail: HostDetail, cluster: str) -> State:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
@@ -25,10 +25,11 @@ from bfinfra.kinds.vcenter.storage_policy.steps import (
 )
 from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Denied, Missing
 from bfinfra.model.kind import Observation, Report
-from bfinfra.model.mark import Mark, below
+from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.readiness import READY, Readiness, Ready
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import READ, ROOT, VCENTER, PrivilegePlaces, holds
@@ -114,6 +115,21 @@ class StoragePolicy(kind.Kind[Spec, State]):
                 self._datastores() if any(spec.tag for spec in specs.values()) else {},
             ),
         )
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every policy that asks for tags and nothing else; none where there is no such service."""
+        try:
+            found = self._policies.read_standing(self._policies.list())
+        except (Denied, Missing):
+            return
+        for each in found:
+            rules = {category: list(tags) for category, tags in each.tags.items()}
+            yield Description(
+                each.name,
+                {"tags": rules, "description": above(each.description)},
+                State(mark=_mark(each), policy=each),
+                left_out="it asks for more than tags" if each.others or not rules else "",
+            )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

@@ -20,8 +20,10 @@ from bfinfra.kinds.vcenter.base.machine_notes import (
     digested,
     revealed,
 )
+from bfinfra.kinds.vcenter.base.machine_places import places_of
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
+from bfinfra.kinds.vcenter.virtual_machine.describe import described, description
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
 from bfinfra.kinds.vcenter.virtual_machine.properties import Observation as SecretSeen
@@ -43,6 +45,7 @@ from bfinfra.model import kind, process
 from bfinfra.model.awaited import UNNOTED, Away, absent
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Done, LastWriter, Observation, Report
 from bfinfra.model.mark import Mark
@@ -140,6 +143,13 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 away,
             ),
         )
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every VM but templates, Bitfusion servers, and those that a vCenter extension made."""
+        moids = sorted(each.moid for each in self._vcenter.machines.origins() if described(each))
+        inventory = self._vcenter.inventory.read()
+        for machine in self._vcenter.machines.read(moids, KEYS) if moids else ():
+            yield description(_state(machine), places_of(machine, inventory))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

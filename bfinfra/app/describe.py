@@ -1,0 +1,102 @@
+"""What stands, in the words of a site: of a whole vCenter, or of one object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bfinfra.app import wiring
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.plan import plan
+from bfinfra.kinds import kind as kind_named
+from bfinfra.kinds import names as kind_names
+from bfinfra.kinds import spec as spec_of
+from bfinfra.model.compare import UNFINISHED
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.refs import Key
+from bfinfra.model.resource import Spec
+from bfinfra.model.site import Site
+from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.engine.describe import Described, Written
+
+
+def describable() -> tuple[str, ...]:
+    """The kinds whose objects a site can be written of."""
+    return tuple(name for name in kind_names() if not kind_named(name).undescribed)
+
+
+def describe(site: Site, *, only: frozenset[str] = frozenset(), context: RunContext = LIVE) -> Described:
+    """Everything that the site could say of its vCenter; of these kinds alone, with what they need, where
+    some are given. Read-only: the transport refuses every writing request. BfinfraError where the vCenter
+    can't be entered, or a kind can't be described.
+    """
+    from bfinfra.engine.describe import asked
+    from bfinfra.engine.describe import describe as described
+
+    _check(only)
+    names = asked(only or describable(), spec_of)
+    with wiring.bound_kinds(site, context, read_only=True) as bound:
+        found = described(bound.make(sorted(names)), site, context.patience, only)
+        bound.leave()
+        return found
+
+
+def differing(site: Site, specs: Mapping[Key, Spec], *, context: RunContext = LIVE) -> dict[str, str]:
+    """What an adoption of these would change, by address: fields, or why it would be refused. Nothing where
+    all agrees. Read-only.
+    """
+    wanted = replace(site, resources={**site.resources, **specs})
+    found = plan(wanted, adopt=frozenset(specs), context=context)
+    changed = {
+        str(item.key): ", ".join(fields)
+        for item in found.items
+        if item.key in specs
+        and (fields := sorted({each.field for each in item.changes if each.field != UNFINISHED}))
+    }
+    refused = {each.what.partition(": ")[0]: each.what.partition(": ")[2] for each in found.problems}
+    return {**changed, **{address: why for address, why in refused.items() if why}, **found.unreadable}
+
+
+def describe_one(site: Site, key: Key, *, context: RunContext = LIVE) -> Written:
+    """One object, in the words of the site. BfinfraError where the site says it already, where there is none,
+    or where it can't be described.
+    """
+    if key in site.resources:
+        raise BfinfraError(
+            Problem(
+                f"the site describes {key} already",
+                site.place(key) or "",
+                next=f"take it over with: bfinfra adopt SITE {key}",
+            )
+        )
+    found = describe(site, only=frozenset({key.kind}), context=context)
+    if (written := found.resources.get(key)) is not None:
+        return written
+    if why := dict(found.left_out).get(key):
+        raise BfinfraError(Problem(f"{key} can't be described", why=why))
+    if why := found.unreadable.get(key.kind):
+        raise BfinfraError(Problem(f"nobody can tell whether there is a {key}", why=why))
+    there = [each.name for each in found.resources if each.kind == key.kind]
+    raise BfinfraError(
+        Problem(
+            f"there is no {key}",
+            why="nothing stands there under its name",
+            next=nearest(key.name, there)
+            or f"see what stands: bfinfra init --from VCENTER --kind {key.kind}",
+        )
+    )
+
+
+def _check(only: frozenset[str]) -> None:
+    for name in sorted(only):
+        if name not in kind_names():
+            raise BfinfraError(Problem(f"there is no kind {name}", next=nearest(name, describable())))
+        if why := kind_named(name).undescribed:
+            raise BfinfraError(
+                Problem(
+                    f"a {name} can't be described", why=why, next="write it by hand: bfinfra kinds " + name
+                )
+            )

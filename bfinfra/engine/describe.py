@@ -1,0 +1,182 @@
+"""What stands, in the words of a site: each kind describes its objects, in the order of the references; what
+can't be written is left out, and why is said. Knows no kind and no backend.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
+from functools import partial
+
+from pydantic import ValidationError
+
+from bfinfra.engine import graph
+from bfinfra.engine.observe import Kinds, ObservedState, ask, needs_of, specs_of
+from bfinfra.engine.retry import RetryPolicy
+from bfinfra.model.context import ResolvedRef
+from bfinfra.model.description import Description
+from bfinfra.model.errors import RemoteError
+from bfinfra.model.kind import Kind, Observation
+from bfinfra.model.order import Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Edge, Key, edges, kinds_named
+from bfinfra.model.resource import Spec, State
+from bfinfra.model.site import Site
+
+
+@dataclass(frozen=True)
+class Written:
+    """A resource as a site says it: its spec, and the description that it comes from."""
+
+    spec: Spec
+    description: Description
+
+
+@dataclass(frozen=True)
+class Described:
+    """What stands. `left_out`: resources that can't be written, and why; `unreadable`: kinds that nobody
+    could ask for.
+    """
+
+    resources: Mapping[Key, Written] = field(default_factory=dict)
+    left_out: tuple[tuple[Key, str], ...] = ()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+def asked(names: Iterable[str], spec_of: Callable[[str], type[Spec]]) -> frozenset[str]:
+    """These kinds, and all that they refer to."""
+    found, behind = set[str](), [*names]
+    while behind:
+        name = behind.pop()
+        if name not in found:
+            found.add(name)
+            behind += kinds_named(spec_of(name))
+    return frozenset(found)
+
+
+def describe(
+    kinds: Kinds, site: Site, patience: RetryPolicy, only: frozenset[str] = frozenset()
+) -> Described:
+    """Ask each of the kinds. `site`: the one that is written, with what it says already; `only`: of these
+    kinds, and what they need; of all where none is given.
+    """
+    found, unreadable = _survey(kinds, site.resources, patience)
+    resources, left_out = _sorted_out(found, site.name, {name: kind.Spec for name, kind in kinds.items()})
+    dangling = _dangling(resources, frozenset(site.resources))
+    resources = {key: each for key, each in resources.items() if key not in dangling}
+    if only:
+        kept = _needed({key for key in resources if key.kind in only}, resources)
+        resources = {key: each for key, each in resources.items() if key in kept}
+        left_out = [(key, why) for key, why in left_out if key.kind in only]
+        dangling = {key: why for key, why in dangling.items() if key.kind in only}
+    return Described(
+        dict(sorted(resources.items())), tuple(sorted({*left_out, *dangling.items()})), unreadable
+    )
+
+
+def _survey(
+    kinds: Kinds, wanted: Specs, patience: RetryPolicy
+) -> tuple[list[tuple[Key, Description]], dict[str, str]]:
+    """What each kind describes, and why others can't be asked. Of what can't be described, that of the site
+    is looked at: it may lead to others.
+    """
+    world, unreadable = ObservedState(), dict[str, str]()
+    found: list[tuple[Key, Description]] = []
+    for name in (name for level in graph.levels(kinds) for name in level):
+        kind = kinds[name]
+        needs = needs_of(name, kind, wanted, world)
+        try:
+            if kind.undescribed:
+                if specs_of(name, wanted):
+                    world.take(name, ask(kind, name, wanted, world, patience))
+                continue
+            listed = patience.read(partial(_listed, kind, needs))
+        except RemoteError as error:
+            unreadable[name] = str(error)
+            continue
+        world.take(name, Observation({each.name: each.state for each in listed}))
+        found += [(Key(name, each.name), each) for each in listed]
+    return found, unreadable
+
+
+def _listed(kind: Kind[Spec, State], needs: Mapping[Key, ResolvedRef]) -> list[Description]:
+    return [*kind.describe(needs)]
+
+
+def _sorted_out(
+    found: Iterable[tuple[Key, Description]], site: str, models: Mapping[str, type[Spec]]
+) -> tuple[dict[Key, Written], list[tuple[Key, str]]]:
+    listed = [*found]
+    count = Counter(key for key, _ in listed)
+    written: dict[Key, Written] = {}
+    left_out: list[tuple[Key, str]] = []
+    for key, description in listed:
+        why = _why_not(key, description, site, models[key.kind])
+        if count[key] > 1:
+            why = f"{count[key]} objects bear this name"
+        spec, wrong = (None, why) if why else _read(models[key.kind], description)
+        if spec is None:
+            left_out.append((key, wrong))
+        else:
+            written[key] = Written(spec, description)
+    return written, left_out
+
+
+def _why_not(key: Key, description: Description, site: str, model: type[Spec]) -> str:
+    state = description.state
+    mark = state.mark if isinstance(state, State) else None
+    if mark is not None and mark.owner != (site, str(key)):
+        return f"it belongs to {mark.address} of the site {mark.site}"
+    if isinstance(state, State) and state.copy:
+        return state.copy
+    if not re.fullmatch(model.name_pattern, key.name):
+        return f"a {key.kind} can't have this name; allowed: {model.name_rule}"
+    return description.left_out
+
+
+def _read(model: type[Spec], description: Description) -> tuple[Spec | None, str]:
+    """The spec, or why it can't be one."""
+    try:
+        return model.model_validate(dict(description.fields)), ""
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        said = first["msg"].removeprefix("Value error, ")
+        return None, f"{where}: {said}" if where else said
+
+
+def _dangling(resources: Mapping[Key, Written], there: frozenset[Key]) -> dict[Key, str]:
+    """What names something that isn't written, and must be. `there`: what is written already."""
+    gone: dict[Key, str] = {}
+    while True:
+        more = {
+            key: f"it names {edge.keys[0]}, which is not described"
+            for key, each in resources.items()
+            if key not in gone and (edge := _nobody(each.spec, there | (resources.keys() - gone.keys())))
+        }
+        if not more:
+            return gone
+        gone |= more
+
+
+def _nobody(spec: Spec, known: frozenset[Key]) -> Edge | None:
+    return next((edge for edge in edges(spec) if not edge.optional and known.isdisjoint(edge.keys)), None)
+
+
+def _needed(keys: set[Key], resources: Mapping[Key, Written]) -> frozenset[Key]:
+    """These, and what they name and must be written with them."""
+    found, behind = set[Key](), [*keys]
+    while behind:
+        key = behind.pop()
+        if key not in found:
+            found.add(key)
+            behind += _named(resources[key].spec, resources)
+    return frozenset(found)
+
+
+def _named(spec: Spec, resources: Mapping[Key, Written]) -> Iterator[Key]:
+    for edge in edges(spec):
+        if not edge.optional:
+            yield from (key for key in edge.keys if key in resources)

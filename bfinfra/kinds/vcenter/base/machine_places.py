@@ -1,0 +1,57 @@
+"""Where a machine is, by the names that a site uses."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from bfinfra.backends.vcenter.places import Inventory
+from bfinfra.backends.vcenter.vm import Disk, Vm
+from bfinfra.model.records import dataclass
+
+
+@dataclass(frozen=True)
+class MachinePlaces:
+    """`folder`: its path, "" for the datacenter's own; `pool`: the resource pool, "" for the cluster's own;
+    `networks`: of its adapters, in their order.
+    """
+
+    host: str
+    cluster: str
+    datastore: str
+    folder: str
+    pool: str
+    networks: tuple[str, ...]
+
+
+def places_of(machine: Vm, inventory: Inventory) -> MachinePlaces:
+    """By the ids that vCenter says. "" where nothing of that id is known, or several bear its name."""
+    host = next((each for each in inventory.hosts if each.moid == machine.host), None)
+    cluster = next((each.name for each in inventory.clusters if host and each.moid == host.cluster), "")
+    folder = next((each.path for each in inventory.folders if each.moid == machine.folder), "")
+    pool = next((each for each in inventory.pools if each.moid == machine.pool), None)
+    named = Counter(each.name for each in inventory.networks)
+    networks = {each.moid: each.name for each in inventory.networks if named[each.name] == 1}
+    stores = sorted(each.name for each in inventory.datastores if each.moid in machine.datastores)
+    first = datastore_of(machine.disks[0]) if machine.disks else ""
+    return MachinePlaces(
+        host=host.name if host else "",
+        cluster=cluster,
+        datastore=first if first in stores else next(iter(stores), ""),
+        folder=folder.removeprefix("vm").strip("/"),
+        pool="" if pool is None or pool.root else pool.name,
+        networks=tuple(networks.get(nic.network, "") for nic in machine.nics),
+    )
+
+
+def datastore_of(disk: Disk) -> str:
+    """The datastore that its file is on: `[local] bf-01/bf-01.vmdk` → local."""
+    match = re.match(r"\[([^]]+)\]", disk.file)
+    return match[1] if match else ""
+
+
+def unplaced(places: MachinePlaces) -> str:
+    """Why a site can't say where a machine is, "" where it can."""
+    if not places.cluster or not places.datastore:
+        return "its cluster or its datastore is not known"
+    return "" if all(places.networks) else "one of its networks is not known, or several bear its name"

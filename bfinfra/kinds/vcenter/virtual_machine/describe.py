@@ -1,0 +1,60 @@
+"""What a site would say of a virtual machine that stands there."""
+
+from __future__ import annotations
+
+from bfinfra.backends.vcenter.vm import Nic, Origin, Vm
+from bfinfra.kinds.vcenter.base.machine_notes import appliance
+from bfinfra.kinds.vcenter.base.machine_places import MachinePlaces, datastore_of, unplaced
+from bfinfra.kinds.vcenter.virtual_machine.state import State
+from bfinfra.model.description import Description, Path
+
+TEMPLATE = "fill-in"
+FILL_IN: dict[Path, str] = {
+    ("template",): "the template to make it anew from; it is not looked at while the machine stands"
+}
+
+
+def described(origin: Origin) -> bool:
+    """Whether a VM is one that somebody looks after by hand: no template, no Bitfusion server, none that a
+    vCenter extension made (nodes of clusters, agents).
+    """
+    return not (origin.template or origin.owner or appliance(origin))
+
+
+def description(state: State, places: MachinePlaces) -> Description:
+    """Its sizes, devices and places; the template that it was made from nobody tells."""
+    machine = state.machine
+    fields: dict[str, object] = {
+        "template": TEMPLATE,
+        "cluster": places.cluster,
+        "datastore": places.datastore,
+        "folder": places.folder,
+        "cpus": machine.cpus,
+        "memory": machine.memory,
+        "reserve": machine.reserved,
+        "adapters": [
+            _adapter(nic, network) for nic, network in zip(machine.nics, places.networks, strict=True)
+        ],
+        "disks": _disks(machine, places.datastore),
+        "vgpus": [each.profile for each in machine.pci if each.way == "vgpu"],
+        "power": "on" if machine.on else "off",
+    }
+    return Description(machine.name, fields, state, FILL_IN, unplaced(places))
+
+
+def _adapter(nic: Nic, network: str) -> dict[str, str]:
+    return {"network": network} | ({"type": "pvrdma", "protocol": nic.rdma} if nic.rdma else {})
+
+
+def _disks(machine: Vm, home: str) -> dict[str, object]:
+    """Those beside the first, on SCSI controllers."""
+    found: dict[str, object] = {}
+    for disk in machine.disks[1:]:
+        if disk.address:
+            store = datastore_of(disk)
+            found[disk.address] = {
+                "size": disk.capacity,
+                "thin": disk.thin is not False,
+                **({"datastore": store} if store and store != home else {}),
+            }
+    return found

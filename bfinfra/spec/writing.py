@@ -1,0 +1,123 @@
+"""A site's text, written: blocks of resources with comments, and a block put into a file that stands, whose
+comments and layout are kept.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarint import HexInt
+
+from bfinfra.model.description import Path
+from bfinfra.model.errors import BfinfraError, Problem
+
+Fields = Mapping[str, object]
+FillIn = Mapping[Path, str]
+WIDTH = 90
+"""Columns that a mapping or list on one line may take."""
+FILL_IN = "fill in: "
+HEX = re.compile(r"0x[0-9a-f]{4}")
+
+
+def block(kind: str, resources: Mapping[str, tuple[Fields, FillIn]]) -> str:
+    """The text of some resources of a kind: by name, the fields, and what is to be filled in where."""
+    made = CommentedMap()
+    for name, (fields, fill_in) in resources.items():
+        made[name] = _value(fields, (), fill_in)
+        if left := "\n".join(_missing(fields, fill_in)):
+            made.yaml_set_comment_before_after_key(name, before=left, indent=2)
+    out = io.StringIO()
+    _yaml().dump(CommentedMap({kind: made}), out)
+    return out.getvalue()
+
+
+def inserted(text: str, kind: str, name: str, fields: Fields, fill_in: FillIn) -> str:
+    """A file's text with one more resource at the end of its kind's block, or at the end of the file."""
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    document = _yaml().load(text)
+    if not isinstance(document, CommentedMap):
+        raise BfinfraError(Problem("the file holds no mapping", next="name the site's own file"))
+    new = block(kind, {name: (fields, fill_in)})
+    if kind not in document:
+        return "".join([*lines, new])
+    there = document[kind]
+    if there is None:
+        at = document.lc.key(kind)[0] + 1
+        return "".join([*lines[:at], *_body(new, 2), *lines[at:]])
+    if not isinstance(there, CommentedMap) or there.fa.flow_style():
+        raise BfinfraError(
+            Problem(
+                f"{kind} stands on one line",
+                why="a block can't be put into it without a new layout",
+                next="write each of its resources on a line of its own",
+            )
+        )
+    at = _end(lines, document.lc.key(kind)[0], there.lc.col)
+    return "".join([*lines[:at], *_body(new, there.lc.col), *lines[at:]])
+
+
+def _body(text: str, indent: int) -> list[str]:
+    """A block without its kind's line, so far to the right."""
+    return [line.replace("  ", " " * indent, 1) for line in text.splitlines(keepends=True)[1:]]
+
+
+def _end(lines: Sequence[str], first: int, indent: int) -> int:
+    """The line behind the block that begins at a line; blank ones and comments that stand further left belong
+    to what follows.
+    """
+    last = first + 1
+    for number in range(first + 1, len(lines)):
+        text = lines[number].rstrip()
+        if not text:
+            continue
+        if len(text) - len(text.lstrip()) < indent:
+            break
+        last = number + 1
+    return last
+
+
+def _value(value: object, path: Path, fill_in: Mapping[Path, str]) -> object:
+    """As it is written: short mappings and lists on one line, PCI ids as numbers."""
+    if isinstance(value, str) and HEX.fullmatch(value):
+        return HexInt(int(value, 16), width=4)
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    made: CommentedMap | CommentedSeq
+    if isinstance(value, Mapping):
+        made = CommentedMap({name: _value(each, (*path, name), fill_in) for name, each in value.items()})
+    else:
+        made = CommentedSeq(_value(each, (*path, place), fill_in) for place, each in enumerate(value))
+    noted = any(where[: len(path)] == path for where in fill_in)
+    if path and not noted and len(str(value)) < WIDTH:
+        made.fa.set_flow_style()
+    for where, what in fill_in.items():
+        if where[:-1] == path and _has(value, where[-1]):
+            made.yaml_add_eol_comment(f"{FILL_IN}{what}", where[-1])
+    return made
+
+
+def _has(value: object, step: str | int) -> bool:
+    return step in value if isinstance(value, Mapping) else False
+
+
+def _missing(fields: Mapping[str, object], fill_in: Mapping[Path, str]) -> Iterator[str]:
+    """What is to be filled in of which nothing is written."""
+    for path, what in fill_in.items():
+        at: object = fields
+        for step in path:
+            at = at.get(str(step)) if isinstance(at, Mapping) else None
+        if at is None:
+            yield f"{FILL_IN}{'.'.join(map(str, path))}, {what}"
+
+
+def _yaml() -> YAML:
+    made = YAML()
+    made.width = 4096
+    made.brace_single_entry_mapping_in_flow_sequence = True
+    return made
