@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
 
 from bfinfra.model.records import dataclass
 
@@ -23,8 +22,8 @@ class Description:
     """
 
     name: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    state: Any = None
+    fields: Mapping[str, object] = field(default_factory=dict)
+    state: object = None
     fill_in: Mapping[Path, str] = field(default_factory=dict)
     left_out: str = ""
 

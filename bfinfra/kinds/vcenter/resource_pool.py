@@ -256,7 +256,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every pool of a cluster but its own."""
-        facts = ResourcePoolFacts(self._vcenter.inventory.read(), self._vcenter.pools.read(ATTRIBUTE))
+        facts = ResourcePoolFacts(self._vcenter.inventory.read(), self._pools.read(ATTRIBUTE))
         for pool in facts.pools:
             name, mark = self._whose(pool)
             state = self._state(pool, mark, facts, None)
