@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.verb(verbs, "adopt", "take over an object that exists already", run)
+    parser = arguments.verb(verbs, "adopt", about, run)
     arguments.execution(parser)
     parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as supervisor_namespace/cnasg")
     arguments.allowances(parser)

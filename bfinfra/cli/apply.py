@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.verb(verbs, "apply", "create, change and delete until the servers match the site", run)
+    parser = arguments.verb(verbs, "apply", about, run)
     arguments.allowances(arguments.execution(parser, "a site's files or folders, or one saved plan"))
 
 

@@ -10,9 +10,9 @@ from bfinfra.cli import arguments
 SHELLS = ("bash", "zsh", "fish")
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.verb(verbs, "completion", "print a completion script for a shell", run)
+    parser = arguments.verb(verbs, "completion", about, run)
     parser.add_argument("shell", choices=SHELLS)
     parser.add_argument("--addresses", nargs=argparse.REMAINDER, metavar="WORD", help=argparse.SUPPRESS)
 

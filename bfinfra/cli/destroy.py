@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.verb(verbs, "destroy", "delete everything that this site made", run)
+    parser = arguments.verb(verbs, "destroy", about, run)
     arguments.allowances(arguments.execution(parser))
 
 

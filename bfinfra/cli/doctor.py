@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    about = "look for whatever would stop an apply, and show what to do; never writes"
     arguments.site(arguments.verb(verbs, "doctor", about, run))
 
 

@@ -17,19 +17,9 @@ if TYPE_CHECKING:
 DIFFERENT = 2
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.site(
-        arguments.verb(
-            verbs,
-            "drift",
-            (
-                "compare the live state with the site and show who changed what; never writes to a "
-                "server; ends with 2 on drift"
-            ),
-            run,
-        )
-    )
+    parser = arguments.site(arguments.verb(verbs, "drift", about, run))
     parser.add_argument(
         "--changes-only",
         action="store_true",

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    about = "show what a kind of resource is, or one of its fields"
     parser = arguments.verb(verbs, "explain", about, run)
     parser.add_argument("what", metavar="KIND[.FIELD]", help="such as vm_class, or vm_class.memory")
 

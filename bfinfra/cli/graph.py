@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.sites(arguments.verb(verbs, "graph", "show what waits for what", run))
+    parser = arguments.sites(arguments.verb(verbs, "graph", about, run))
     parser.add_argument("--dot", action="store_true", help="for Graphviz")
 
 

@@ -10,12 +10,8 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    about = (
-        "show what flexdirect health reports on each machine; never writes; ends with 1 where one is worse "
-        "than the site accepts"
-    )
     arguments.site(arguments.verb(verbs, "health", about, run))
 
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.verb(verbs, "help", "show the help of bfinfra, or of one command", run)
+    parser = arguments.verb(verbs, "help", about, run)
     parser.add_argument("words", nargs="*", metavar="COMMAND")
 
 

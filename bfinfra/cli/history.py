@@ -10,12 +10,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    arguments.sites(
-        arguments.verb(verbs, "history", "show what was applied from this machine", run),
-        "a site's files, or its name",
-    )
+    arguments.sites(arguments.verb(verbs, "history", about, run), "a site's files, or its name")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from bfinfra.model.kind import Kind
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.verb(verbs, "kinds", "list the kinds of resources, or the fields of one", run)
+    parser = arguments.verb(verbs, "kinds", about, run)
     parser.add_argument("kind", nargs="?", metavar="KIND")
 
 

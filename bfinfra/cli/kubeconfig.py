@@ -11,11 +11,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.site(
-        arguments.verb(verbs, "kubeconfig", "print a kubeconfig for one of the site's clusters", run)
-    )
+    parser = arguments.site(arguments.verb(verbs, "kubeconfig", about, run))
     parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as tanzu_cluster/cluster-01")
     parser.add_argument(
         "--out", metavar="FILE", help="write it there, readable by you only, instead of printing it"

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 PLUGIN_VERSIONS = ("0.1", "0.2", "0.3", "0.4")
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    about = "show what the Bitfusion device plug-in will refuse, skip or break in pods; ends with 1 on errors"
     parser = arguments.verb(verbs, "lint", about, run)
     parser.add_argument(
         "files",

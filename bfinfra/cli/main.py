@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _printable()
     words = sys.argv[1:] if argv is None else argv
     try:
-        args, left = build(*words[:1]).parse_known_args(words)
+        args, left = build(words).parse_known_args(words)
         if left:
             args.parser.refuse(left)
         if getattr(args, "sites", ()) is DEFAULT_SITES and not Path(DEFAULT_SITES[0]).exists():

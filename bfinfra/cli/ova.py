@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    inner = arguments.inner(arguments.verb(verbs, "ova", "inspect an OVA"), "inspect")
+    inner = arguments.inner(arguments.verb(verbs, "ova", about), "inspect")
     about = "show its product, signature, properties, networks and disks"
     parser = arguments.verb(inner, "inspect", about, inspect)
     parser.add_argument("file", metavar="FILE|URL")

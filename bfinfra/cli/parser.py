@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from importlib import import_module
 
 from bfinfra import __version__
 from bfinfra.cli.arguments import Parser, common
 
-VERBS = (
-    "validate",
-    "plan",
-    "drift",
-    "trust",
-    "history",
-    "graph",
-    "doctor",
-    "health",
-    "privileges",
-    "kubeconfig",
-    "apply",
-    "destroy",
-    "adopt",
-    "token",
-    "kinds",
-    "schema",
-    "ova",
-    "lint",
-    "completion",
-    "schedule",
-    "operator",
-    "sandbox",
-    "explain",
-    "version",
-    "help",
-)
-"""In the order of --help; each is a module beside this one."""
+VERBS = {
+    "validate": "check a site without a network",
+    "plan": "read the live state and show what apply would do; never writes",
+    "drift": "compare the live state with the site and show who changed what; never writes to a server; ends "
+    "with 2 on drift",
+    "trust": "show the certificates of a site's servers, or of one server, and the line that would trust "
+    "each; writes nothing; ends with 1 where one is not trusted",
+    "history": "show what was applied from this machine",
+    "graph": "show what waits for what",
+    "doctor": "look for whatever would stop an apply, and show what to do; never writes",
+    "health": "show what flexdirect health reports on each machine; never writes; ends with 1 where one is "
+    "worse than the site accepts",
+    "privileges": "show which rights an account needs for this site; contacts no server",
+    "kubeconfig": "print a kubeconfig for one of the site's clusters",
+    "apply": "create, change and delete until the servers match the site",
+    "destroy": "delete everything that this site made",
+    "adopt": "take over an object that exists already",
+    "token": "work with Bitfusion tokens",
+    "kinds": "list the kinds of resources, or the fields of one",
+    "schema": "print the JSON Schema of a site, for editors",
+    "ova": "inspect an OVA",
+    "lint": "show what the Bitfusion device plug-in will refuse, skip or break in pods; ends with 1 on "
+    "errors",
+    "completion": "print a completion script for a shell",
+    "schedule": "print the configuration of scheduled drift checks; installs nothing",
+    "operator": "apply the Site objects of a Kubernetes cluster",
+    "sandbox": "the embedded sandbox that --sandbox uses",
+    "explain": "show what a kind of resource is, or one of its fields",
+    "version": "show the versions of bfinfra, Python and the libraries in use",
+    "help": "show the help of bfinfra, or of one command",
+}
+"""In the order of --help, each with its line there; each is a module beside this one."""
 VERSION = "--version"
 EXITS = (
     "exit codes: 0 done; 1 error; 2 drift, or changes with plan --detailed-exitcode; 3 still waiting; "
@@ -45,10 +50,12 @@ EXITS = (
 )
 
 
-def build(first: str = "") -> Parser:
-    """The command line, as far as it takes to read one that begins with this word: a verb's module is
-    imported where that verb is typed, or where it takes all of them.
+def build(words: Sequence[str] | None = None) -> Parser:
+    """The whole command line, or as much of it as these words need: the module of a verb that is not among
+    them is not imported, and --help shows its line alone.
     """
+    typed = VERBS if words is None else {word for word in words if word in VERBS}
+    first = words[0] if words else ""
     parser = Parser(
         prog="bfinfra",
         description="One declarative file for GPU sites on vSphere and Tanzu.",
@@ -60,5 +67,8 @@ def build(first: str = "") -> Parser:
     common(parser, first=True)
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True, parser_class=Parser)
     for name in () if first == VERSION else (first,) if first in VERBS else VERBS:
-        import_module(f"bfinfra.cli.{name}").add(verbs)
+        if name in typed:
+            import_module(f"bfinfra.cli.{name}").add(verbs, VERBS[name])
+        else:
+            verbs.add_parser(name, help=VERBS[name], add_help=False)
     return parser

@@ -13,11 +13,9 @@ if TYPE_CHECKING:
 DIFFERENT = 2
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.site(
-        arguments.verb(verbs, "plan", "read the live state and show what apply would do; never writes", run)
-    )
+    parser = arguments.site(arguments.verb(verbs, "plan", about, run))
     parser.add_argument(
         "--out", metavar="FILE", help="save the plan; apply FILE then does exactly this or nothing"
     )

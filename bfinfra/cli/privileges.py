@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 USES = ("plan", "apply", "destroy")
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    about = "show which rights an account needs for this site; contacts no server"
     parser = arguments.site(arguments.verb(verbs, "privileges", about, run))
     parser.add_argument(
         "--for",

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.verb(verbs, "schema", "print the JSON Schema of a site, for editors", run)
+    parser = arguments.verb(verbs, "schema", about, run)
     parser.add_argument("--out", metavar="FILE", help="write it there")
 
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    inner = arguments.inner(arguments.verb(verbs, "token", "work with Bitfusion tokens"), "rotate")
+    inner = arguments.inner(arguments.verb(verbs, "token", about), "rotate")
     about = (
         "put the token that its source has now wherever it is held: kube-system first, then every namespace "
         "with a copy"

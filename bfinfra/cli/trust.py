@@ -19,16 +19,10 @@ if TYPE_CHECKING:
     from bfinfra.render.style import Style
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
     arguments.site(
-        arguments.verb(
-            verbs,
-            "trust",
-            "show the certificates of a site's servers, or of one server, and the line that would trust "
-            "each; writes nothing; ends with 1 where one is not trusted",
-            run,
-        ),
+        arguments.verb(verbs, "trust", about, run),
         "a site's files or folders, or one server as host or host:port",
     )
 

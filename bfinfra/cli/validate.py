@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    arguments.site(arguments.verb(verbs, "validate", "check a site without a network", run))
+    arguments.site(arguments.verb(verbs, "validate", about, run))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 LIBRARIES = ("ansible-core", "kubernetes", "pydantic", "pyvmomi", "PyYAML", "tenacity")
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    arguments.verb(verbs, "version", "show the versions of bfinfra, Python and the libraries in use", run)
+    arguments.verb(verbs, "version", about, run)
 
 
 def run(args: argparse.Namespace) -> int:

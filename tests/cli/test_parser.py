@@ -34,7 +34,7 @@ def of(verb: str, found: list[Command]) -> list[Command]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_that_stands_first_is_read_as_among_all(verb: str) -> None:
-    assert of(verb, [*commands(build(verb))]) == of(verb, [*commands(build())]) != []
+    assert of(verb, [*commands(build([verb]))]) == of(verb, [*commands(build())]) != []
 
 
 def test_all_arguments_are_told_without_what_their_verbs_need() -> None:
@@ -44,8 +44,15 @@ def test_all_arguments_are_told_without_what_their_verbs_need() -> None:
 
 
 def test_one_verb_is_imported_where_it_is_typed_and_none_for_the_version() -> None:
-    assert verbs(loaded("from bfinfra.cli.parser import build; build('plan')")) == {"plan"}
-    assert verbs(loaded("from bfinfra.cli.parser import build; build('--version')")) == set()
+    assert verbs(loaded("from bfinfra.cli.parser import build; build(['plan'])")) == {"plan"}
+    assert verbs(loaded("from bfinfra.cli.parser import build; build(['--version'])")) == set()
+
+
+def test_help_lists_every_verb_and_imports_none() -> None:
+    seen = loaded("from bfinfra.cli.parser import build; build(['--help']).format_help()")
+    assert verbs(seen) == set()
+    assert build(["--help"]).format_help() == build().format_help()
+    assert all(f"\n    {verb} " in build(["--help"]).format_help() for verb in VERBS)
 
 
 def test_a_verb_may_stand_behind_options(capsys: pytest.CaptureFixture[str]) -> None:

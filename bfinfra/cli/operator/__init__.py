@@ -6,9 +6,8 @@ from bfinfra.cli import arguments
 from bfinfra.cli.operator import crd, job, run, site
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb, and those that follow it."""
-    about = "apply the Site objects of a Kubernetes cluster"
     inner = arguments.inner(arguments.verb(verbs, "operator", about), "run|crd|site|job")
     for each in (run, site, job, crd):
         each.add(inner)

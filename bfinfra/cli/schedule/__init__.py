@@ -6,9 +6,8 @@ from bfinfra.cli import arguments
 from bfinfra.cli.schedule import cron, kubernetes, systemd
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb, and those that follow it."""
-    about = "print the configuration of scheduled drift checks; installs nothing"
     inner = arguments.inner(arguments.verb(verbs, "schedule", about), "systemd|cron|kubernetes")
     for each in (systemd, cron, kubernetes):
         parser = each.add(inner)
