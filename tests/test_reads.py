@@ -131,6 +131,28 @@ def test_an_apply_of_twice_the_servers_asks_twice_as_often_and_for_everything_as
     assert often[4].total() <= 2 * often[2].total()
 
 
+def test_an_apply_in_a_cluster_lists_the_secrets_of_several_resources_and_asks_for_none_by_name(
+    small: Running, tmp_path: Path
+) -> None:
+    """Whatever there is of them: the survey lists ours, and the names of all; the last look, ours for each of
+    the two kinds.
+    """
+    for count in (2, 4):
+        asked = sent(grown.in_a_cluster(tmp_path, 2 * count), small)
+        sent(grown.in_a_cluster(tmp_path, 2 * count), small, destroy=True)
+        assert asked["GET /api/v1/secrets"] == 4
+        assert not [
+            each for each in asked if each.startswith("GET /api/v1/namespaces/") and "/secrets/" in each
+        ]
+
+
+def test_an_apply_asks_a_cluster_that_is_only_named_for_its_version_once(
+    small: Running, tmp_path: Path
+) -> None:
+    asked = sent(grown.in_a_cluster(tmp_path, 1), small)
+    assert asked["GET /version"] == 1
+
+
 def sent(path: Path, sandbox: Running, *, destroy: bool = False) -> Counter[str]:
     """What an apply or a destroy of a site asks."""
     asked: dict[str, Counter[str]] = {}

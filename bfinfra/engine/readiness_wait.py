@@ -14,7 +14,7 @@ from bfinfra.engine.reconciler import Reconciler
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import BfinfraError, Problem, RemoteError
 from bfinfra.model.events import Ending, Settling
-from bfinfra.model.kind import Kind
+from bfinfra.model.kind import Kind, Source
 from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -69,12 +69,15 @@ class ReadinessWait:
         self._pause[key.kind], self._due[key.kind] = FIRST_PAUSE, 0.0
 
     def at_once(self, key: Key) -> Verdict | None:
-        """The verdict on a resource that nobody need wait for: it was just seen gone, or its kind is ready as
-        soon as it stands.
+        """The verdict on a resource that nobody need wait for: it was just seen gone, its kind is ready as
+        soon as it stands, or it is only read, and was found ready.
         """
         spec, state, kind = self._wish.wanted.get(key), self._world.states.get(key), self._kinds[key.kind]
         done = state is None if spec is None else state is not None and type(kind).ready is Kind.ready
-        return Verdict(Ending.DONE) if done else None
+        if done:
+            return Verdict(Ending.DONE)
+        answer = kind.ready(spec, state) if isinstance(kind, Source) and spec and state else None
+        return Verdict(Ending.DONE, answer.note) if answer and answer.status is Ready.READY else None
 
     def due(self, busy: set[str]) -> list[tuple[str, tuple[Key, ...]]]:
         """The kinds to look at now, each with its settling keys; not those that are being looked at."""

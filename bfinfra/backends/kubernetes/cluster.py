@@ -4,7 +4,7 @@ dictionaries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -72,16 +72,22 @@ class ClusterClient(Discovery):
             return None
 
     def find(
-        self, api_version: str, kind: str, places: Iterable[tuple[str, str]], namespace: str = ""
+        self,
+        api_version: str,
+        kind: str,
+        places: Iterable[tuple[str, str]],
+        namespace: str = "",
+        names: Callable[[], Container[tuple[str, str]]] | None = None,
     ) -> tuple[Object, ...]:
         """The objects that stand at these places, (namespace, name) each, all within `namespace` as for
         `list`.
 
-        Of many places only those are looked into whose names a list has; it carries no contents.
+        Of many places only those are looked into that `names` has: a list without contents, the method of
+        that name unless another is given.
         """
         looked = tuple(places)
         if len(looked) > FEW:
-            there = self._names(api_version, kind, namespace)
+            there = names() if names else self.names(api_version, kind, namespace)
             looked = tuple(place for place in looked if place in there)
         found = (self.get(api_version, kind, name, space) for space, name in looked)
         return tuple({**thing, "apiVersion": api_version, "kind": kind} for thing in found if thing)
@@ -263,7 +269,8 @@ class ClusterClient(Discovery):
         """
         return unmanaged(self.list, namespace or self._namespace, site)
 
-    def _names(self, api_version: str, kind: str, namespace: str) -> set[tuple[str, str]]:
+    def names(self, api_version: str, kind: str, namespace: str = "") -> set[tuple[str, str]]:
+        """Where objects of a kind stand, (namespace, name) each; `namespace` "" means everywhere."""
         resource, token = self._resource(api_version, kind), ""
         found: set[tuple[str, str]] = set()
         space = f"/namespaces/{namespace}" if namespace and resource.namespaced else ""

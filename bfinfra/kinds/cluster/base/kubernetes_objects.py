@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
 
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,9 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         return self._own_name(obj) or owners.get(place_of(obj), "")
 
     def _marked(self, cluster: Cluster, api: str, thing: str, *, include_unlisted: bool) -> list[Object]:
-        """The site's objects of one sort. Kinds of resources that make the same sort share one list of a
-        survey.
-        """
+        """The site's objects of one sort."""
         ask = partial(cluster.client.list, api, thing, cluster.namespace, selector(self._site))
-        if not include_unlisted:
-            return ask()
-        return [*self._clusters.cache.shared((cluster.endpoint, cluster.namespace, api, thing), ask)]
+        return [*(self._shared(cluster, api, thing, "ours", ask) if include_unlisted else ask())]
 
     def _listed(
         self, cluster: Cluster, api: str, thing: str, places: Iterable[Place], *, include_unlisted: bool
@@ -150,7 +147,13 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         listed = self._marked(cluster, api, thing, include_unlisted=include_unlisted)
         have = {place_of(obj) for obj in listed}
         missing = [place for place in dict.fromkeys(places) if place not in have]
-        return [*listed, *cluster.client.find(api, thing, missing, cluster.namespace)]
+        ask = partial(cluster.client.names, api, thing, cluster.namespace)
+        names = partial(self._shared, cluster, api, thing, "names", ask) if include_unlisted else ask
+        return [*listed, *cluster.client.find(api, thing, missing, cluster.namespace, names)]
+
+    def _shared(self, cluster: Cluster, api: str, thing: str, what: str, ask: Callable[[], A]) -> A:
+        """Kinds of resources that make the same sort of object share one list of a survey."""
+        return self._clusters.cache.shared((cluster.endpoint, cluster.namespace, api, thing, what), ask)
 
 
 def _itself(state: T) -> T:

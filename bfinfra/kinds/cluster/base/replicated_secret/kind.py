@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
     from bfinfra.backends.survey_cache import KnownObjects, SurveyCache
 
-FEW = 12  # Secrets that are asked for one by one rather than listed
+FEW = 12  # Secrets of one resource that are asked for one by one rather than listed
+FEW_OF_SEVERAL = 3  # of several resources that are looked at together: one list costs no more than these
 
 S = TypeVar("S", bound=Spec)
 T = TypeVar("T", bound=State)
@@ -207,7 +208,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         stood = [place for owner in owners for _, place in self._objects.of([owner]) or ()]
         asked = dict.fromkeys([*places, *stood])
         answers = {place: self._objects.answer((cluster.endpoint, place)) for place in asked}
-        if not include_unlisted and len(asked) <= FEW:
+        if not include_unlisted and len(asked) <= (FEW if len(wanted) == 1 else FEW_OF_SEVERAL):
             found = [
                 answer[0] if answer else cluster.client.get("v1", "Secret", place[1], place[0])
                 for place, answer in answers.items()
