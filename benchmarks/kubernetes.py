@@ -159,8 +159,8 @@ def timed(command: list[str]) -> tuple[Run, str]:
 
 
 def bfinfra_does(folder: Path, part: str) -> Run:
-    run, said = timed([sys.executable, __file__, "--child", str(folder / "site.yaml"), part])
-    return run._replace(**dict(zip(("requests", "writes"), json.loads(said), strict=True)))
+    run, output = timed([sys.executable, __file__, "--child", str(folder / "site.yaml"), part])
+    return run._replace(**dict(zip(("requests", "writes"), json.loads(output), strict=True)))
 
 
 def kubectl(folder: Path, *words: str, given: str = "") -> str:

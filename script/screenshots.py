@@ -113,10 +113,10 @@ def printed(command: str) -> str:
                 text += block
         except OSError:  # how a terminal says that its last user has gone
             pass
-        _, said = running.communicate(timeout=DEADLINE)
+        _, output = running.communicate(timeout=DEADLINE)
     os.close(near)
     if running.returncode not in (0, 2):
-        raise SystemExit(f"{command} ended with {running.returncode}: {said.decode()}")
+        raise SystemExit(f"{command} ended with {running.returncode}: {output.decode()}")
     return text.decode().replace("\r\n", "\n").rstrip("\n")
 
 

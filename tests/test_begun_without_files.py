@@ -76,10 +76,10 @@ class Poc:
         return EXITS.get(outcome.ending, 1), endings(outcome), words(summary.outcome(outcome))
 
 
-def words(said: str) -> str:
+def words(output: str) -> str:
     """Without what differs from run to run."""
-    said = re.sub(r"\d+ writes in \d+ requests", "N writes", said.replace(str(SPECS), "SPECS"))
-    return re.sub(r"  0\.\ds$", "", re.sub(r" in [\d.]+s:", " in T:", said), flags=re.MULTILINE)
+    output = re.sub(r"\d+ writes in \d+ requests", "N writes", output.replace(str(SPECS), "SPECS"))
+    return re.sub(r"  0\.\ds$", "", re.sub(r" in [\d.]+s:", " in T:", output), flags=re.MULTILINE)
 
 
 @pytest.fixture
@@ -107,12 +107,12 @@ def validate_warns_of_what_is_not_there_yet(poc):
 
 def a_plan_shows_what_waits_and_for_which_file_and_plans_all_else(poc):
     found = plan(SITE, poc.sandbox)
-    said = words(text.plan(found))
-    assert OVA_WAITS in said
-    assert TOKEN_WAITS in said
-    assert SECRET_WAITS in said
-    assert said.endswith("singapore-poc: 4 to create, 1 to update, 4 waiting.")
-    assert "warning:" not in said
+    output = words(text.plan(found))
+    assert OVA_WAITS in output
+    assert TOKEN_WAITS in output
+    assert SECRET_WAITS in output
+    assert output.endswith("singapore-poc: 4 to create, 1 to update, 4 waiting.")
+    assert "warning:" not in output
     assert {str(item.key) for item in found.pending} == set(MADE_WITHOUT)
 
 
@@ -129,13 +129,13 @@ def drift_of_a_site_that_was_not_applied_tells_that_it_is_not_there(poc):
 
 
 def a_first_apply_makes_what_needs_no_file_and_says_what_to_bring(poc):
-    code, ended, said = poc.apply()
+    code, ended, output = poc.apply()
     assert code == 3
     assert {address for address, how in ended.items() if how == "done"} == set(MADE_WITHOUT)
     assert all(
         ended[address].startswith("still-waiting") for address in ("bitfusion_server/bf-01", *BEHIND_TOKEN)
     )
-    assert said.endswith("""\
+    assert output.endswith("""\
 … still waiting token_secret/cluster-01-default
       waits for bitfusion_token/cnasg
 … still waiting workload/pytorch-mock
@@ -148,11 +148,11 @@ only what waited is done.""")
 
 def with_the_appliance_its_server_is_made_and_only_the_token_is_asked_for(poc):
     poc.bring(OVA)
-    code, ended, said = poc.apply()
+    code, ended, output = poc.apply()
     assert code == 3
     assert ended["bitfusion_server/bf-01"] == "done"
-    assert f"{TOKEN} is not there yet" in said
-    assert OVA not in said
+    assert f"{TOKEN} is not there yet" in output
+    assert OVA not in output
     assert all(ended[address].startswith("still-waiting") for address in BEHIND_TOKEN)
 
 
@@ -184,9 +184,9 @@ def a_file_that_is_there_but_broken_is_an_error_before_the_first_write(poc):
 
 def with_the_token_the_site_is_done_and_stays_so(poc):
     poc.bring(TOKEN)
-    code, ended, said = poc.apply()
+    code, ended, output = poc.apply()
     assert (code, {ended[address] for address in BEHIND_TOKEN}) == (0, {"done"})
-    assert "singapore-poc: done in T: 2 created, 7 up to date." in said
+    assert "singapore-poc: done in T: 2 created, 7 up to date." in output
     before = poc.sandbox.tally()["written"]
     assert (poc.apply()[0], poc.sandbox.tally()["written"]) == (0, before)
 
@@ -245,13 +245,13 @@ def destroy_needs_no_file_and_leaves_the_world_as_it_was(poc):
 
 
 def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
-    said = SITE.read_text()
+    output = SITE.read_text()
     for old, new in changes:
-        assert said.count(old) == 1, old
-        said = said.replace(old, new)
+        assert output.count(old) == 1, old
+        output = output.replace(old, new)
     (tmp_path / "manifests").symlink_to(SPECS / "manifests")
     path = tmp_path / "site.yaml"
-    path.write_text(said)
+    path.write_text(output)
     return path
 
 

@@ -109,11 +109,11 @@ class Begun:
 
     def write(self, *, without: tuple[str, ...] = ()) -> None:
         """The site, without the resources that Ansible sets up, and without these."""
-        said = SITE
+        output = SITE
         for block in without:
-            assert said.count(block) == 1, block
-            said = said.replace(block, "")
-        self.path.write_text(said)
+            assert output.count(block) == 1, block
+            output = output.replace(block, "")
+        self.path.write_text(output)
 
     def apply(self, **how: object) -> tuple[int, dict[str, str]]:
         outcome = apply(self.path, self.sandbox, **how)
@@ -167,8 +167,8 @@ def test_each_missing_file_holds_back_only_what_needs_it_until_it_is_brought(beg
 
     for name in ("secrets/customer", "secrets/registry", "corporate.pem"):
         (begun.files / name).unlink()
-    said = drift(begun.path, begun.sandbox)
-    assert (said.found, said.problems, said.blind) == ((), (), False)
+    output = drift(begun.path, begun.sandbox)
+    assert (output.found, output.problems, output.blind) == ((), (), False)
     assert plan(begun.path, begun.sandbox).held == ()
     written = begun.sandbox.tally()["written"]
     assert begun.apply()[0] == 0
@@ -242,8 +242,8 @@ def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_
     shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
     shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
     if written:
-        said = begun.path.read_text()
-        begun.path.write_text(said.replace("  password: {env: VCENTER_PASSWORD}\n", f"  {written}\n"))
+        output = begun.path.read_text()
+        begun.path.write_text(output.replace("  password: {env: VCENTER_PASSWORD}\n", f"  {written}\n"))
     else:
         (begun.files / missing).rename(begun.files / "away.pem")
     found = plan(begun.path, begun.sandbox)
@@ -289,7 +289,7 @@ def test_where_nothing_of_a_vcenter_is_wanted_what_leads_into_it_must_be_there(b
 def test_what_a_plan_says_of_a_file_that_waits_is_said_once_and_by_one_reason(begun):
     begun.write(without=(FLEXDIRECT,))
     found = plan(begun.path, begun.sandbox)
-    said = text.plan(found)
-    assert said.count("corporate.pem is not there yet") == 1
+    output = text.plan(found)
+    assert output.count("corporate.pem is not there yet") == 1
     why = {str(item.key): item.held.why for item in found.held}
     assert (why["tanzu_cluster/cluster-01"], why["bitfusion_server/bf-01"]) == (UNNOTED, WHY)

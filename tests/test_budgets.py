@@ -37,13 +37,13 @@ def test_every_way_around_the_checks_is_counted():
 @pytest.mark.parametrize(("by", "advice"), [(-1, "lower its number"), (1, "justify that")])
 @pytest.mark.parametrize("what", budgets.ESCAPES)
 def test_a_count_that_fell_or_rose_is_said(what, by, advice):
-    (said,) = budgets.ratchet(
+    (message,) = budgets.ratchet(
         Counter(budgets.ESCAPES) + Counter({what: 1})
         if by > 0
         else Counter(budgets.ESCAPES) - Counter({what: 1})
     )
-    assert said.startswith(f"{what} stands {budgets.ESCAPES[what] + by} times")
-    assert advice in said
+    assert message.startswith(f"{what} stands {budgets.ESCAPES[what] + by} times")
+    assert advice in message
 
 
 def test_counts_as_they_stand_in_the_table_are_right():

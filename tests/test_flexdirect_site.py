@@ -69,15 +69,15 @@ def test_jobs_that_are_begun_before_flexdirect_stands_come_to_nothing(
     assert {
         each: text.partition(":")[0] for each, text in endings(found).items() if each.startswith("workload")
     } == dict.fromkeys(("workload/health", "workload/tf-cnn"), "still-waiting")
-    said = [each["message"] for each in events(sandbox)]
+    messages = [each["message"] for each in events(sandbox)]
     assert any(
         (
             'MountVolume.SetUp failed for volume "bitfusionio" : hostPath type check failed: '
             "/etc/bitfusionio is not a directory"
         )
         in each
-        for each in said
-    ), said
+        for each in messages
+    ), messages
 
 
 def test_a_job_whose_servers_do_not_listen_yet_fails_and_says_so(sandbox: Running, tmp_path: Path) -> None:

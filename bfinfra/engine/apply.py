@@ -188,8 +188,8 @@ class Apply:
             self._end(item, Verdict(Ending.FAILED, problem=located(error.problems[0], item.key)))
 
     def _polled(self, kind: str, answers: dict[Key, Any], pool: ThreadPoolExecutor) -> None:
-        verdicts, said = self._settle.judge(kind, answers)
-        for event in said:
+        verdicts, events = self._settle.judge(kind, answers)
+        for event in events:
             self._tell(event)
         for key, verdict in verdicts.items():
             item = self._items[key]
@@ -210,11 +210,11 @@ class Apply:
             ended = self.endings.get(key)
             if ended and ended.ending not in GOOD and not self._needless(key, item):
                 still, why = ended.ending is Ending.WAITING, item.because.get(key)
-                said = Problem(
+                never = Problem(
                     f"{item.key} waits for {key}{f' ({why})' if why else ''}",
                     why=f"which {WENT[ended.ending]}",
                 )
-                return Verdict(Ending.WAITING if still else Ending.BLOCKED, problem=item.held or said)
+                return Verdict(Ending.WAITING if still else Ending.BLOCKED, problem=item.held or never)
         return None
 
     def _needless(self, key: Key, item: Item) -> bool:

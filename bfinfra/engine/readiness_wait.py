@@ -113,7 +113,7 @@ class ReadinessWait:
         self, kind: str, answers: Mapping[Key, Readiness | BfinfraError]
     ) -> tuple[dict[Key, Verdict], list[Settling]]:
         """Who came out how, and what to say of those who still wait. Called by the run's own thread."""
-        verdicts, said = {}, []
+        verdicts, events = {}, []
         for key, answer in answers.items():
             entry = self._waiting[key]
             entry.seen = False
@@ -123,7 +123,7 @@ class ReadinessWait:
                 del self._waiting[key]
             elif isinstance(answer, Readiness) and answer.why != entry.why:
                 entry.why = answer.why
-                said.append(Settling(at=time.time(), key=key, why=answer.why))
+                events.append(Settling(at=time.time(), key=key, why=answer.why))
         since = {key: entry.since for key, entry in self._waiting.items() if key.kind == kind}
         if since.keys() <= answers.keys():  # else some came while these were looked at: they are due at once
             now = time.monotonic()
@@ -136,7 +136,7 @@ class ReadinessWait:
             self._due[kind] = min(
                 now + self._pause[kind], max(last, now + FIRST_PAUSE)
             )  # no deadline is overslept
-        return verdicts, said
+        return verdicts, events
 
     def _verdict(self, key: Key, entry: _Waiting, answer: Readiness | BfinfraError) -> Verdict | None:
         if isinstance(answer, BfinfraError):

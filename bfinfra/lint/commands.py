@@ -114,8 +114,8 @@ def _agrees(options: list[str], at: Place, container: Container, release: Releas
         yield error("`bitfusion run` has both -p and -m", at, next="keep one of them")
     asks = container.asks
     for flag, name, factor in (("-n", release.count, 1), ("-p", PERCENT, 100), ("-m", MEMORY, MB)):
-        wanted, said = number(asks.get(name)), _decimal(given.get(flag))
-        if wanted is not None and said is not None and said * factor != wanted:
+        wanted, passed = number(asks.get(name)), _decimal(given.get(flag))
+        if wanted is not None and passed is not None and passed * factor != wanted:
             yield error(
                 f"`bitfusion run {flag} {given[flag]}` doesn't agree with {name}: {text(asks[name].node)}",
                 at,

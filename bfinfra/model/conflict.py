@@ -113,8 +113,8 @@ def unfit(interface: str) -> str:
     own = _number(interface.partition("/")[0])
     if version != "IPv4" or own is None or last - first < ROOM:
         return ""
-    said = {first: "the network itself", last: "everybody in the network"}.get(own[1], "")
-    return f"{interface} is no machine's address: it means {said}" if said else ""
+    meaning = {first: "the network itself", last: "everybody in the network"}.get(own[1], "")
+    return f"{interface} is no machine's address: it means {meaning}" if meaning else ""
 
 
 def unreachable(gateway: str, interface: str, *, count: int = 1) -> str:

@@ -38,5 +38,5 @@ def _under(cls: type) -> Iterator[tuple[str, str]]:
     assert isinstance(whole, ast.ClassDef)
     for field, text in zip(whole.body, whole.body[1:], strict=False):
         match field, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
-                yield name, " ".join(said.split())
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(doc))):
+                yield name, " ".join(doc.split())

@@ -169,7 +169,7 @@ def judged(
     late = [
         rule for rule in settings.ignore if today > rule.until and any(rule.covers(each) for each in every)
     ]
-    said = tuple(
+    expired = tuple(
         Warned(
             Problem(
                 f"drift of {rule.address} {rule.field} is no longer ignored",
@@ -183,4 +183,4 @@ def judged(
     return tuple(
         replace(each, ignored=f"{rule.reason} (until {rule.until})") if rule else each
         for each, rule in reasons
-    ), said
+    ), expired

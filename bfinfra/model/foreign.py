@@ -42,8 +42,8 @@ def documents(text: str | bytes) -> list[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        said = QUOTED.sub("…", error.problem or "")
-        raise Unfit(f"it is not YAML{at}{f' ({said})' if said else ''}") from None
+        reason = QUOTED.sub("…", error.problem or "")
+        raise Unfit(f"it is not YAML{at}{f' ({reason})' if reason else ''}") from None
     except Unfit:
         raise
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:

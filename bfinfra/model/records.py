@@ -85,12 +85,12 @@ def _methods(cls: Any, *, frozen: bool, slots: bool) -> dict[str, Any]:
         return first
 
     @reprlib.recursive_repr()
-    def said(self: Any) -> str:
+    def text(self: Any) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     found: dict[str, Any] = {
         "__init__": later("__init__", lambda: _init(cls, frozen=frozen)),
-        "__repr__": said,
+        "__repr__": text,
         "__eq__": later("__eq__", lambda: _eq(cls)),
         "__hash__": later("__hash__", lambda: _hash(cls)) if frozen else None,
     }

@@ -16,7 +16,7 @@ def moment(seconds: float) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def event(wanted: Wanted, said: News, seconds: float) -> dict[str, Any]:
+def event(wanted: Wanted, notice: News, seconds: float) -> dict[str, Any]:
     """The manifest of an Event about a Site, at this time."""
     now = moment(seconds)
     about = {
@@ -31,9 +31,9 @@ def event(wanted: Wanted, said: News, seconds: float) -> dict[str, Any]:
         "kind": "Event",
         "metadata": {"generateName": f"{wanted.name[:200]}.", "namespace": wanted.namespace},
         "involvedObject": about,
-        "type": said.kind,
-        "reason": said.reason,
-        "message": said.message[:1024],
+        "type": notice.kind,
+        "reason": notice.reason,
+        "message": notice.message[:1024],
         "source": {"component": "bfinfra-operator"},
         "reportingComponent": "bfinfra.io/operator",
         "firstTimestamp": now,

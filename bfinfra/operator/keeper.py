@@ -109,7 +109,7 @@ class Keeper:
     def pod(self, body: Mapping[str, Any]) -> None:
         """A pod of such a Job changed."""
         uid, name = seen.uid(body), seen.job_of(body)
-        result, why = seen.said(body)
+        result, why = seen.reported(body)
         with self._lock:
             if result or why:
                 look = self.looks.of(uid).get(name) or seen.early(body)
@@ -253,10 +253,10 @@ class Keeper:
 
     def _says(self, held: Held, found: Result) -> Callable[[], None] | None:
         """Put into the status what no look found; None where it stands there already."""
-        said = Look("", "", 0, held.wanted.generation, result=found)
+        look = Look("", "", 0, held.wanted.generation, result=found)
         return (
-            partial(self._write, held, said)
-            if difference(held.wanted.status, after(held.wanted, said, ""))
+            partial(self._write, held, look)
+            if difference(held.wanted.status, after(held.wanted, look, ""))
             else None
         )
 
@@ -327,11 +327,11 @@ class Keeper:
                 held.wanted, status=new, version=version if held.wanted is wanted else held.wanted.version
             )
 
-    def _tell(self, wanted: Wanted, said: News) -> None:
+    def _tell(self, wanted: Wanted, notice: News) -> None:
         """An Event, and a line of the log. An Event that can't be made stops nothing."""
-        log.info("%s/%s %s: %s", wanted.namespace, wanted.name, said.reason, said.message)
+        log.info("%s/%s %s: %s", wanted.namespace, wanted.name, notice.reason, notice.message)
         with contextlib.suppress(BfinfraError):
-            self.api.create(event(wanted, said, self.clock()))
+            self.api.create(event(wanted, notice, self.clock()))
 
     def _finalizers(self, held: Held, finalizers: tuple[str, ...]) -> None:
         """Only on what was seen: somebody else's finalizer must not get lost."""

@@ -66,7 +66,7 @@ def job_of(pod: Mapping[str, Any]) -> str:
     return str((pod["metadata"].get("labels") or {}).get(JOB, ""))
 
 
-def said(pod: Mapping[str, Any]) -> tuple[Result | None, str]:
+def reported(pod: Mapping[str, Any]) -> tuple[Result | None, str]:
     """A pod's last words: a result, or why there is none; nothing while it runs."""
     for each in (pod.get("status") or {}).get("containerStatuses") or ():
         if ended := (each.get("state") or {}).get("terminated"):
@@ -96,11 +96,11 @@ def stuck(pod: Mapping[str, Any], now: float) -> str:
         for each in status.get("conditions") or ()
         if each.get("type") == "PodScheduled" and each.get("status") == "False"
     ]
-    said = [
+    reported = [
         ": ".join(filter(None, (str(each.get("reason", "")), str(each.get("message", "")))))
         for each in (*refused, *waiting)
     ]
-    why = next(filter(None, said), "nobody says why")
+    why = next(filter(None, reported), "nobody says why")
     hint = "; is each Secret and ConfigMap of spec.files there?" if why == "ContainerCreating" else ""
     return f"the pod {pod['metadata']['name']} does not start: {' '.join(why.split())[:WORDS]}{hint}"
 

@@ -139,9 +139,11 @@ def order(kind: OneKind) -> dict[str, str]:
     """What its resources provide to others of a site, and what they come after where the site provides it;
     from the docstrings of what says so.
     """
-    said = {"provides": kind.Spec.provides, "comes after": kind.Spec.requires}
+    described = {"provides": kind.Spec.provides, "comes after": kind.Spec.requires}
     own = {
-        word: method for word, method in said.items() if method not in (Ordered.provides, Ordered.requires)
+        word: method
+        for word, method in described.items()
+        if method not in (Ordered.provides, Ordered.requires)
     }
     return {word: _running_on(summary(method)) for word, method in own.items()}
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def text(found: Sequence[Remark], version: str, style: Style = PLAIN) -> str:
     """As a compiler says it; then the sum."""
     bad = sum(each.level == "error" for each in found)
-    said = [problems.problem(each.problem, style, each.level) for each in found]
+    lines = [problems.problem(each.problem, style, each.level) for each in found]
     more = f", {count(len(found) - bad, 'warning')}" if len(found) > bad else ""
-    return "\n\n".join([*said, f"{count(bad, 'error')}{more}, for release {version} of the device plug-in."])
+    return "\n\n".join([*lines, f"{count(bad, 'error')}{more}, for release {version} of the device plug-in."])
 
 
 def data(found: Sequence[Remark], version: str) -> dict[str, Any]:

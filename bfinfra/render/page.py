@@ -162,7 +162,7 @@ def _row(found: Drifted, style: Style, *, first: bool) -> str:
         f"<code>{_text(shown(value, unit))}</code>" if found.field else ""
         for value in (found.now, found.wanted, found.applied)
     ]
-    said = f"{SAYS[found.cause][0]} {SAYS[found.cause][2]}" + (
+    sentence = f"{SAYS[found.cause][0]} {SAYS[found.cause][2]}" + (
         f" (ignored: {found.ignored})" if found.ignored else ""
     )
     who = " ".join(filter(None, (_text(found.by), _time(found.at) if found.at else "")))
@@ -174,7 +174,7 @@ def _row(found: Drifted, style: Style, *, first: bool) -> str:
     ]
     anchor = f' id="{_id(found.key)}" tabindex="-1"' if first else ""
     return (
-        f'<tr{anchor}><td class="{_class(found)}">{_text(said)}</td>'
+        f'<tr{anchor}><td class="{_class(found)}">{_text(sentence)}</td>'
         f'<th scope="row"><code>{_text(found.key)}</code></th>'
         + "".join(f"<td>{cell}</td>" for cell in cells)
         + "</tr>"

@@ -122,8 +122,8 @@ def _waits(found: Item, held: Problem, style: Style) -> Iterator[str]:
 
 def warned(found: Plan) -> tuple[Warned, ...]:
     """The plan's warnings, without those that an item which waits says itself."""
-    said = {each.held for each in found.held}
-    return tuple(each for each in found.warnings if each.problem not in said)
+    named = {each.held for each in found.held}
+    return tuple(each for each in found.warnings if each.problem not in named)
 
 
 def own(key: Key, what: str) -> str:

@@ -89,13 +89,15 @@ def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], mod
     head = f"{inside}: " if inside else ""
     if any(isinstance(e.get("ctx", {}).get("error"), LiteralSecret) for e in errors):
         return Problem(
-            f"{head}a secret never stands in a file", at._replace(text=""), next=messages.said(first)
+            f"{head}a secret never stands in a file", at._replace(text=""), next=messages.sentence(first)
         )
     wanted = list(dict.fromkeys(w for w in map(messages.expected, errors) if w))
     if not wanted or first["type"] == "value_error":
         return Problem(
             head
-            + next((messages.said(e) for e in errors if e["type"] == "value_error"), messages.said(first)),
+            + next(
+                (messages.sentence(e) for e in errors if e["type"] == "value_error"), messages.sentence(first)
+            ),
             at,
         )
     advice = (

@@ -70,7 +70,7 @@ def expected(error: Error) -> str:
     return BOUNDS[kind](context) if kind in BOUNDS else EXPECTED.get(kind, "")
 
 
-def said(error: Error) -> str:
+def sentence(error: Error) -> str:
     """The words of a field's own check; without pydantic's preface."""
     inner = error.get("ctx", {}).get("error")
     return str(inner) if inner is not None else re.sub(r"^Input should be ", "expected ", error["msg"])

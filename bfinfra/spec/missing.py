@@ -61,8 +61,8 @@ class _Search:
         problem = self._once(("awaited", file.path, why), lambda: absent(file, how, why))
         if isinstance(problem, Problem):
             where = self.site.place(key, path) or str(key)
-            said = Problem(f"{key}: {problem.what}", where, problem.why, problem.next)
-            self.found.append(Reference(key, path, said, awaited=True))
+            placed = Problem(f"{key}: {problem.what}", where, problem.why, problem.next)
+            self.found.append(Reference(key, path, placed, awaited=True))
 
     def _awaits(self, at: Spot) -> str:
         """Where a file is had that may be brought later; "" for what must be there."""

@@ -38,13 +38,13 @@ class _Documented(GenerateJsonSchema):
         made = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         texts = documentation(model)
-        said = {
+        fields = {
             name: {**field, "description": texts[name]} if name in texts else field
             for name, field in made["properties"].items()
         }
         if "description" in made:
             made = {**made, "description": " ".join(made["description"].split())}
-        return {**made, "properties": said}
+        return {**made, "properties": fields}
 
 
 def schema(kinds: Mapping[str, Any] | None = None) -> Schema:
@@ -163,13 +163,13 @@ def _references(node: Schema) -> Schema:
     """Say whose name a field holds."""
     if not isinstance(properties := node.get("properties"), dict):
         return node
-    said = {
+    fields = {
         name: _described(field, f"Name of a {' or '.join(names)} of this site.")
         if (names := sorted(set(_names(field))))
         else field
         for name, field in properties.items()
     }
-    return {**node, "properties": said}
+    return {**node, "properties": fields}
 
 
 def _names(node: Any) -> Iterator[str]:

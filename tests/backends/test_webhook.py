@@ -75,15 +75,15 @@ def site(hook, own_certificate) -> Site:
 def test_the_receiver_can_tell_who_sent_it_and_what_began_and_ended(site, hook):
     assert app.notify(site, REPORT, context=QUICK)
     ((method, path, _, body),) = hook.asked
-    said = json.loads(body)
+    sent = json.loads(body)
     assert (method, path) == ("POST", "/hooks/drift?team=a")
-    assert (said["type"], said["site"], said["drifted"], said["ended"]) == (
+    assert (sent["type"], sent["site"], sent["drifted"], sent["ended"]) == (
         "drift_news",
         "poc",
         True,
         ["namespace/a labels drift"],
     )
-    assert [(each["address"], each["field"], each["cause"]) for each in said["began"]] == [
+    assert [(each["address"], each["field"], each["cause"]) for each in sent["began"]] == [
         ("bitfusion_server/bf", "power", "drift")
     ]
     assert b"planted" not in body

@@ -92,7 +92,7 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def said(*argv: str) -> tuple[int, str, str]:
+def output(*argv: str) -> tuple[int, str, str]:
     """One command: exit code, stdout, stderr."""
     raw = io.BytesIO(), io.BytesIO()
     with io.TextIOWrapper(raw[0], encoding="utf-8") as out, io.TextIOWrapper(raw[1], encoding="utf-8") as err:
@@ -113,7 +113,7 @@ def answers(*argv: str, codes: Sequence[int] = (0, 1)) -> int:
     """The exit code of a command that ended as it should: no traceback, nothing that acts on a terminal,
     documents that are JSON.
     """
-    code, out, err = said(*argv)
+    code, out, err = output(*argv)
     assert code in codes, (code, err[-300:])
     for text in (out, err):
         assert "Traceback" not in text, text[-2000:]

@@ -161,7 +161,7 @@ class Talk:
     def all(self) -> list[tuple[Asked, int]]:
         """Sorted: what is drawn from them must not hang on who asked first."""
         return [
-            (asked, number) for asked, said in sorted(self.answers.items()) for number in range(len(said))
+            (asked, number) for asked, answer in sorted(self.answers.items()) for number in range(len(answer))
         ]
 
 
@@ -180,10 +180,10 @@ def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
         def handle_request(self, request: httpx2.Request) -> httpx2.Response:
             body = request.read()
             found = self._inner.handle_request(request)
-            said = Said(found.status_code, tuple(found.headers.multi_items()), found.read())
+            answer = Said(found.status_code, tuple(found.headers.multi_items()), found.read())
             with self._lock:
-                talk.answers.setdefault((request.method, str(request.url), body), []).append(said)
-            return httpx2.Response(said.status, headers=list(said.headers), content=said.body)
+                talk.answers.setdefault((request.method, str(request.url), body), []).append(answer)
+            return httpx2.Response(answer.status, headers=list(answer.headers), content=answer.body)
 
         def close(self) -> None:
             self._inner.close()
@@ -204,7 +204,7 @@ def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
 
 def liar(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> type[httpx2.BaseTransport]:
     """A filling that says it all again, but for what is changed; what was never asked is not found."""
-    left = {asked: list(enumerate(said)) for asked, said in talk.answers.items()}
+    left = {asked: list(enumerate(answer)) for asked, answer in talk.answers.items()}
     lock = threading.Lock()
 
     class Liar(httpx2.BaseTransport):
@@ -216,10 +216,10 @@ def liar(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> type[httpx2.Base
             asked = request.method, str(request.url), request.read()
             with lock:
                 rest = left.get(asked) or [(0, Said(404, (), b"{}"))]
-                number, said = rest.pop(0) if len(rest) > 1 else rest[0]
-            said = changed.get((asked, number), said)
-            headers = [(name, value.encode(errors="replace")) for name, value in said.headers]
-            return httpx2.Response(said.status, headers=headers, content=said.body)
+                number, answer = rest.pop(0) if len(rest) > 1 else rest[0]
+            answer = changed.get((asked, number), answer)
+            headers = [(name, value.encode(errors="replace")) for name, value in answer.headers]
+            return httpx2.Response(answer.status, headers=headers, content=answer.body)
 
         def close(self) -> None:
             self._inner.close()
@@ -232,10 +232,10 @@ def lies(draw: Draw, talk: Talk) -> tuple[dict[tuple[Asked, int], Said], Sequenc
     """One to three answers of a conversation, changed; and how the plan is asked for."""
     changed = {}
     for spot in draw(st.lists(st.sampled_from(talk.all), min_size=1, max_size=3)):
-        said = talk.answers[spot[0]][spot[1]]
+        answer = talk.answers[spot[0]][spot[1]]
         for change in draw(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=2)):
-            said = change(draw, said)
-        changed[spot] = said
+            answer = change(draw, answer)
+        changed[spot] = answer
     return changed, draw(
         st.sampled_from(
             (
@@ -259,7 +259,7 @@ def lied_to(talk: Talk, times: int, seed: int) -> fuzz.Found:
         found.count(("planned", "refused", "drifted")[code])
 
     with told(talk, {}):
-        assert at_a_desk.said("plan", str(talk.site), "--detailed-exitcode")[0] == 0, at_a_desk.said(
+        assert at_a_desk.answer("plan", str(talk.site), "--detailed-exitcode")[0] == 0, at_a_desk.answer(
             "plan", str(talk.site)
         )
         return fuzz.fuzz(lies(talk), check, times, seed, (talk.site.parent.parent / "home",))
@@ -282,44 +282,44 @@ def _among(filling: type[httpx2.BaseTransport]) -> Iterator[None]:
         yield
 
 
-def _other_body(draw: Draw, said: Said) -> Said:
-    return replace(said, body=draw(st.sampled_from(WHOLE)))
+def _other_body(draw: Draw, answer: Said) -> Said:
+    return replace(answer, body=draw(st.sampled_from(WHOLE)))
 
 
-def _other_status(draw: Draw, said: Said) -> Said:
-    return replace(said, status=draw(st.sampled_from(STATUSES)))
+def _other_status(draw: Draw, answer: Said) -> Said:
+    return replace(answer, status=draw(st.sampled_from(STATUSES)))
 
 
-def _other_kind(draw: Draw, said: Said) -> Said:
+def _other_kind(draw: Draw, answer: Said) -> Said:
     return replace(
-        said,
+        answer,
         headers=(
-            *((name, value) for name, value in said.headers if name != "content-type"),
+            *((name, value) for name, value in answer.headers if name != "content-type"),
             ("content-type", draw(st.sampled_from(KINDS))),
         ),
     )
 
 
-def _cut(draw: Draw, said: Said) -> Said:
-    return replace(said, body=said.body[: draw(st.integers(0, len(said.body)))])
+def _cut(draw: Draw, answer: Said) -> Said:
+    return replace(answer, body=answer.body[: draw(st.integers(0, len(answer.body)))])
 
 
-def _bytes(draw: Draw, said: Said) -> Said:
-    at = draw(st.integers(0, len(said.body)))
+def _bytes(draw: Draw, answer: Said) -> Said:
+    at = draw(st.integers(0, len(answer.body)))
     piece = draw(
         st.sampled_from(
             (*nasty.BYTES, b"<", b"&", b'"', b"}", b"]]>", b"&#27;", b"\\u001b", b"\\u202e", b"\\ud800")
         )
     )
-    return replace(said, body=said.body[:at] + piece + said.body[at + draw(st.integers(0, 3)) :])
+    return replace(answer, body=answer.body[:at] + piece + answer.body[at + draw(st.integers(0, 3)) :])
 
 
-def _json(draw: Draw, said: Said) -> Said:
+def _json(draw: Draw, answer: Said) -> Said:
     """Another value, or none, somewhere in a JSON body."""
     try:
-        whole = {"": json.loads(said.body)}
+        whole = {"": json.loads(answer.body)}
     except (ValueError, RecursionError):
-        return _xml(draw, said)
+        return _xml(draw, answer)
     spots = list(_spots(whole))
     where, key = draw(st.sampled_from(spots))
     if key != "" and isinstance(where, dict) and draw(st.integers(0, 3)) == 0:
@@ -327,8 +327,8 @@ def _json(draw: Draw, said: Said) -> Said:
     else:
         where[key] = draw(st.sampled_from(WRONG) | st.sampled_from(spots).map(lambda spot: spot[0][spot[1]]))
     with contextlib.suppress(ValueError, RecursionError):  # a value put into itself
-        return replace(said, body=json.dumps(whole[""]).encode())
-    return said
+        return replace(answer, body=json.dumps(whole[""]).encode())
+    return answer
 
 
 def _spots(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -341,12 +341,12 @@ def _spots(value: Any) -> Iterator[tuple[Any, Any]]:
                 stack.append(inner)
 
 
-def _xml(draw: Draw, said: Said) -> Said:
+def _xml(draw: Draw, answer: Said) -> Said:
     """An element gone, doubled, emptied, renamed, of another type or with another text."""
     try:
-        root = etree.fromstring(said.body, etree.XMLParser(resolve_entities=False))
+        root = etree.fromstring(answer.body, etree.XMLParser(resolve_entities=False))
     except (etree.XMLSyntaxError, ValueError):
-        return _bytes(draw, said)
+        return _bytes(draw, answer)
     found = draw(st.sampled_from(list(root.iter(etree.Element))))
     words = [
         word
@@ -399,7 +399,7 @@ def _xml(draw: Draw, said: Said) -> Said:
         found.set(draw(st.sampled_from(sorted(found.attrib))), draw(st.sampled_from(words)))
     else:
         found.text = draw(st.sampled_from(words))
-    return replace(said, body=etree.tostring(root))
+    return replace(answer, body=etree.tostring(root))
 
 
 CHANGES = (_other_body, _other_status, _other_kind, _cut, _bytes, _json, _json, _json, _xml, _xml)

@@ -127,11 +127,11 @@ def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
     except BfinfraError as error:
         problems = list(error.problems)
     for problem in problems:
-        said = str(problem)
-        assert "this should not happen" not in said, said
-        assert not nasty.acts(said), said
-        assert len(said) < 10_000, len(said)
-        assert problem.next or "waits for" in said, said
+        text = str(problem)
+        assert "this should not happen" not in text, text
+        assert not nasty.acts(text), text
+        assert len(text) < 10_000, len(text)
+        assert problem.next or "waits for" in text, text
     assert memory.peak() < fuzz.MOST, f"{memory.peak() >> 20} MiB of memory"
     return "error" if problems else "succeeded"
 

@@ -68,7 +68,7 @@ def test_a_journal_that_somebody_else_wrote_is_shown_without_harm(home: Path, li
     )
     (folder / "journal.jsonl").write_bytes(f"{good}\n{line}\n{good}\n".encode(errors="surrogateescape"))
     for output in ("text", "json", "jsonl", "markdown"):
-        code, out, err = at_a_desk.said("history", "s", "--output", output)
+        code, out, err = at_a_desk.output("history", "s", "--output", output)
         assert (code, err) == (0, "")
         assert "box/a" in out
         assert at_a_desk.answers("history", "s", "--output", output) == 0
@@ -92,7 +92,7 @@ def test_a_secret_or_kubeconfig_that_is_no_small_file_of_text_is_not_read(home: 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/tty0", "pipe"])
 def test_a_site_that_is_no_plain_file_is_refused_and_never_waited_for(home: Path, verb: str, path: str):
     os.mkfifo(home.parent / "pipe")
-    code, _, err = at_a_desk.said(verb, str(home.parent / path))
+    code, _, err = at_a_desk.output(verb, str(home.parent / path))
     assert (code, "it is no plain file" in err or "No such" in err) == (1, True)
 
 
@@ -138,7 +138,7 @@ def test_a_plan_file_as_large_as_a_disk_is_not_read(home: Path):
     file = home.parent / "planfile"
     file.write_text(PLAN)
     os.truncate(file, 1 << 40)
-    assert "larger than" in at_a_desk.said("apply", str(file), "--yes")[2]
+    assert "larger than" in at_a_desk.output("apply", str(file), "--yes")[2]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_descriptor_of_countless_elements(home: Path, member: str, text: bytes
             info.size = len(body)
             tar.addfile(info, io.BytesIO(body))
     (home.parent / "a.ova").write_bytes(out.getvalue())
-    code, _, err = at_a_desk.said("ova", "inspect", str(home.parent / "a.ova"))
+    code, _, err = at_a_desk.output("ova", "inspect", str(home.parent / "a.ova"))
     assert code == 1
     assert says in err
 

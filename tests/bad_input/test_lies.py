@@ -64,14 +64,14 @@ def test_a_share_of_what_script_torture_tries(talk: lies.Talk):
 )
 def test_what_was_found(talk: lies.Talk, path: str, change, says: str):
     changed = {
-        (asked, number): replace(said, body=change(said.body))
+        (asked, number): replace(answer, body=change(answer.body))
         for asked, answers in talk.answers.items()
-        for number, said in enumerate(answers)
+        for number, answer in enumerate(answers)
         if path in asked[1]
     }
     assert changed
     with lies.told(talk, changed):
-        code, out, err = at_a_desk.said("plan", str(talk.site))
+        code, out, err = at_a_desk.answer("plan", str(talk.site))
         assert code == 1
         assert any(each in out + err for each in says.split("|")), out + err
         assert at_a_desk.answers("plan", str(talk.site), "--output", "json") == 1

@@ -93,7 +93,7 @@ def test_no_arguments_say_how_it_is_used_and_end_with_1(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (["aply"], "argument COMMAND: there is no 'aply'; did you mean apply?; see bfinfra --help"),
         (["xyz"], "argument COMMAND: there is no 'xyz'; there are: adopt, apply, "),
@@ -112,9 +112,9 @@ def test_no_arguments_say_how_it_is_used_and_end_with_1(capsys):
         (["plan", "x.yaml", "--zzzz"], "bfinfra plan: error: there is no '--zzzz'; see bfinfra plan --help"),
     ],
 )
-def test_a_word_that_there_is_not_is_answered_with_the_nearest(words, said, capsys):
+def test_a_word_that_there_is_not_is_answered_with_the_nearest(words, output, capsys):
     assert main(words) == 1
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -215,15 +215,15 @@ def test_drift_ends_with_2_on_drift_and_only_then(report, code, site, checked):
 
 
 def test_lasting_drift_is_reported_once_and_so_is_its_end(site, checked, capsys):
-    said = []
+    output = []
     for report in (REPORT, REPORT, replace(REPORT, found=()), replace(REPORT, found=())):
         checked(report)
         main(["drift", str(site), "--changes-only"])
-        said.append(capsys.readouterr().out)
-    assert "limits.memory" in said[0]
-    assert said[1] == ""
-    assert said[2] == "no longer: supervisor_namespace/cnasg limits.memory drift\n"
-    assert said[3] == ""
+        output.append(capsys.readouterr().out)
+    assert "limits.memory" in output[0]
+    assert output[1] == ""
+    assert output[2] == "no longer: supervisor_namespace/cnasg limits.memory drift\n"
+    assert output[3] == ""
 
 
 def test_the_old_name_of_changes_only_still_answers(site, checked, capsys):
@@ -282,10 +282,10 @@ def test_a_folder_that_is_not_there_is_told_before_anything_is_looked_at(
     for name in ("plan", "drift", "kubeconfig"):
         monkeypatch.setattr(app, name, lambda *_, **__: pytest.fail("looked"))
     assert main([str(site) if word == "SITE" else word for word in words]) == 1
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert (
         "error: the file can't be written\n  why: there is no folder nowhere\n  next: mkdir -p nowhere"
-        in said
+        in output
     )
 
 
@@ -457,9 +457,9 @@ def test_a_file_that_is_not_there_is_named(site, planned, capsys):
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")]
+    ("number", "code", "output"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")]
 )
-def test_a_signal_while_reading_is_heard_by_no_library(number, code, said, site, monkeypatch, capsys):
+def test_a_signal_while_reading_is_heard_by_no_library(number, code, output, site, monkeypatch, capsys):
     heard = []
 
     def reading(*_, context, **__):
@@ -471,7 +471,7 @@ def test_a_signal_while_reading_is_heard_by_no_library(number, code, said, site,
     monkeypatch.setattr(app, "plan", reading)
     assert main(["plan", str(site)]) == code
     assert heard == [True]
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == output
 
 
 def test_who_is_interrupted_waits_for_no_server_that_says_nothing(site, monkeypatch, capsys):

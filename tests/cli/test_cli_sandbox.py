@@ -125,6 +125,6 @@ def test_a_world_that_does_not_start_is_a_problem(home, tmp_path, capsys):
 def test_a_misspelt_site_is_told_as_such_and_not_by_its_world(home, tmp_path, capsys):
     (tmp_path / "site.yaml").write_text("site: a\n")
     assert main(["apply", str(tmp_path / "sit.yaml"), "--sandbox", "--yes"]) == 1
-    said = capsys.readouterr().err
-    assert said == f"error: there is no file {tmp_path}/sit.yaml\n  next: did you mean site.yaml?\n"
+    output = capsys.readouterr().err
+    assert output == f"error: there is no file {tmp_path}/sit.yaml\n  next: did you mean site.yaml?\n"
     assert not home.exists()

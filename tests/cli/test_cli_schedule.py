@@ -62,12 +62,12 @@ def test_a_line_of_a_crontab_is_what_a_shell_reads_back(folder, capsys):
 
 def kubernetes(capsys: Any, *more: str) -> tuple[dict[str, Any], str]:
     assert main(["schedule", "kubernetes", "site.yaml", "--image", "registry.test/bfinfra:1", *more]) == 0
-    said = capsys.readouterr()
-    return {each["kind"]: each for each in yaml.safe_load_all(said.out)}, said.err
+    output = capsys.readouterr()
+    return {each["kind"]: each for each in yaml.safe_load_all(output.out)}, output.err
 
 
 def test_a_cronjob_has_the_sites_files_and_gets_its_secrets_from_a_secret(folder, capsys):
-    found, said = kubernetes(capsys)
+    found, output = kubernetes(capsys)
     pod = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert pod["containers"][0]["args"] == ["drift", "--forget", "/site/site.yaml"]
     assert sorted(found["ConfigMap"]["data"].values()) == sorted([SITE, "-----BEGIN CERTIFICATE-----\n"])
@@ -79,8 +79,8 @@ def test_a_cronjob_has_the_sites_files_and_gets_its_secrets_from_a_secret(folder
     assert [each["name"] for each in pod["containers"][0]["env"] if "valueFrom" in each] == [
         "VCENTER_PASSWORD"
     ]
-    assert "kubectl create secret generic bfinfra-drift-poc --from-literal=VCENTER_PASSWORD" in said
-    assert "planted" not in str(found) + said
+    assert "kubectl create secret generic bfinfra-drift-poc --from-literal=VCENTER_PASSWORD" in output
+    assert "planted" not in str(found) + output
 
 
 def test_a_pod_of_a_check_may_do_nothing_that_it_need_not(folder, capsys):
@@ -190,12 +190,12 @@ def mounted(found: dict[str, Any]) -> list[str]:
 
 def test_what_is_not_there_yet_is_left_out_by_name_and_all_else_is_carried(folder, capsys):
     (folder / "site.yaml").write_text(BEGUN)
-    found, said = kubernetes(capsys)
+    found, output = kubernetes(capsys)
     assert mounted(found) == ["site.yaml", "certs/ca.pem", "secrets/one.kubeconfig"]
     for path, field in LATER.items():
-        assert f"left out: {path} ({field}): it is not there yet" in said
-    assert "left out: secrets/pepper (pepper): no resource of the site uses it" in said
-    assert "secrets/registry=" not in said.partition("create secret")[2]
+        assert f"left out: {path} ({field}): it is not there yet" in output
+    assert "left out: secrets/pepper (pepper): no resource of the site uses it" in output
+    assert "secrets/registry=" not in output.partition("create secret")[2]
 
 
 def test_once_it_is_there_it_is_carried(folder, capsys):
@@ -203,9 +203,9 @@ def test_once_it_is_there_it_is_carried(folder, capsys):
     (folder / "tokens").mkdir()
     for path in LATER:
         (folder / path).write_text("short")
-    found, said = kubernetes(capsys)
+    found, output = kubernetes(capsys)
     assert sorted(mounted(found)) == sorted(["site.yaml", "certs/ca.pem", "secrets/one.kubeconfig", *LATER])
-    assert "it is not there yet" not in said
+    assert "it is not there yet" not in output
 
 
 def test_an_appliance_that_is_too_large_is_left_out_of_a_check_which_compares_with_what_was_noted(
@@ -213,21 +213,21 @@ def test_an_appliance_that_is_too_large_is_left_out_of_a_check_which_compares_wi
 ):
     (folder / "site.yaml").write_text(BEGUN)
     (folder / "server.ova").write_text("x" * 1_000_000)
-    found, said = kubernetes(capsys)
+    found, output = kubernetes(capsys)
     assert "server.ova" not in mounted(found)
     assert (
-        "left out: server.ova (bitfusion_server/bf-01: ova.file): it is too large for a ConfigMap; " in said
+        "left out: server.ova (bitfusion_server/bf-01: ova.file): it is too large for a ConfigMap; " in output
     )
 
 
 def test_a_site_object_leaves_out_what_is_not_there_yet_but_nothing_that_an_apply_needs(folder, capsys):
     (folder / "site.yaml").write_text(BEGUN)
     assert main(["operator", "site", "site.yaml"]) == 0
-    said = capsys.readouterr()
-    site = next(each for each in yaml.safe_load_all(said.out) if each["kind"] == "Site")
+    output = capsys.readouterr()
+    site = next(each for each in yaml.safe_load_all(output.out) if each["kind"] == "Site")
     assert sorted(site["spec"]["files"]) == ["certs/ca.pem", "secrets/one.kubeconfig"]
     assert all(
-        f"left out: {path} ({field}): it is not there yet" in said.err for path, field in LATER.items()
+        f"left out: {path} ({field}): it is not there yet" in output.err for path, field in LATER.items()
     )
     (folder / "server.ova").write_text("x" * 1_000_000)
     assert main(["operator", "site", "site.yaml"]) == 1
@@ -240,6 +240,6 @@ def test_a_site_object_leaves_out_what_is_not_there_yet_but_nothing_that_an_appl
 def test_a_file_without_which_nothing_is_seen_must_be_there(folder, capsys, command):
     (folder / "certs/ca.pem").unlink()
     assert main(command) == 1
-    said = capsys.readouterr().err
-    assert "vcenter.trust.ca_file leads nowhere" in said
-    assert "site.yaml:2:" in said
+    output = capsys.readouterr().err
+    assert "vcenter.trust.ca_file leads nowhere" in output
+    assert "site.yaml:2:" in output

@@ -62,17 +62,17 @@ def test_a_closed_pipe_is_quiet():
 
 
 @pytest.mark.parametrize(
-    ("closed", "code", "said"),
+    ("closed", "code", "output"),
     [(">&-", 1, "the output is lost: standard output is closed\n"), ("2>&-", 0, ""), (">&- 2>&-", 1, "")],
 )
-def test_output_that_is_lost_is_an_error(closed, code, said):
+def test_output_that_is_lost_is_an_error(closed, code, output):
     done = subprocess.run(
         ["sh", "-c", f"exec '{sys.executable}' -m bfinfra completion fish {closed}"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (code, said)
+    assert (done.returncode, done.stderr) == (code, output)
 
 
 def test_without_a_standard_input_nobody_can_confirm(tmp_path):

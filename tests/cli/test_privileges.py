@@ -29,7 +29,7 @@ def rights(path, *uses):
     return {entity.path: names for entity, names in found.entities.items()}, found.apis
 
 
-def said(capsys, *argv):
+def output(capsys, *argv):
     assert main(["privileges", *map(str, argv)]) == 0
     return capsys.readouterr().out
 
@@ -99,14 +99,14 @@ def test_destroying_takes_other_rights_than_applying(sandbox):
 
 
 def test_the_text_says_who_where_and_what(capsys):
-    text = said(capsys, POC, "--account", "svc@aiml.local")
+    text = output(capsys, POC, "--account", "svc@aiml.local")
     assert "What svc@aiml.local needs to plan and apply and destroy singapore-poc" in text
     assert "vCenter: HostSystem /*/host/gpu-farm/esx209-161.aiml.local\n  Global.SetCustomField\n" in text
     assert "given by the namespace's access: {user: svc@aiml.local, role: edit}" in text
 
 
 def test_programs_get_the_same(capsys):
-    found = json.loads(said(capsys, POC, "--output", "json", "--for", "plan"))
+    found = json.loads(output(capsys, POC, "--output", "json", "--for", "plan"))
     assert found["uses"] == ["plan"]
     assert [each["path"] for each in found["vcenter"]] == ["/"]
     assert {each["cluster"] for each in found["kubernetes"]} == {
@@ -117,7 +117,7 @@ def test_programs_get_the_same(capsys):
 
 def test_govc_commands_make_each_role_before_they_give_it(capsys):
     made = set()
-    for line in said(capsys, POC, "--as", "govc", "--account", "svc@aiml.local").splitlines():
+    for line in output(capsys, POC, "--as", "govc", "--account", "svc@aiml.local").splitlines():
         words = shlex.split(line)
         if words[1] == "role.create":
             made.add(words[2])
@@ -136,12 +136,12 @@ def test_commands_are_for_a_named_account_as_the_sites_own_would_lose_its_rights
 
 def test_to_look_without_policies_vcenters_own_role_is_enough(capsys):
     path = SPECS / "kinds" / "gpu_host.yaml"
-    text = said(capsys, path, "--as", "govc", "--account", "svc@aiml.local", "--for", "plan")
+    text = output(capsys, path, "--as", "govc", "--account", "svc@aiml.local", "--for", "plan")
     assert text == "govc permissions.set -principal svc@aiml.local -role ReadOnly -propagate=true /\n"
 
 
 def test_a_manifest_holds_roles_and_their_bindings(capsys):
-    found = list(yaml.safe_load_all(said(capsys, POC, "--as", "rbac")))
+    found = list(yaml.safe_load_all(output(capsys, POC, "--as", "rbac")))
     assert [each["kind"] for each in found] == ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]
     assert found[1]["subjects"][0]["name"] == "sso:administrator@aiml.local"
     assert found[2]["metadata"]["namespace"] == "default"

@@ -51,7 +51,7 @@ def lacks(text: str, *, run: bool = True) -> Callable[[T], T]:
 class Account:
     """What a side did in one test, for the table."""
 
-    said: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     @contextmanager
     def refused(self, *errors: type[BfinfraError]) -> Iterator[pytest.ExceptionInfo[BfinfraError]]:
@@ -62,11 +62,11 @@ class Account:
             yield failed
         found = failed.value
         assert type(found) in errors, f"{type(found).__name__}: {found}"
-        self.said.append(" ".join((type(found).__name__, *_fault(str(found)))))
+        self.lines.append(" ".join((type(found).__name__, *_fault(str(found)))))
 
     def note(self, text: str) -> None:
         """Something that a side does in a way of its own, which the test allows."""
-        self.said.append(text)
+        self.lines.append(text)
 
 
 def applied(cluster: ClusterClient, wanted: dict[str, Any]) -> bool:

@@ -33,12 +33,12 @@ class Both:
 
     def fails(self, *words: str) -> tuple[str, str]:
         """Both refuse; what they say."""
-        said = []
+        output = []
         for ask in (self.sandbox, self.peer):
             with pytest.raises(AssertionError) as failed:
                 ask(*words)
-            said.append(str(failed.value))
-        return said[0], said[1]
+            output.append(str(failed.value))
+        return output[0], output[1]
 
 
 def machine(text: str) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def connected(text: str) -> list[bool]:
     ]
 
 
-def said(text: str) -> str:
+def output(text: str) -> str:
     """Without times and ids."""
     return (
         re.sub(r"VirtualMachine:\S+|Folder:\S+|\(.*?\)|\d+%", "", text.replace("\r", ""))

@@ -122,7 +122,7 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
             if report.skipped
             else "failed"
         )
-        told = {"said": account.said, "requests": sorted(side.requests())}
+        told = {"said": account.lines, "requests": sorted(side.requests())}
         if outcome == "passed":
             _compare(item, side.peer, told, report)
         item.config.stash[TOLD][name_of(item)][side.peer] = {

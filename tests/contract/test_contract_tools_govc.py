@@ -19,7 +19,7 @@ from contract.govc import (
     machine,
     named,
     policy,
-    said,
+    output,
 )
 from contract.machines import active
 from contract.sides import live_vcsim, sandbox_vcenter
@@ -111,7 +111,7 @@ def test_listings_say_the_same(words: tuple[str, ...], govc: Both) -> None:
 
 def test_what_is_not_there_is_refused_by_both(govc: Both) -> None:
     assert govc.same("vm.info", "nothing") == []
-    assert all("not found" in said for said in govc.fails("vm.power", "-on", "nothing"))
+    assert all("not found" in output for output in govc.fails("vm.power", "-on", "nothing"))
 
 
 def test_an_ova_is_imported_looked_at_powered_and_destroyed(govc: Both, tmp_path: Path) -> None:
@@ -126,12 +126,12 @@ def test_an_ova_is_imported_looked_at_powered_and_destroyed(govc: Both, tmp_path
     ) == 2
     govc.same("vm.change", "-vm", "bf-01", "-m", "4096", "-c", "2", "-e", "a.b=1")
     assert govc.same("vm.info", "-json", "bf-01", plain=machine)["memory"] == 4096
-    govc.same("vm.power", "-on", "bf-01", plain=said)
+    govc.same("vm.power", "-on", "bf-01", plain=output)
     ours, theirs = govc.fails("vm.power", "-on", "bf-01")
     assert "in the current state (poweredOn)" in ours
     assert "InvalidPowerState" in theirs
     assert govc.same("object.collect", "-s", "/DC0/vm/bf-01", "runtime.powerState") == ["poweredOn"]
-    govc.same("vm.power", "-off", "-force", "bf-01", plain=said)
+    govc.same("vm.power", "-off", "-force", "bf-01", plain=output)
     govc.same("vm.destroy", "bf-01")
     assert govc.same("ls", "/DC0/vm") == []
 
@@ -153,7 +153,7 @@ def test_devices_are_looked_at_and_removed_alike(govc: Both) -> None:
         )
     before = govc.same("device.ls", "-json", "-vm", "bf-02", plain=added)
     assert len(before) == 1
-    govc.same("device.disconnect", "-vm", "bf-02", "ethernet-0", plain=said)
+    govc.same("device.disconnect", "-vm", "bf-02", "ethernet-0", plain=output)
     assert govc.same("device.info", "-json", "-vm", "bf-02", "ethernet-0", plain=connected) == [False]
     govc.same("device.remove", "-vm", "bf-02", "ethernet-0")
     assert govc.same("device.ls", "-json", "-vm", "bf-02", plain=added) == []
@@ -167,7 +167,7 @@ def test_pools_and_folders_come_and_go_alike(govc: Both) -> None:
     govc.same("find", "/DC0/host/DC0_C0", "-type", "p")
     govc.same("ls", "/DC0/vm")
     govc.same("pool.destroy", "/DC0/host/DC0_C0/Resources/theirs")
-    govc.same("object.destroy", "/DC0/vm/theirs", plain=said)
+    govc.same("object.destroy", "/DC0/vm/theirs", plain=output)
     assert govc.same("ls", "/DC0/vm") == []
 
 
@@ -379,7 +379,7 @@ def test_storage_policies_come_and_go_alike(govc: Both) -> None:
     )
     assert govc.same("storage.policy.ls", "bf-k8s", plain=lambda text: text.split()[1:]) == ["bf-k8s"]
     govc.same("storage.policy.rm", "bf-k8s")
-    assert all("not found" in said for said in govc.fails("storage.policy.info", "bf-k8s"))
+    assert all("not found" in output for output in govc.fails("storage.policy.info", "bf-k8s"))
     govc.same("tags.category.rm", "-f", "tier")
 
 

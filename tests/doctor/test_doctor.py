@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kinds.checking import BAD, GOOD, SKIPPED, WARNING, said, seen
+from kinds.checking import BAD, GOOD, SKIPPED, WARNING, messages, seen
 from kinds.lifecycle import SPECS, apply, made
 from pyVim.task import WaitForTask
 from rights.given import Site, administrator, give, other, paths, without
@@ -48,7 +48,7 @@ def changed(tmp_path):
 
 def test_all_is_well(sandbox):
     found = seen(EXAMPLE / "bitfusion_server.yaml", sandbox)
-    assert said(found, BAD) == said(found, WARNING) == said(found, SKIPPED) == {}
+    assert messages(found, BAD) == messages(found, WARNING) == messages(found, SKIPPED) == {}
     assert {each.check for each in found} >= {
         "local.packages",
         "servers.certificates",
@@ -68,22 +68,22 @@ def test_it_writes_nothing_and_leaves_no_session(sandbox):
 
 def test_a_server_that_is_not_there_is_told_once_and_the_rest_is_skipped(changed, sandbox):
     found = seen(changed("gpu_host", ("vc.small.test", "gone.small.test")), sandbox)
-    assert "gone.small.test:443" in said(found, BAD)["servers.connections"]
+    assert "gone.small.test:443" in messages(found, BAD)["servers.connections"]
     assert {"vcenter.version", "vcenter.clock", "vcenter.rights", "vcenter.hosts"} <= set(
-        said(found, SKIPPED)
+        messages(found, SKIPPED)
     )
 
 
 def test_a_wrong_password_is_tried_once(changed, sandbox, monkeypatch):
     monkeypatch.setenv("WRONG", "wrong")
     found = seen(changed("gpu_host", ("{env: VCENTER_PASSWORD}", "{env: WRONG}")), sandbox)
-    assert "vcenter.username" in said(found, BAD)["vcenter.login"]
+    assert "vcenter.username" in messages(found, BAD)["vcenter.login"]
     assert sandbox.tally()["calls"]["vcenter"]["Login"] == 1
 
 
 def test_a_certificate_that_is_not_trusted(changed, sandbox):
     found = seen(changed("gpu_host", ("{ca_file: ca.pem}", f"{{sha256: '{'ab' * 32}'}}")), sandbox)
-    assert "bfinfra trust vc.small.test:443" in said(found, BAD)["servers.certificates"]
+    assert "bfinfra trust vc.small.test:443" in messages(found, BAD)["servers.certificates"]
 
 
 @pytest.mark.parametrize(("years", "health"), [(0, GOOD), (1.95, WARNING), (4, BAD)])
@@ -120,27 +120,27 @@ def context(sandbox):
 def test_a_host_in_maintenance_and_one_that_is_not_there(changed, sandbox):
     with administrator(sandbox) as si:
         WaitForTask(paths(si)["/dc/host/farm/esx1.small.test"].EnterMaintenanceMode_Task(10))
-    assert "maintenance mode" in said(seen(EXAMPLE / "gpu_host.yaml", sandbox), WARNING)["vcenter.hosts"]
+    assert "maintenance mode" in messages(seen(EXAMPLE / "gpu_host.yaml", sandbox), WARNING)["vcenter.hosts"]
     found = seen(changed("gpu_host", ("esx1.small.test:", "esx7.small.test:")), sandbox)
-    assert "did you mean" in said(found, BAD)["vcenter.hosts"]
+    assert "did you mean" in messages(found, BAD)["vcenter.hosts"]
 
 
 def test_a_cluster_without_a_supervisor(changed, sandbox):
     found = seen(changed("supervisor_namespace", ("cluster: compute", "cluster: farm")), sandbox)
-    assert "enable workload management" in said(found, BAD)["vcenter.supervisors"]
+    assert "enable workload management" in messages(found, BAD)["vcenter.supervisors"]
 
 
 def test_what_is_not_made_yet_is_no_fault(sandbox):
     found = seen(EXAMPLE / "tanzu_cluster.yaml", sandbox)
-    assert said(found, BAD) == {}
-    assert "apply makes it" in said(found, SKIPPED)["clusters.entrance"]
-    assert "clusters.tanzu" in said(found, GOOD)
+    assert messages(found, BAD) == {}
+    assert "apply makes it" in messages(found, SKIPPED)["clusters.entrance"]
+    assert "clusters.tanzu" in messages(found, GOOD)
 
 
 def test_what_is_made_is_looked_into(sandbox):
     assert made(apply(EXAMPLE / "tanzu_cluster.yaml", sandbox))
     found = seen(EXAMPLE / "tanzu_cluster.yaml", sandbox)
-    assert said(found, BAD) == {}
+    assert messages(found, BAD) == {}
     assert {each.about for each in found if each.check == "clusters.rights"} == {
         "supervisor_namespace/team-a",
         "tanzu_cluster/cluster-01",
@@ -153,16 +153,16 @@ def test_a_kubeconfig_that_does_not_get_in_or_is_open_to_others(changed, sandbox
     (tmp_path / "old.kubeconfig").write_text(json.dumps(config))
     (tmp_path / "old.kubeconfig").chmod(0o644)
     found = seen(changed("kubernetes_cluster", ("other.kubeconfig", "old.kubeconfig")), sandbox)
-    assert "make the kubeconfig anew" in said(found, BAD)["clusters.entrance"]
-    assert "chmod 600" in said(found, WARNING)["local.files"]
+    assert "make the kubeconfig anew" in messages(found, BAD)["clusters.entrance"]
+    assert "chmod 600" in messages(found, WARNING)["local.files"]
 
 
 def test_files_that_are_missing_or_damaged(changed, sandbox, tmp_path):
     whole = (Path(sandbox.files) / "server.ova").read_bytes()
     (tmp_path / "damaged.ova").write_bytes(whole[:-40_000] + bytes(20_000) + whole[-20_000:])
     found = seen(changed("bitfusion_server", ("server.ova", "damaged.ova"), ("ca.pem", "none.pem")), sandbox)
-    assert "none.pem" in said(found, BAD)["local.references"]
-    assert "damaged.ova" in said(found, BAD)["local.packages"]
+    assert "none.pem" in messages(found, BAD)["local.references"]
+    assert "damaged.ova" in messages(found, BAD)["local.packages"]
 
 
 def test_a_journal_without_room(context, monkeypatch):
@@ -194,11 +194,11 @@ def narrow(tmp_path):
 def test_a_datastore_without_room_and_a_cluster_that_is_too_old(narrow):
     assert (
         "free some, or choose another datastore"
-        in said(seen(EXAMPLE / "bitfusion_server.yaml", narrow), BAD)["vcenter.space"]
+        in messages(seen(EXAMPLE / "bitfusion_server.yaml", narrow), BAD)["vcenter.space"]
     )
     assert (
         "server-side apply"
-        in said(seen(EXAMPLE / "kubernetes_cluster.yaml", narrow), BAD)["clusters.versions"]
+        in messages(seen(EXAMPLE / "kubernetes_cluster.yaml", narrow), BAD)["clusters.versions"]
     )
 
 
@@ -229,8 +229,8 @@ def test_rights_that_are_lacking_are_named_with_their_place(tmp_path):
             )
             give(small, site, without(rights, place, lacks))
             found = seen(site.path(), small)
-            assert what in said(found, BAD)[check]
-            assert "bfinfra privileges SITE" in said(found, BAD)[check]
+            assert what in messages(found, BAD)[check]
+            assert "bfinfra privileges SITE" in messages(found, BAD)[check]
 
 
 def test_the_command_ends_with_1_where_anything_is_bad(changed, sandbox, capsys, monkeypatch):

@@ -103,7 +103,7 @@ def checked(spec: Spec | None, state: State | None, before: tuple[str, ...] = ()
     return report(make(Site("s", None, wanted), wish, world, kinds), wish, world, kinds, before)
 
 
-def said(found: Report) -> list[tuple[str, str]]:
+def causes(found: Report) -> list[tuple[str, str]]:
     return [(each.field, str(each.cause)) for each in found.found]
 
 
@@ -120,7 +120,7 @@ def test_the_world_moved():
 
 def test_the_file_moved_and_that_is_no_alarm():
     found = checked(Spec(litres=20), tank(Spec()))
-    assert (said(found), found.alarming) == ([("litres", "unapplied")], ())
+    assert (causes(found), found.alarming) == ([("litres", "unapplied")], ())
 
 
 def test_both_moved_the_same_field():
@@ -129,11 +129,11 @@ def test_both_moved_the_same_field():
 
 
 def test_both_moved_to_the_same_value_and_only_the_mark_is_behind():
-    assert said(checked(Spec(litres=20), tank(Spec(), litres=20))) == [("litres", "conflict")]
+    assert causes(checked(Spec(litres=20), tank(Spec(), litres=20))) == [("litres", "conflict")]
 
 
 def test_both_moved_each_another_field():
-    assert said(checked(Spec(litres=20), tank(Spec(), colour="blue"))) == [
+    assert causes(checked(Spec(litres=20), tank(Spec(), colour="blue"))) == [
         ("colour", "drift"),
         ("litres", "unapplied"),
     ]
@@ -141,7 +141,7 @@ def test_both_moved_each_another_field():
 
 def test_fields_below_a_field_are_told_apart():
     was, now = Spec(labels={"a": "1", "b": "1"}), Spec(labels={"a": "2", "b": "1"})
-    assert said(checked(now, tank(was, labels={"a": "1", "b": "9"}))) == [
+    assert causes(checked(now, tank(was, labels={"a": "1", "b": "9"}))) == [
         ("labels.b", "drift"),
         ("labels.a", "unapplied"),
     ]
@@ -154,7 +154,7 @@ def test_the_value_that_was_applied_is_told():
 
 def test_where_the_file_of_then_can_no_longer_be_judged_its_fields_count_as_the_files():
     found = checked(Spec(litres=20), tank(Spec(litres=500), litres=500, colour="blue"))
-    assert said(found) == [("colour", "drift"), ("litres", "unapplied")]
+    assert causes(found) == [("colour", "drift"), ("litres", "unapplied")]
 
 
 @pytest.mark.parametrize(("before", "cause"), [((), Cause.MISSING), (("tank/one",), Cause.VANISHED)])
@@ -165,11 +165,11 @@ def test_what_is_not_there_alarms_whether_it_was_known_or_not(before, cause):
 
 def test_what_left_the_file_and_still_stands_is_not_applied():
     found = checked(None, tank(Spec()))
-    assert (said(found), found.alarming) == ([("", "unapplied")], ())
+    assert (causes(found), found.alarming) == ([("", "unapplied")], ())
 
 
 def test_work_that_was_begun_is_unfinished():
-    assert said(checked(Spec(), tank(None))) == [("", "unfinished")]
+    assert causes(checked(Spec(), tank(None))) == [("", "unfinished")]
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,14 @@ def test_a_replacement_is_called_one():
 
 
 @pytest.mark.parametrize(
-    ("mark", "said"),
+    ("mark", "message"),
     [(None, "bfinfra adopt SITE box/a"), (Mark("other", "box/a"), "belongs to box/a of the site other")],
 )
-def test_what_is_not_ours_is_never_touched(mark, said):
+def test_what_is_not_ours_is_never_touched(mark, message):
     world = ToyWorld({("box", "a"): ToyState(mark=mark, fields={"size": 5})})
     plan = planned(world, site(box__a=BoxSpec()))
     assert not plan.items
-    assert said in str(plan.problems[0])
+    assert message in str(plan.problems[0])
 
 
 def test_strangers_that_nobody_names_are_not_even_mentioned():

@@ -38,7 +38,7 @@ def seen(path: Path, sandbox: Running) -> tuple[Finding, ...]:
     return app.doctor(app.load(path, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
 
 
-def said(found: Iterable[Finding], health: Health) -> dict[str, str]:
+def messages(found: Iterable[Finding], health: Health) -> dict[str, str]:
     """Check → what it says of this health, with what to do."""
     return {
         each.check: f"{each.about}: {each.what}: {each.why} → {each.next}"

@@ -38,7 +38,7 @@ GOOD = {
 }
 
 
-def said(pod, *, version="0.4", memory=0):
+def messages(pod, *, version="0.4", memory=0):
     """Level and words of each remark."""
     text = pod if isinstance(pod, str) else yaml.safe_dump(pod, sort_keys=False)
     return [
@@ -74,17 +74,17 @@ def test_the_documents_sample_is_mis_indented_and_the_place_is_told():
 
 def test_the_documents_sample_rightly_indented_is_one_of_release_0_1():
     text = (SAMPLES / "document-pod-indented.yaml").read_text()
-    assert said(text, version="0.1") == []
-    assert "error: release 0.4 doesn't know bitfusion.io/gpu-num" in said(text)
+    assert messages(text, version="0.1") == []
+    assert "error: release 0.4 doesn't know bitfusion.io/gpu-num" in messages(text)
 
 
 @pytest.mark.parametrize("sample", sorted(SAMPLES.glob("release-*.yaml")), ids=lambda path: path.stem)
 def test_the_samples_of_the_release_have_no_error(sample):
-    assert not [each for each in said(sample.read_text()) if each.startswith("error")]
+    assert not [each for each in messages(sample.read_text()) if each.startswith("error")]
 
 
 def test_a_good_pod_is_good():
-    assert said(GOOD) == []
+    assert messages(GOOD) == []
 
 
 @pytest.mark.parametrize(
@@ -185,18 +185,18 @@ def test_a_good_pod_is_good():
     ],
 )
 def test_one_thing_wrong_is_told(path, to, words):
-    found = said(changed(*path, to=to))
+    found = messages(changed(*path, to=to))
     assert any(words in each for each in found), found
 
 
 def test_memory_is_held_against_what_the_webhook_was_told():
     pod = changed(*LIMITS, to={"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-memory": "8000M"})
-    assert said(pod) == [
+    assert messages(pod) == [
         "warning: bitfusion.io/gpu-memory works only where the plug-in's total_gpu_memory is set"
     ]
-    assert said(pod, memory=16000) == []
-    assert said(pod, memory=8000) == ["error: bitfusion.io/gpu-memory is 8000 MB"]
-    assert said(changed(*LIMITS, to={"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-memory": "1k"})) == [
+    assert messages(pod, memory=16000) == []
+    assert messages(pod, memory=8000) == ["error: bitfusion.io/gpu-memory is 8000 MB"]
+    assert messages(changed(*LIMITS, to={"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-memory": "1k"})) == [
         "error: bitfusion.io/gpu-memory is 1k"
     ]
 
@@ -215,33 +215,33 @@ def test_memory_is_held_against_what_the_webhook_was_told():
 def test_release_0_1_takes_memory_as_a_bare_number_of_megabytes(memory, told):
     pod = changed(*LIMITS, to={"bitfusion.io/gpu-num": 1, "bitfusion.io/gpu-memory": memory})
     pod["metadata"]["annotations"] = {"auto-management/bitfusion": "yes"}
-    assert said(pod, version="0.1") == told
+    assert messages(pod, version="0.1") == told
 
 
 def test_pods_beside_the_webhook_are_told_that_it_may_not_see_them():
-    assert said(changed("metadata", "namespace", to="bwki")) == [
+    assert messages(changed("metadata", "namespace", to="bwki")) == [
         "warning: pods in bwki are not shown to a webhook that bfinfra installed"
     ]
 
 
 def test_a_boolean_is_no_annotation():
     text = yaml.safe_dump(GOOD).replace("bitfusion: all", "bitfusion: yes").replace("'450'", "450")
-    assert [each for each in said(text) if "is no text" in each] == [
+    assert [each for each in messages(text) if "is no text" in each] == [
         "error: the annotation auto-management/bitfusion is no text",
         "error: the annotation bitfusion-client/version is no text",
     ]
 
 
 def test_json_on_one_long_line_is_read_as_well_as_yaml():
-    assert said(json.dumps(GOOD)) == []
+    assert messages(json.dumps(GOOD)) == []
 
 
 def test_a_request_without_a_limit_is_an_error_only_where_the_webhook_does_not_write_both():
     words = "bitfusion.io/gpu-amount has no limit"
     pod = changed(*MAIN, "resources", to={"requests": {"bitfusion.io/gpu-amount": 1}})
-    assert said(pod) == [f"warning: {words}"]
+    assert messages(pod) == [f"warning: {words}"]
     template = {"metadata": pod["metadata"], "spec": pod["spec"]}
-    assert f"error: {words}" in said(
+    assert f"error: {words}" in messages(
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -264,9 +264,9 @@ def test_in_release_0_1_a_second_container_may_have_a_command_and_several_elemen
         "metadata": {"name": "p", "annotations": {"auto-management/bitfusion": "on"}},
         "spec": {"containers": [gpus, {**WEB, "command": ["nginx"]}]},
     }
-    assert said(pod, version="0.1") == []
+    assert messages(pod, version="0.1") == []
     pod["metadata"]["annotations"]["auto-management/bitfusion"] = "all"
-    assert "which turns nothing on" in said(pod, version="0.1")[0]
+    assert "which turns nothing on" in messages(pod, version="0.1")[0]
 
 
 def test_templates_lists_and_several_documents_are_looked_through():
@@ -277,17 +277,17 @@ def test_templates_lists_and_several_documents_are_looked_through():
         "metadata": {"name": "c"},
         "spec": {"jobTemplate": {"spec": {"template": inner}}},
     }
-    assert said(yaml.safe_dump_all([job, {"kind": "List", "items": [cron, GOOD]}])) == []
+    assert messages(yaml.safe_dump_all([job, {"kind": "List", "items": [cron, GOOD]}])) == []
     assert (
-        said({**job, "metadata": GOOD["metadata"]})[0]
+        messages({**job, "metadata": GOOD["metadata"]})[0]
         == "error: the annotation auto-management/bitfusion stands on the Job"
     )
-    assert said({"kind": "ConfigMap"}) == ["error: it holds no pod, and nothing that makes pods"]
+    assert messages({"kind": "ConfigMap"}) == ["error: it holds no pod, and nothing that makes pods"]
 
 
 def test_a_pod_without_bitfusion_is_none_of_its_business():
     assert (
-        said(
+        messages(
             {
                 "kind": "Pod",
                 "metadata": {"name": "p"},
@@ -311,5 +311,5 @@ def test_the_command_ends_with_1_on_errors_and_prints_json(capsys, monkeypatch):
 
 
 def test_what_is_no_yaml_and_too_large_is_told(tmp_path):
-    assert said("a: [")[0].startswith("error: this is not YAML")
-    assert said("a: " + "x" * (5 << 20))[0].startswith("error: it is larger than")
+    assert messages("a: [")[0].startswith("error: this is not YAML")
+    assert messages("a: " + "x" * (5 << 20))[0].startswith("error: it is larger than")

@@ -95,14 +95,14 @@ def test_a_record_shows_compares_and_hashes_as_a_standard_one(switches: dict[str
 def test_what_a_standard_one_refuses_is_refused_in_the_same_words(
     given: tuple[tuple[Any, ...], dict[str, Any]], switches: dict[str, bool]
 ) -> None:
-    said = []
+    texts = []
     for maker in MAKERS.values():
         kind = made(maker, **switches)
         try:
-            said.append(repr(kind(*given[0], **given[1])))
+            texts.append(repr(kind(*given[0], **given[1])))
         except TypeError as error:
-            said.append(str(error))
-    assert said[0] == said[1]
+            texts.append(str(error))
+    assert texts[0] == texts[1]
 
 
 def test_what_is_frozen_cannot_be_changed() -> None:

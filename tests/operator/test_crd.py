@@ -191,8 +191,8 @@ def test_a_site_is_printed_with_where_its_references_lead(
         "kubernetes_cluster: {one: {kubeconfig: {file: one.kubeconfig}}}\n"
     )
     assert main(["operator", "site", "site.yaml", "--every", "15m"]) == 0
-    said = capsys.readouterr()
-    config, found = yaml.safe_load_all(said.out)
+    output = capsys.readouterr()
+    config, found = yaml.safe_load_all(output.out)
     assert config["data"] == {"file-0": "-----BEGIN CERTIFICATE-----\n"}
     assert found["metadata"] == {"name": "poc-1"}
     assert found["spec"]["env"] == {"PASSWORD": {"secretKeyRef": {"name": "poc-1", "key": "PASSWORD"}}}
@@ -201,7 +201,7 @@ def test_a_site_is_printed_with_where_its_references_lead(
         "certs/ca.pem": {"configMapKeyRef": {"name": "poc-1", "key": "file-0"}},
     }
     assert found["spec"]["site"]["vcenter"]["password"] == {"env": "PASSWORD"}
-    assert '--from-literal=PASSWORD="$PASSWORD"' in said.err
+    assert '--from-literal=PASSWORD="$PASSWORD"' in output.err
 
 
 @pytest.mark.parametrize(
@@ -226,6 +226,6 @@ def test_what_no_job_can_have_is_refused_before_anything_is_printed(
     )
     (tmp_path / "site.yaml").write_text("")
     assert main(["operator", "site", "my.yaml"]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert word in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert word in output.err

@@ -122,7 +122,7 @@ class World:
             {},
         )
 
-    def said(self) -> list[str]:
+    def reasons(self) -> list[str]:
         return [each["reason"] for each in self.api.kinds("Event")]
 
     def calls(self, act: Callable[[], None]) -> list[str]:
@@ -155,7 +155,7 @@ def test_while_nothing_changes_an_interval_costs_one_request_and_no_event(world:
     for _ in range(5):
         assert world.calls(world.look) == ["create Job"]
     assert world.live()["status"] == status
-    assert world.said() == []
+    assert world.reasons() == []
 
 
 def test_no_time_stands_in_the_status_but_when_a_condition_turned(world: World) -> None:
@@ -175,11 +175,11 @@ def test_lasting_drift_is_said_once_and_its_end_once(world: World) -> None:
     world.end()
     for _ in range(4):
         world.look(Result(Outcome.APPROVAL, "", 2, 1, MOVED.moved, digest="a" * 16, planned=1))
-    assert sorted(world.said()) == ["ApprovalNeeded", "DriftFound"]
+    assert sorted(world.reasons()) == ["ApprovalNeeded", "DriftFound"]
     assert world.condition("Drifted")["message"] == "1: namespace/a labels drift by root"
     world.look()
     world.look()
-    assert sorted(world.said()) == ["ApprovalNeeded", "DriftEnded", "DriftFound"]
+    assert sorted(world.reasons()) == ["ApprovalNeeded", "DriftEnded", "DriftFound"]
 
 
 def test_one_failure_that_may_pass_does_not_turn_a_condition_and_the_second_does(world: World) -> None:
@@ -188,9 +188,9 @@ def test_one_failure_that_may_pass_does_not_turn_a_condition_and_the_second_does
     world.look(LOST)
     world.now += 30
     world.work()
-    assert (world.condition("Ready")["status"], world.said()) == ("True", [])
+    assert (world.condition("Ready")["status"], world.reasons()) == ("True", [])
     world.look(Result(Outcome.UNREADABLE, "vc can't be reached"), later=400)
-    assert (world.condition("Ready")["status"], world.condition("Ready")["reason"], world.said()) == (
+    assert (world.condition("Ready")["status"], world.condition("Ready")["reason"], world.reasons()) == (
         "False",
         "Unreadable",
         ["Unreadable"],
@@ -220,7 +220,7 @@ def test_a_plan_that_waits_runs_when_its_digest_is_approved_and_the_word_is_used
     world.end(Result(Outcome.APPLIED, resources=2, approved="a" * 16, writes=3))
     assert world.live()["metadata"]["annotations"] == {"other": "x"}
     assert "plan" not in world.live()["status"]
-    assert world.said() == ["ApprovalNeeded", "Applied"]
+    assert world.reasons() == ["ApprovalNeeded", "Applied"]
 
 
 def test_a_change_of_the_spec_is_looked_at_at_once_but_not_beside_a_job_that_runs(world: World) -> None:
@@ -274,7 +274,7 @@ def test_whoever_leads_next_looks_at_nothing_twice_and_says_nothing_twice(world:
     world.site()
     world.end()
     world.look(Result(Outcome.APPLIED, resources=2, corrected=1, writes=2))
-    events, jobs = len(world.said()), len(world.jobs())
+    events, jobs = len(world.reasons()), len(world.jobs())
     second = Keeper(world.api, Mould("image"), clock=lambda: world.now)
     last = max(world.jobs(), key=lambda job: job["metadata"]["creationTimestamp"])
     world.api.objects["Pod", "ns", "p"] = {
@@ -301,7 +301,7 @@ def test_whoever_leads_next_looks_at_nothing_twice_and_says_nothing_twice(world:
     second.begin()
     world.keeper = second
     assert world.calls(lambda: world.tell(world.live())) == []
-    assert (len(world.said()), len(world.jobs())) == (events, jobs)
+    assert (len(world.reasons()), len(world.jobs())) == (events, jobs)
     assert [row[1].outcome for row in second.rows() if row[1]] == [Outcome.APPLIED]
 
 
@@ -345,7 +345,7 @@ def test_what_the_server_refuses_for_good_is_tried_ever_more_seldom_and_told_onc
         world.work()
     assert sum(verb == "refused" for verb, _, _ in world.api.calls) == 7
     assert "exceeded quota" in world.condition("Ready")["message"]
-    assert world.said() == ["JobFailed"]
+    assert world.reasons() == ["JobFailed"]
     world.api.create = real  # type: ignore[method-assign]  # there is room now
     world.now += 400
     world.work()
@@ -412,7 +412,7 @@ def test_a_look_that_can_not_begin_says_why_once_and_no_more_when_it_has_begun(
         world.keeper.renew()
         world.work()
     assert word in world.condition("Ready")["message"]
-    assert world.said() == ["JobFailed"]
+    assert world.reasons() == ["JobFailed"]
     del world.api.objects["Pod", "ns", "p"]
     world.end()
     assert world.condition("Ready")["status"] == "True"

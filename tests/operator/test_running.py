@@ -74,7 +74,7 @@ def test_kopf_gets_the_same_account() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (["--image", "x"], "--lease NAMESPACE/NAME"),
         (["--image", "x", "--metrics", "8080x"], "--metrics ADDRESS:PORT"),
@@ -85,11 +85,11 @@ def test_kopf_gets_the_same_account() -> None:
     ],
 )
 def test_what_it_can_not_begin_with_is_a_sentence(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["operator", "run", *words]) == 1
     captured = capsys.readouterr()
-    assert said in captured.err
+    assert output in captured.err
     assert "Traceback" not in captured.err
 
 

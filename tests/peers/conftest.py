@@ -84,14 +84,14 @@ def own_vcsim(peers: Peers) -> Iterator[Vcsim]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             assert process.stdout is not None
-            said = []
+            output = []
             for line in process.stdout:
-                said.append(line)
+                output.append(line)
                 if line.startswith("URL="):
                     break
             else:
-                pytest.fail(f"vcsim does not start: {''.join(said)}")
-            yield Vcsim(replace(peers, vcsim=said[-1].split("@")[-1].split("/")[0]))
+                pytest.fail(f"vcsim does not start: {''.join(output)}")
+            yield Vcsim(replace(peers, vcsim=output[-1].split("@")[-1].split("/")[0]))
         finally:
             process.kill()
 

@@ -177,8 +177,10 @@ def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(
         )
         == ""
     ), "the token went with its step"
-    said = worker.read("/var/lib/kubeadm.calls")
-    assert "join --discovery-file /var/lib/bfinfra/kubeadm_cluster.discovery" in said and "token" not in said
+    output = worker.read("/var/lib/kubeadm.calls")
+    assert (
+        "join --discovery-file /var/lib/bfinfra/kubeadm_cluster.discovery" in output and "token" not in output
+    )
     written = [each.written() for each in real]
     assert app.plan(app.load(site)).pending == ()
     assert endings_of(site) == "kept"

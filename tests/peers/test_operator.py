@@ -238,11 +238,11 @@ def author(
         )
     )
     assert main(["operator", "site", "poc.yaml", "--namespace", desk.space, "--every", "15m"]) == 0
-    said = capsys.readouterr()
-    words = re.findall(r"--from-\S+", said.err)
+    output = capsys.readouterr()
+    words = re.findall(r"--from-\S+", output.err)
     with contextlib.suppress(AssertionError):
         desk.kubectl("create", "secret", "generic", "poc", *words)
-    desk.peers.kubectl("apply", "-f", "-", given=said.out)
+    desk.peers.kubectl("apply", "-f", "-", given=output.out)
 
 
 def test_the_server_takes_every_example_and_refuses_what_is_wrong(desk: Desk) -> None:

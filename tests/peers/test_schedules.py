@@ -62,9 +62,9 @@ def test_systemd_takes_the_units_and_finds_little_to_expose(folder: Path) -> Non
 @pytest.mark.parametrize("every", STEPS)
 def test_systemd_starts_it_as_often_as_was_said(every: str) -> None:
     found = Schedule.every(every, "poc")
-    said = run(["systemd-analyze", "calendar", "--iterations=3", found.calendar], {"TZ": "UTC"})
+    output = run(["systemd-analyze", "calendar", "--iterations=3", found.calendar], {"TZ": "UTC"})
     starts = [
-        line.split(": ", 1)[1] for line in said.splitlines() if "Next elapse" in line or "Iter. #" in line
+        line.split(": ", 1)[1] for line in output.splitlines() if "Next elapse" in line or "Iter. #" in line
     ]
     seconds = [int(run(["date", "-u", "-d", each, "+%s"], {})) for each in starts]
     assert len(seconds) == 3

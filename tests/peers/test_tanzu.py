@@ -252,7 +252,7 @@ def test_the_sandboxs_definitions_are_taken_by_the_real_server(
 ) -> None:
     known = definitions(namespaced_classes=namespaced_classes, first=first)
     given = {"apiVersion": "v1", "kind": "List", "items": known}
-    said = peers.kubectl(
+    output = peers.kubectl(
         "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-", given=json.dumps(given)
     )
-    assert said.count("serverside-applied") == len(known)
+    assert output.count("serverside-applied") == len(known)

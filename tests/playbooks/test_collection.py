@@ -66,9 +66,9 @@ def documented(path: Path, name: str = "DOCUMENTATION") -> Any:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_takes_exactly_what_it_documents(name: str, module: Module) -> None:
-    said = documented(PLUGINS / f"modules/{name}.py")
-    options = dict(said.get("options", {}))
-    for fragment in said["extends_documentation_fragment"]:
+    documentation = documented(PLUGINS / f"modules/{name}.py")
+    options = dict(documentation.get("options", {}))
+    for fragment in documentation["extends_documentation_fragment"]:
         options |= documented(PLUGINS / f"doc_fragments/{fragment.rpartition('.')[2]}.py")["options"]
     taken = module(name, site=[], no_such_option=1)
     supported = (

@@ -79,13 +79,13 @@ def filled(sandbox: Running, tmp_path: Path) -> Iterator[Any]:
 
 def values(root: Any, paths: Sequence[str]) -> Tree:
     """What an object says under these paths, those that it says."""
-    said = {each.findtext("{*}name"): each.find("{*}val") for each in root.iterfind("{*}propSet")}
+    properties = {each.findtext("{*}name"): each.find("{*}val") for each in root.iterfind("{*}propSet")}
     found = {}
     for path in paths:
         first, _, rest = path.partition(".")
-        value = said.get(path, said.get(first))
+        value = properties.get(path, properties.get(first))
         if (
-            value is not None and path not in said and rest
+            value is not None and path not in properties and rest
         ):  # within the whole property, where a list is its items side by side
             found[path] = [
                 of_xml(each) for each in value.iterfind("/".join("{*}" + part for part in rest.split(".")))
@@ -126,7 +126,7 @@ def of_config_target(content: Any) -> Iterator[str]:
     (host,) = [
         each
         for each in hosts
-        if "esx1.small.test" in [said.text for said in each.iterfind("{*}propSet/{*}val")]
+        if "esx1.small.test" in [properties.text for properties in each.iterfind("{*}propSet/{*}val")]
     ]
     parent = next(
         each.findtext("{*}val")
@@ -150,9 +150,9 @@ def of_passthrough(content: Any, real: dict[str, list[Any]]) -> Iterator[str]:
     """Which devices a host says can, or can't, be passed through."""
 
     def whole(host: Any) -> tuple[bool, bool]:
-        said = {each.findtext("{*}name"): each.find("{*}val") for each in host.iterfind("{*}propSet")}
-        devices = said.get("hardware.pciDevice", said.get("hardware"))
-        infos = said.get("config.pciPassthruInfo", said.get("config"))
+        properties = {each.findtext("{*}name"): each.find("{*}val") for each in host.iterfind("{*}propSet")}
+        devices = properties.get("hardware.pciDevice", properties.get("hardware"))
+        infos = properties.get("config.pciPassthruInfo", properties.get("config"))
         listed = [
             each
             for each in infos.iter()
@@ -215,10 +215,10 @@ def of_tanzu_clusters() -> Iterator[str]:
     known = (version.get("schema") or definition["spec"]["validation"])["openAPIV3Schema"]["properties"][
         "status"
     ]["properties"]
-    said = TANZU_CLUSTER.status({}, Progress("running", {"a": "ready"}, [{}], {}, "10.0.0.1"))
+    properties = TANZU_CLUSTER.status({}, Progress("running", {"a": "ready"}, [{}], {}, "10.0.0.1"))
     yield from (
         f"TanzuKubernetesCluster v1alpha1.status.{name}: the sandbox alone has it"
-        for name in sorted(said.keys() - known.keys())
+        for name in sorted(properties.keys() - known.keys())
     )
 
 

@@ -75,8 +75,8 @@ def judged() -> dict[Path, dict[str, Any]]:
     """What govc's import.spec and govmomi's reader of hardware make of those that bfinfra reads."""
     judge = fetched("bin") / "ovfspec"
     paths = [each.path for each in descriptors() if isinstance(each.found, Descriptor)]
-    said = run([str(judge)], {}, "\n".join(map(str, paths)))
-    return dict(zip(paths, map(json.loads, said.splitlines()), strict=True))
+    theirs = run([str(judge)], {}, "\n".join(map(str, paths)))
+    return dict(zip(paths, map(json.loads, theirs.splitlines()), strict=True))
 
 
 def both() -> Iterator[tuple[str, Descriptor, dict[str, Any]]]:
@@ -89,8 +89,8 @@ def both() -> Iterator[tuple[str, Descriptor, dict[str, Any]]]:
 
 def test_keys_networks_and_options_are_what_govc_says(held: Held) -> None:
     wrong, count = [], 0
-    for name, ours, said in both():
-        options, count = said["Options"], count + 1
+    for name, ours, theirs in both():
+        options, count = theirs["Options"], count + 1
         pairs = {
             "keys": (
                 [p.key for p in ours.properties if p.user_configurable],
@@ -119,14 +119,14 @@ def test_hardware_is_what_govmomi_makes_of_it(held: Held) -> None:
     """
     wrong, count = [], 0
     bounds = {each.path.name for each in descriptors() if b'ovf:bound="' in each.path.read_bytes()}
-    for name, ours, said in both():
-        if said["Hardware"] or name in bounds:
+    for name, ours, theirs in both():
+        if theirs["Hardware"] or name in bounds:
             continue
         count += 1
         found = (ours.hardware.cpus, ours.hardware.memory >> 20)
         wrong += (
-            [f"{name}: {found} is not {(said['CPUs'], said['MemoryMB'])}"]
-            if found != (said["CPUs"], said["MemoryMB"])
+            [f"{name}: {found} is not {(theirs['CPUs'], theirs['MemoryMB'])}"]
+            if found != (theirs["CPUs"], theirs["MemoryMB"])
             else []
         )
     held(f"{SOURCE}: processors and memory", wrong, count)

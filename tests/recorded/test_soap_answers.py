@@ -28,7 +28,7 @@ MADE_UP = (None, False, 0, "")
 
 
 @functools.cache
-def said() -> tuple[Said, ...]:
+def recorded() -> tuple[Said, ...]:
     folder = fetched("sdist/pyvmomi-8.0.2.0.1") / "pyvmomi-8.0.2.0.1/tests/fixtures"
     files = sorted(folder.glob("*.yaml"))
     assert len(files) == 22
@@ -41,13 +41,13 @@ def method(each: Said) -> str:
 
 
 def asked(*methods: str) -> list[Said]:
-    return [each for each in said() if each.method == "POST" and (not methods or method(each) in methods)]
+    return [each for each in recorded() if each.method == "POST" and (not methods or method(each) in methods)]
 
 
 def stub(answer: bytes, status: int = 200, version: str = VERSION) -> soap.Stub:
     """bfinfra's stub on a server that says this."""
-    said = httpx2.MockTransport(lambda _: httpx2.Response(status, content=answer))
-    return soap.Stub(httpx2.Client(base_url="https://vc.test", transport=said), "vc.test", version)
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(status, content=answer))
+    return soap.Stub(httpx2.Client(base_url="https://vc.test", transport=transport), "vc.test", version)
 
 
 def content(answer: bytes, status: int = 200) -> Any:
@@ -145,7 +145,7 @@ def test_every_other_answer_is_taken(held: Held, monkeypatch: pytest.MonkeyPatch
 
 def test_servers_before_7_are_refused_with_a_sentence(held: Held) -> None:
     """All that were recorded are: by the newest of their own list of versions."""
-    wrong, lists = [], [each for each in said() if each.uri.endswith("vimServiceVersions.xml")]
+    wrong, lists = [], [each for each in recorded() if each.uri.endswith("vimServiceVersions.xml")]
     newest = {re.findall(rb"<version>([^<]*)", each.answer)[0].decode() for each in lists}
     assert newest == {"5.5", "6.0", "6.5", "6.7"}
     for each in lists:
@@ -167,7 +167,11 @@ def test_what_answers_otherwise_is_told_as_no_vcenter(held: Held) -> None:
     """A proxy's page and a 404, in place of the list of versions."""
     wrong, pages_ = (
         [],
-        [each for each in said() if each.method == "GET" and not each.uri.endswith("vimServiceVersions.xml")],
+        [
+            each
+            for each in recorded()
+            if each.method == "GET" and not each.uri.endswith("vimServiceVersions.xml")
+        ],
     )
     for each in pages_:
         try:

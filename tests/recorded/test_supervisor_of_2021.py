@@ -27,14 +27,14 @@ UNLIMITED = "9223372036854775807"
 
 
 @functools.cache
-def said() -> Mapping[str, Said]:
+def recorded() -> Mapping[str, Said]:
     """By path, without the query."""
     text = gzip.decompress(stored(CASSETTE).read_bytes()).decode()
     return {httpx2.URL(each.uri).path: each for each in cassette(CASSETTE, text)}
 
 
 def items(path: str) -> list[Any]:
-    return list(json.loads(said()[path].answer)["items"])
+    return list(json.loads(recorded()[path].answer)["items"])
 
 
 class Recorded:
@@ -42,13 +42,13 @@ class Recorded:
 
     def list(self, api_version: str, kind: str, namespace: str = "", labels: str = "") -> list[Any]:
         path = f"/api/{api_version}/{kind.lower()}s"
-        if path not in said():
+        if path not in recorded():
             raise Missing(f"{path} was not recorded")
         return [each for each in items(path) if namespace in ("", each["metadata"].get("namespace"))]
 
 
 def test_its_login_gives_a_token_though_it_calls_itself_html(held: Held) -> None:
-    each = said()["/wcp/login"]
+    each = recorded()["/wcp/login"]
     transport = httpx2.MockTransport(
         lambda _: httpx2.Response(
             each.status, content=each.answer, headers={"content-type": "text/html", "server": "VMware-WCP"}

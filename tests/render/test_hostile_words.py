@@ -205,14 +205,14 @@ def test_no_document_does_either_and_a_program_reads_the_words_as_they_were(made
 
 
 def test_neither_do_the_lines_and_the_board_of_an_apply():
-    said, screen = [], io.StringIO()
-    sink = lines.Lines(PLAN, said.append)
+    message, screen = [], io.StringIO()
+    sink = lines.Lines(PLAN, message.append)
     with Board(PLAN, screen, colour=False) as board:
         for event in EVENTS:
             sink(event)
             board(event)
             board._live.refresh()
-    assert acts("\n".join(said)) == []
+    assert acts("\n".join(message)) == []
     hidden = [each for each in ESCAPES if each not in "\r\x1b[K\b\b\b" and each in screen.getvalue()]
     assert hidden == []
 

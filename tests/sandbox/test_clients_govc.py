@@ -179,6 +179,6 @@ LOOKS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "said"), LOOKS, ids=[" ".join(words) for words, _ in LOOKS])
-def test_everything_can_be_looked_at(words: tuple[str, ...], said: str, standing: None, govc: Govc) -> None:
-    assert said in govc(*words)
+@pytest.mark.parametrize(("words", "output"), LOOKS, ids=[" ".join(words) for words, _ in LOOKS])
+def test_everything_can_be_looked_at(words: tuple[str, ...], output: str, standing: None, govc: Govc) -> None:
+    assert output in govc(*words)

@@ -79,7 +79,7 @@ def supervisor(world: Running, peers: Peers) -> Kubectl:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("get", "nodes"), "Ready"),
         (("get", "secrets", "-A"), "bitfusion-client-secret-ca.crt"),
@@ -100,8 +100,8 @@ def supervisor(world: Running, peers: Peers) -> Kubectl:
         (("cluster-info",), "is running at"),
     ],
 )
-def test_everything_can_be_looked_at(words: tuple[str, ...], said: str, kubectl: Kubectl) -> None:
-    assert said in kubectl(*words)
+def test_everything_can_be_looked_at(words: tuple[str, ...], output: str, kubectl: Kubectl) -> None:
+    assert output in kubectl(*words)
 
 
 def test_columns_of_the_supervisors_own_kinds(supervisor: Kubectl) -> None:

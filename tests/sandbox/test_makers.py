@@ -131,7 +131,7 @@ def test_dpkg_reads_a_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "file", "said"),
+    ("name", "file", "message"),
     [
         ("../x", File("text", {"text": "a"}), "leaves"),
         ("x", File("cake"), "'cake'"),
@@ -143,7 +143,7 @@ def test_dpkg_reads_a_package(tmp_path: Path) -> None:
         ("x", File("kubeconfig"), "'cluster'"),
     ],
 )
-def test_a_file_that_cannot_be_made_is_named(name: str, file: File, said: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_made_is_named(name: str, file: File, message: str, tmp_path: Path) -> None:
     with pytest.raises(BadWorld, match="files") as caught:
         make_files({name: file}, tmp_path, "ca")
-    assert said in str(caught.value)
+    assert message in str(caught.value)

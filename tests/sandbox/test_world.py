@@ -56,7 +56,7 @@ def test_an_administrators_token_is_generated_or_written_and_hidden() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda w: w.update(colour=1), "unknown colour"),
         (lambda w: w.pop("vcenter"), "w.vcenter: missing"),
@@ -101,9 +101,9 @@ def test_an_administrators_token_is_generated_or_written_and_hidden() -> None:
         ),
     ],
 )
-def test_a_wrong_world_is_refused_with_its_field(change: Any, said: str) -> None:
+def test_a_wrong_world_is_refused_with_its_field(change: Any, message: str) -> None:
     world = small()
     change(world)
     with pytest.raises(BadWorld) as caught:
         parse(world, PASSWORDS, "w")
-    assert said in str(caught.value)
+    assert message in str(caught.value)

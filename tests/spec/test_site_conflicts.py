@@ -67,14 +67,14 @@ def machines(**addresses):
 
 
 def test_two_servers_with_one_address_are_told_at_both_places(tmp_path):
-    [said] = read(
+    [message] = read(
         tmp_path,
         servers(
             a="N: {network: VM Network, address: 10.0.0.5/24}",
             b="N: {network: VM Network, address: 10.0.0.5/24}",
         ),
     )
-    assert said == (
+    assert message == (
         "15:50: bitfusion_server/b: 10.0.0.5 is bitfusion_server/a's already; each needs its own; see "
         "bitfusion_server/a at 9:50; change one of the two"
     )
@@ -89,13 +89,13 @@ def test_all_of_it_is_told_at_once(tmp_path):
 
 
 def test_an_address_belongs_to_one_of_server_machine_adapter_and_supervisor(tmp_path):
-    said = read(
+    message = read(
         tmp_path,
         servers(a="N: {network: VM Network, address: 10.0.0.212/24}"),
         machines(one="10.6.0.20"),
         SUPERVISOR,
     )
-    assert [line.split(";")[0].partition(": ")[2] for line in said] == [
+    assert [line.split(";")[0].partition(": ")[2] for line in message] == [
         "supervisor/compute: 10.0.0.210 with the 4 after it meets 10.0.0.212 of bitfusion_server/a",
         "supervisor/compute: 10.6.0.10 with the 39 after it meets 10.6.0.20 of linux_host/one",
     ]
@@ -103,23 +103,23 @@ def test_an_address_belongs_to_one_of_server_machine_adapter_and_supervisor(tmp_
 
 def test_a_machine_may_be_named_twice_and_two_machines_have_two_addresses(tmp_path):
     assert read(tmp_path, machines(one="10.0.0.9", again="10.0.0.9")) == []
-    [said] = read(
+    [message] = read(
         tmp_path, servers(a="N: {network: VM Network, address: 10.0.0.9/24}"), machines(one="10.0.0.9")
     )
-    assert "linux_host/one: 10.0.0.9 is bitfusion_server/a's already" in said
+    assert "linux_host/one: 10.0.0.9 is bitfusion_server/a's already" in message
 
 
 def test_adapters_on_networks_that_never_meet_may_have_one_address_which_is_better_known(tmp_path):
     apart = "N: {{network: VM Network, address: 10.0.0.{}/24}}, R: {{network: {}, address: 192.168.0.5/24}}"
-    [said] = read(tmp_path, servers(a=apart.format(5, "RoCE A"), b=apart.format(6, "RoCE B")))
-    assert said.startswith("warning: ")
-    assert "the networks RoCE A and RoCE B must never meet" in said
-    [said] = read(tmp_path, servers(a=apart.format(5, "RoCE A"), b=apart.format(6, "RoCE A")))
-    assert not said.startswith("warning")
+    [message] = read(tmp_path, servers(a=apart.format(5, "RoCE A"), b=apart.format(6, "RoCE B")))
+    assert message.startswith("warning: ")
+    assert "the networks RoCE A and RoCE B must never meet" in message
+    [message] = read(tmp_path, servers(a=apart.format(5, "RoCE A"), b=apart.format(6, "RoCE A")))
+    assert not message.startswith("warning")
 
 
 @pytest.mark.parametrize(
-    ("address", "gateway", "said"),
+    ("address", "gateway", "message"),
     [
         (
             "10.0.0.5/24",
@@ -150,11 +150,11 @@ def test_adapters_on_networks_that_never_meet_may_have_one_address_which_is_bett
         ),
     ],
 )
-def test_a_server_reaches_its_gateway(tmp_path, address, gateway, said):
+def test_a_server_reaches_its_gateway(tmp_path, address, gateway, message):
     [found] = read(
         tmp_path, servers(a=f'N: {{network: VM Network, address: "{address}", gateway: "{gateway}"}}')
     )
-    assert said in found
+    assert message in found
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_what_can_be_reached_is_taken(tmp_path, address, gateway):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (
             "gateway: 10.0.0.1/24",
@@ -198,32 +198,32 @@ def test_what_can_be_reached_is_taken(tmp_path, address, gateway):
         ),
     ],
 )
-def test_a_supervisors_addresses_are_its_own(tmp_path, old, new, said):
+def test_a_supervisors_addresses_are_its_own(tmp_path, old, new, message):
     assert read(tmp_path, SUPERVISOR) == []
-    assert any(said in line for line in read(tmp_path, SUPERVISOR.replace(old, new)))
+    assert any(message in line for line in read(tmp_path, SUPERVISOR.replace(old, new)))
 
 
 def test_a_vmkernel_address_is_on_one_host(tmp_path):
-    [said] = read(tmp_path, SWITCH, VMK % "192.168.0.24/24")
-    assert "vmkernel_adapter/roce: 192.168.0.24 is vmkernel_adapter/roce's already" in said
+    [message] = read(tmp_path, SWITCH, VMK % "192.168.0.24/24")
+    assert "vmkernel_adapter/roce: 192.168.0.24 is vmkernel_adapter/roce's already" in message
     assert read(tmp_path, SWITCH, VMK % "192.168.0.25/24") == []
 
 
 def test_frames_pass_the_switch(tmp_path):
-    [said] = read(tmp_path, SWITCH, (VMK % "dhcp").replace("roce: {port", "roce: {mtu: 9000, port"))
+    [message] = read(tmp_path, SWITCH, (VMK % "dhcp").replace("roce: {port", "roce: {mtu: 9000, port"))
     assert (
         "vmkernel_adapter/roce: frames of 9000 bytes don't pass a switch of 1500; see "
         "distributed_switch/roce at 3:34"
-    ) in said
+    ) in message
 
 
 def test_a_nic_is_on_one_switch(tmp_path):
-    [said] = read(tmp_path, SWITCH.replace("[vmnic2]}}}", "[vmnic2]}}, other: {hosts: {esx1: [vmnic2]}}}"))
-    assert "distributed_switch/other: vmnic2 of esx1 is distributed_switch/roce's already" in said
+    [message] = read(tmp_path, SWITCH.replace("[vmnic2]}}}", "[vmnic2]}}, other: {hosts: {esx1: [vmnic2]}}}"))
+    assert "distributed_switch/other: vmnic2 of esx1 is distributed_switch/roce's already" in message
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ("", []),
         (", pod_cidr: 10.0.0.0/16", ["pod_cidr"]),
@@ -231,7 +231,7 @@ def test_a_nic_is_on_one_switch(tmp_path):
         (", pod_cidr: 192.168.0.128/25", ["warning"]),
     ],
 )
-def test_a_clusters_own_networks_hold_no_machine(tmp_path, more, said):
+def test_a_clusters_own_networks_hold_no_machine(tmp_path, more, message):
     found = read(
         tmp_path, machines(one="10.0.0.1", two="10.0.0.2"), SWITCH, VMK % "dhcp", KUBEADM.format(more=more)
     )
@@ -242,16 +242,16 @@ def test_a_clusters_own_networks_hold_no_machine(tmp_path, more, said):
             line for line in found if "192.168.0.0/16 covers 192.168.0.24 of vmkernel_adapter/roce" in line
         ]
     else:
-        assert [line.startswith("warning") for line in found] == [True] * len(said)
+        assert [line.startswith("warning") for line in found] == [True] * len(message)
 
 
 def test_a_machine_is_a_node_of_one_cluster_under_one_name(tmp_path):
     hosts = machines(one="10.0.0.1", two="10.0.0.1")
-    [said] = read(tmp_path, hosts, KUBEADM.format(more=""))
-    assert "kubeadm_cluster/k8s: two and one are one machine" in said
+    [message] = read(tmp_path, hosts, KUBEADM.format(more=""))
+    assert "kubeadm_cluster/k8s: two and one are one machine" in message
     twice = KUBEADM.format(more="") + "  more: {control_plane: two, version: v1.20.15, cni: cni.yaml}\n"
-    [said] = read(tmp_path, machines(one="10.0.0.1", two="10.0.0.2"), twice)
-    assert "kubeadm_cluster/more: the node two is kubeadm_cluster/k8s's already" in said
+    [message] = read(tmp_path, machines(one="10.0.0.1", two="10.0.0.2"), twice)
+    assert "kubeadm_cluster/more: the node two is kubeadm_cluster/k8s's already" in message
 
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: train}\nspec: {containers: [{name: a, image: b}]}\n"
@@ -281,20 +281,20 @@ def test_an_object_of_a_cluster_belongs_to_one(tmp_path):
 
 def test_two_vms_of_a_folder_have_two_names(tmp_path):
     vm = "virtual_machine: {a: {template: t, cluster: c, datastore: d, cpus: 1, memory: 4GiB%s}}\n"
-    said = read(tmp_path, servers(a="N: {network: VM Network}"), vm % "")
-    assert [line for line in said if "virtual_machine/a: the VM a is bitfusion_server/a's already" in line]
+    message = read(tmp_path, servers(a="N: {network: VM Network}"), vm % "")
+    assert [line for line in message if "virtual_machine/a: the VM a is bitfusion_server/a's already" in line]
     assert not read(tmp_path, servers(a="N: {network: VM Network}"), vm % ", folder: gpu")
 
 
 def test_a_setting_of_a_host_has_one_value(tmp_path):
-    [said] = read(
+    [message] = read(
         tmp_path,
         (
             "host_option: {a: {hosts: [x, y], key: Net.PVRDMAVmknic, value: vmk3}, b: {hosts: [y], key: "
             "Net.PVRDMAVmknic, value: vmk4}}\n"
         ),
     )
-    assert "host_option/b: Net.PVRDMAVmknic of y is host_option/a's already" in said
+    assert "host_option/b: Net.PVRDMAVmknic of y is host_option/a's already" in message
 
 
 VMS = "virtual_machine: {%s}\n"
@@ -305,7 +305,7 @@ MPI = "mpi_job: {train: {cluster: k8s, image: i, command: [c], transport: tcp, w
 
 
 @pytest.mark.parametrize(
-    ("workers", "gpus", "said"),
+    ("workers", "gpus", "message"),
     [
         (
             5,
@@ -320,7 +320,7 @@ MPI = "mpi_job: {train: {cluster: k8s, image: i, command: [c], transport: tcp, w
         (9, 0, ""),
     ],
 )
-def test_workers_of_an_mpi_job_find_nodes_with_gpus(tmp_path, workers, gpus, said):
+def test_workers_of_an_mpi_job_find_nodes_with_gpus(tmp_path, workers, gpus, message):
     names = "1234"
     cluster = (
         "kubeadm_cluster: {k8s: {control_plane: cp, workers: [n1, n2, n3, n4], version: v1.20.15, cni: "
@@ -333,8 +333,8 @@ def test_workers_of_an_mpi_job_find_nodes_with_gpus(tmp_path, workers, gpus, sai
         cluster,
         MPI % (workers, gpus),
     )
-    assert len(found) == bool(said)
-    assert said in "".join(found)
+    assert len(found) == bool(message)
+    assert message in "".join(found)
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_gpus_that_are_shared_have_room_for_more_workers(tmp_path, plugin, fits)
 
 
 @pytest.mark.parametrize(
-    ("plugin", "toolkit", "said"),
+    ("plugin", "toolkit", "message"),
     [
         (
             "",
@@ -369,7 +369,7 @@ def test_gpus_that_are_shared_have_room_for_more_workers(tmp_path, plugin, fits)
         ("", "default: true", ""),
     ],
 )
-def test_a_device_plug_in_needs_nvidias_runtime(tmp_path, plugin, toolkit, said):
+def test_a_device_plug_in_needs_nvidias_runtime(tmp_path, plugin, toolkit, message):
     (tmp_path / "t.deb").write_text("")
     cluster = "kubeadm_cluster: {k8s: {control_plane: cp, workers: [n1], version: v1.20.15, cni: cni.yaml}}\n"
     tools = f"nvidia_container_toolkit: {{t: {{hosts: [n1], packages: [t.deb], {toolkit}}}}}\n"
@@ -381,8 +381,8 @@ def test_a_device_plug_in_needs_nvidias_runtime(tmp_path, plugin, toolkit, said)
         tools,
         f"nvidia_device_plugin: {{gpus: {{cluster: k8s{plugin}}}}}\n",
     )
-    assert len(found) == bool(said), found
-    assert said in "".join(found)
+    assert len(found) == bool(message), found
+    assert message in "".join(found)
 
 
 def test_a_workload_asks_for_no_more_gpus_than_its_token_leads_to(tmp_path):

@@ -19,7 +19,7 @@ def test_any_resource_may_come_after_any_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         (
             "[tree/ook]",
@@ -42,8 +42,10 @@ def test_any_resource_may_come_after_any_other(tmp_path: Path) -> None:
         ("tree/elm", "3:16 tree/oak: after: expected a list; here stands 'tree/elm'"),
     ],
 )
-def test_what_is_no_address_of_the_site_is_said_at_its_place(tmp_path: Path, written: str, said: str) -> None:
-    assert only(tmp_path, f"site: g\ntree:\n  oak: {{after: {written}}}\n") == said
+def test_what_is_no_address_of_the_site_is_said_at_its_place(
+    tmp_path: Path, written: str, message: str
+) -> None:
+    assert only(tmp_path, f"site: g\ntree:\n  oak: {{after: {written}}}\n") == message
 
 
 def test_an_invalid_resource_is_there_to_come_after(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ TREE = "site: g\ntree:\n  oak: "
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         ("{grow: fast}", "3:9 tree/oak: there is no field grow; did you mean grows?"),
         ("{length: 3}", "3:9 tree/oak: there is no field length; did you mean branches.length?"),
@@ -89,12 +89,12 @@ TREE = "site: g\ntree:\n  oak: "
         ("[a]", "3:3 tree/oak: expected fields, each `name: value`; here stands a list"),
     ],
 )
-def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, said: str) -> None:
-    assert only(tmp_path, TREE + written + "\n") == said
+def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, message: str) -> None:
+    assert only(tmp_path, TREE + written + "\n") == message
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("site: g\ntre: {}\n", "2:1 there is no kind tre; did you mean tree?"),
         ("site: g\nvcentre: {}\n", "2:1 there is no kind vcentre; did you mean vcenter?"),
@@ -123,8 +123,8 @@ def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, s
         ),
     ],
 )
-def test_a_wrong_file_is_explained_at_its_place(tmp_path: Path, text: str, said: str) -> None:
-    assert only(tmp_path, text) == said
+def test_a_wrong_file_is_explained_at_its_place(tmp_path: Path, text: str, message: str) -> None:
+    assert only(tmp_path, text) == message
 
 
 def test_a_list_is_no_site(tmp_path: Path) -> None:

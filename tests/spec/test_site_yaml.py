@@ -161,8 +161,8 @@ def test_a_line_that_is_shown_hides_what_may_be_a_password() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "message"),
     [("x" * 600, "a key has 600 characters"), ('"a\\nb"', "can't be seen"), ('"a\u202eb"', "can't be seen")],
 )
-def test_a_key_is_short_and_can_be_read(key: str, said: str) -> None:
-    assert said in refused(f"{key}: 1\n")
+def test_a_key_is_short_and_can_be_read(key: str, message: str) -> None:
+    assert message in refused(f"{key}: 1\n")

@@ -40,7 +40,7 @@ class Command:
         try:
             return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            raise Stuck(f"not over after {PATIENCE} s: {self.said()}") from None
+            raise Stuck(f"not over after {PATIENCE} s: {self.output()}") from None
 
     def abort(self) -> None:
         """End it now; each thread's stack stands at the end of what it said."""
@@ -53,7 +53,7 @@ class Command:
         text = self.out.read_text()
         return dict(json.loads(text)) if text.strip() else {}
 
-    def said(self) -> str:
+    def output(self) -> str:
         """What it said to people."""
         return self.err.read_text()
 
@@ -131,7 +131,7 @@ def stuck(at: Desk, commands: Mapping[str, Command]) -> Stuck:
     """
     report = [
         (
-            f"{machine}: {each.abort() or each.process.returncode}\n{each.out.read_text()}\n{each.said()}"
+            f"{machine}: {each.abort() or each.process.returncode}\n{each.out.read_text()}\n{each.output()}"
             f"\n{json.dumps(at.journal(machine), indent=1)}"
         )
         for machine, each in commands.items()

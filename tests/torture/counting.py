@@ -87,11 +87,11 @@ def spread(
         lines: dict[str, Count] = {}
         for done, part in enumerate(as_completed(parts), 1):
             for count in part.result():
-                said = [
+                failures = [
                     f"{done}/{len(parts)} {count.what}: {count.tried - len(count.broken)} of {count.tried}",
                     *(f"BROKEN {each}" for each in count.broken),
                 ]
-                sys.stderr.write("".join(f"       {line}\n" for line in said))
+                sys.stderr.write("".join(f"       {line}\n" for line in failures))
                 lines.setdefault(count.what, Count(count.what)).take(count)
     return [lines[what] for what in sorted(lines)]
 

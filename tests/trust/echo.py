@@ -22,10 +22,10 @@ FAULT = (
     "</detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>"
 )
 FORMS = {
-    "plain": lambda said: said.decode(errors="replace"),
-    "base64": lambda said: base64.b64encode(said).decode(),
+    "plain": lambda echoed: echoed.decode(errors="replace"),
+    "base64": lambda echoed: base64.b64encode(echoed).decode(),
     "url": urllib.parse.quote_from_bytes,
-    "json": lambda said: json.dumps(said.decode(errors="replace")),
+    "json": lambda echoed: json.dumps(echoed.decode(errors="replace")),
     "hex": bytes.hex,
 }
 
@@ -68,23 +68,23 @@ class Echo(httpx2.BaseTransport):
         decoded = (
             base64.b64decode(basic) if request.headers.get("authorization", "").startswith("Basic ") else b""
         )
-        said = FORMS[self._form](b" ".join((_values(body), headers.encode(), decoded, body[:200_000])))
+        echoed = FORMS[self._form](b" ".join((_values(body), headers.encode(), decoded, body[:200_000])))
         if request.url.path == "/sdk":
             return httpx2.Response(
-                500, text=FAULT.format(escape("".join(c for c in said if c.isprintable()))), request=request
+                500, text=FAULT.format(escape("".join(c for c in echoed if c.isprintable()))), request=request
             )
         status = {
             "kind": "Status",
             "apiVersion": "v1",
             "status": "Failure",
             "reason": "Invalid",
-            "message": said,
+            "message": echoed,
             "code": 422,
-            "details": {"causes": [{"field": said, "message": said}]},
+            "details": {"causes": [{"field": echoed, "message": echoed}]},
         }
         rest = {
             "error_type": "INVALID_ARGUMENT",
-            "messages": [{"default_message": said, "id": "x", "args": [said]}],
+            "messages": [{"default_message": echoed, "id": "x", "args": [echoed]}],
             **status,
         }
         return httpx2.Response(422, json=rest, request=request)

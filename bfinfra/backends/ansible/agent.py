@@ -91,7 +91,7 @@ class Agent:
             env=programs.environment(SSH_AUTH_SOCK=str(self.socket)),
         )
         if done.returncode:
-            raise _unfit(key, programs.said(done.stderr))
+            raise _unfit(key, programs.excerpt(done.stderr))
         return public
 
 

@@ -211,7 +211,7 @@ class Connection:
 
     def _said(self, words: str) -> RemoteError:
         """What ssh's own words mean."""
-        why, server = programs.said(words), self.machine.server
+        why, server = programs.excerpt(words), self.machine.server
         if "Host key verification failed" in words or "host key is known for" in words:
             return Untrusted(
                 "the machine's host key is not the pinned one",

@@ -88,7 +88,7 @@ def shown(seam: Transport, address: str, port: int) -> tuple[HostKey, ...]:
         raise Unreachable(
             "no SSH server shows a key",
             server=f"{address}:{port}",
-            why=programs.said(done.stderr),
+            why=programs.excerpt(done.stderr),
             next="check the address, and that its SSH server runs and no firewall is between",
         )
     return found

@@ -105,7 +105,7 @@ class LinuxHosts:
             done = connection.run(line, stdin, patience)
             return reading.answers(commands, done.stdout)
         except ValueError as error:
-            words = programs.said(done.stderr.decode(errors="replace"))
+            words = programs.excerpt(done.stderr.decode(errors="replace"))
             if "sudo" in words:
                 return Denied(
                     f"{machine.user} can't become root",

@@ -122,7 +122,7 @@ def _words(result: Mapping[str, Any]) -> str:
     if "censored" in result:
         return "its output is hidden, as it may hold secrets"
     parts = [str(result.get(name) or "").strip() for name in ("msg", "stderr", "stdout")]
-    return programs.said("\n".join(dict.fromkeys(part for part in parts if part))) or "it says nothing"
+    return programs.excerpt("\n".join(dict.fromkeys(part for part in parts if part))) or "it says nothing"
 
 
 def _run(
@@ -175,7 +175,7 @@ def _run(
         raise BfinfraError(
             Problem(
                 f"Ansible did not run the role {wanted.role}",
-                why=programs.said("\n".join(heard.words)) or f"it ended with {runner.rc}",
+                why=programs.excerpt("\n".join(heard.words)) or f"it ended with {runner.rc}",
                 next="run ansible-playbook --version by hand to see whether it works here",
             )
         )

@@ -43,7 +43,7 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "LC_ALL": "C.UTF-8", **more}
 
 
-def said(text: str, longest: int = LONGEST) -> str:
+def excerpt(text: str, longest: int = LONGEST) -> str:
     """Somebody else's words: without secrets, control characters and more than there is room for; lines
     joined.
     """

@@ -165,5 +165,5 @@ def _probe(argv: Sequence[str]) -> str:
         return f"it did not answer ({type(error).__name__})"
     if done.returncode == 0 and done.stdout.strip():
         return ""
-    said = done.stderr.strip().splitlines()
-    return _printable(said[-1]) if said else f"it ended with {done.returncode}"
+    lines = done.stderr.strip().splitlines()
+    return _printable(lines[-1]) if lines else f"it ended with {done.returncode}"

@@ -257,9 +257,9 @@ class ClusterClient(Discovery):
 
     def now(self) -> datetime | None:
         """The server's own time, to the second, UTC; None where it doesn't say."""
-        said = self._do(lambda link: link.raw.get("/version").headers.get("date", ""))
+        date = self._do(lambda link: link.raw.get("/version").headers.get("date", ""))
         try:
-            return parsedate_to_datetime(said)
+            return parsedate_to_datetime(date)
         except ValueError:
             return None
 

@@ -50,7 +50,7 @@ def members(path: PurePath, stream: BinaryIO, size: int) -> dict[str, Member]:
 
 def _walk(path: PurePath, stream: BinaryIO, size: int) -> Iterator[Member]:
     """The members until the end mark. An extended header speaks of the next member."""
-    position, said = 0, dict[str, str]()
+    position, declared = 0, dict[str, str]()
     while (info := _header(path, stream, position)) is not None:
         begin, end = position + BLOCK, position + BLOCK + info.size
         if end > size:
@@ -58,9 +58,9 @@ def _walk(path: PurePath, stream: BinaryIO, size: int) -> Iterator[Member]:
                 path, f"it is cut short: {shown(info.name)} should end at byte {end}, and the file has {size}"
             )
         if info.type in EXTENDED or info.type == tarfile.GNUTYPE_LONGNAME:
-            said |= _extended(path, stream, info)
+            declared |= _extended(path, stream, info)
         elif info.type in PLAIN:
-            length = int(said["size"]) if said.get("size", "").isdigit() else info.size
+            length = int(declared["size"]) if declared.get("size", "").isdigit() else info.size
             if begin + length > size:
                 raise refusal(
                     path,
@@ -69,8 +69,8 @@ def _walk(path: PurePath, stream: BinaryIO, size: int) -> Iterator[Member]:
                         f"file has {size}"
                     ),
                 )
-            yield Member(said.get("path", info.name), begin, length)
-            end, said = begin + length, {}
+            yield Member(declared.get("path", info.name), begin, length)
+            end, declared = begin + length, {}
         else:
             raise refusal(
                 path,

@@ -81,9 +81,9 @@ def _references(
             )
         if href not in members:
             raise refusal(path, f"its descriptor refers to {shown(href)}, which it does not hold")
-        size, said = members[href].size, raw(file, "size")
-        if said is not None and number(path, said, f"the size of {shown(href)}") != size:
-            raise refusal(path, f"{href} has {size} bytes, and its descriptor says {shown(said)}")
+        size, declared = members[href].size, raw(file, "size")
+        if declared is not None and number(path, declared, f"the size of {shown(href)}") != size:
+            raise refusal(path, f"{href} has {size} bytes, and its descriptor says {shown(declared)}")
         yield attribute(file, "id"), (href, size)
 
 

@@ -180,7 +180,7 @@ def _onward(name: PurePath, url: str, response: httpx2.Response) -> str:
 
 
 def _answer(name: PurePath, http: httpx2.Client, response: httpx2.Response, offset: int) -> _Answer:
-    status, said = response.status_code, RANGE.fullmatch(response.headers.get("content-range", ""))
+    status, content_range = response.status_code, RANGE.fullmatch(response.headers.get("content-range", ""))
     if status == 200:
         raise refusal(
             name, "its server answers the whole file only", "parts of it are asked for by range", NEXT
@@ -194,10 +194,10 @@ def _answer(name: PurePath, http: httpx2.Client, response: httpx2.Response, offs
             why=f"it answers {status}",
             next="check ova.url",
         )
-    if said is None or int(said[1]) != offset:
+    if content_range is None or int(content_range[1]) != offset:
         raise refusal(name, "its server answers another part than was asked for", next=NEXT)
     state = response.headers.get("etag", "") or response.headers.get("last-modified", "")
-    return _Answer(http, response, int(said[3]), state, response.iter_raw())
+    return _Answer(http, response, int(content_range[3]), state, response.iter_raw())
 
 
 def _server(response: httpx2.Response) -> str:

@@ -137,15 +137,15 @@ class ContentLibraries:
         except Missing:
             return None
         try:
-            said = info.get("subscription_info")
+            followed = info.get("subscription_info")
             follows = (
                 Subscription(
-                    said["subscription_url"],
-                    bool(said.get("on_demand")),
-                    bool(said.get("automatic_sync_enabled")),
-                    said.get("ssl_thumbprint") or "",
+                    followed["subscription_url"],
+                    bool(followed.get("on_demand")),
+                    bool(followed.get("automatic_sync_enabled")),
+                    followed.get("ssl_thumbprint") or "",
                 )
-                if said
+                if followed
                 else None
             )
             store = next((each.get("datastore_id") or "" for each in info.get("storage_backings") or ()), "")

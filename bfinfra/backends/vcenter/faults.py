@@ -109,7 +109,7 @@ def _on(ref: Any) -> str:
 
 def _words(fault: Any) -> str:
     """The fault's message, its detail messages and what stands in its fields, each once."""
-    said = [
+    parts = [
         getattr(fault, "msg", "") or "",
         *(m.message or "" for m in getattr(fault, "faultMessage", None) or ()),
     ]
@@ -117,11 +117,11 @@ def _words(fault: Any) -> str:
         n: getattr(fault, n, None)
         for n in ("name", "property", "invalidProperty", "invalidName", "key", "reason")
     }
-    said += [f"{name}: {value}" for name, value in fields.items() if isinstance(value, str) and value]
+    parts += [f"{name}: {value}" for name, value in fields.items() if isinstance(value, str) and value]
     cause = getattr(fault, "faultCause", None)
     if cause is not None:
-        said.append(_words(cause))
-    return safe("; ".join(dict.fromkeys(s.strip() for s in said if s and s.strip())))
+        parts.append(_words(cause))
+    return safe("; ".join(dict.fromkeys(s.strip() for s in parts if s and s.strip())))
 
 
 def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
@@ -178,12 +178,12 @@ def _rest(body: Any) -> tuple[str, str]:
     old = body.get("value") if isinstance(body.get("value"), dict) else {}
     kind = str(body.get("error_type") or re.sub(r".*\.", "", str(body.get("type") or ""))).upper()
     messages = body.get("messages") or (old or {}).get("messages") or []
-    said = (
+    details = (
         [m.get("default_message", "") for m in messages if isinstance(m, dict)]
         if isinstance(messages, list)
         else []
     )
-    return kind, safe("; ".join(dict.fromkeys(str(s) for s in said if s)))
+    return kind, safe("; ".join(dict.fromkeys(str(s) for s in details if s)))
 
 
 def _retry_after(response: httpx2.Response) -> float | None:

@@ -131,8 +131,11 @@ class Hosts:
             found: dict[str, dict[str, tuple[str, int]]] = {}
             for row in vms:
                 if row["runtime.powerState"] == "poweredOn" and row["config.memoryAllocation.reservation"]:
-                    said = (unquote(row["name"] or ""), int(row["config.memoryAllocation.reservation"]) << 20)
-                    found.setdefault(refs.moid(row["runtime.host"]), {})[row.moid] = said
+                    reserved = (
+                        unquote(row["name"] or ""),
+                        int(row["config.memoryAllocation.reservation"]) << 20,
+                    )
+                    found.setdefault(refs.moid(row["runtime.host"]), {})[row.moid] = reserved
             return {
                 row.moid: Room(int(row["hardware.memorySize"] or 0), found.get(row.moid, {})) for row in hosts
             }
@@ -264,12 +267,12 @@ def _devices(pci: tree.Nodes | None, passthrough: tree.Nodes | None) -> tuple[Pc
     found = pci.table("id", "classId", "vendorId", "deviceId", "deviceName") if pci else []
     return tuple(
         _device(each, info.get(each[0], (None, None, None)))
-        for each in sorted(found, key=lambda said: said[0] or "")
+        for each in sorted(found, key=lambda values: values[0] or "")
     )
 
 
-def _device(said: Sequence[str | None], passthrough: Sequence[str | None]) -> PciDevice:
-    address, sort, vendor, device, name = said
+def _device(values: Sequence[str | None], passthrough: Sequence[str | None]) -> PciDevice:
+    address, sort, vendor, device, name = values
     capable, enabled, active = passthrough
     return PciDevice(
         address=address or "",

@@ -34,6 +34,6 @@ def end(content: Any, own: Any, site: str) -> None:
             manager.TerminateSession(left)
 
 
-def _left(said: str, site: str) -> bool:
-    found = AGENT.fullmatch(said)
+def _left(annotation: str, site: str) -> bool:
+    found = AGENT.fullmatch(annotation)
     return bool(found and found["site"] == quote(site) and process.ended(found["who"]))

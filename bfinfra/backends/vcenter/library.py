@@ -148,9 +148,9 @@ class Libraries:
                 appliance, f"its content is of version {safe(version)}, stored was {noted[1]}"
             )
         for name, size in appliance.files.items():
-            said = held.get(name, {}).get("checksum_info") or {}
+            checksum = held.get(name, {}).get("checksum_info") or {}
             algorithm, wanted = appliance.digests.get(name, ("", ""))
-            other = said.get("algorithm") == algorithm and said.get("checksum", "").lower() != wanted
+            other = checksum.get("algorithm") == algorithm and checksum.get("checksum", "").lower() != wanted
             if name not in held or held[name].get("size") != size or other:
                 raise self._changed(appliance, f"{safe(name)} is missing or another one")
         return True

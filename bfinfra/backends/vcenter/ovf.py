@@ -79,23 +79,23 @@ class Imports:
 
         lease = self._session.write(take)
         try:
-            said = self._tasks.watch(
+            reported = self._tasks.watch(
                 lease,
                 LEASE,
                 lambda v: v.get("state") not in (None, "initializing"),
                 "the import",
                 limit=GETTING_READY,
             )
-            if not said.get(SAYS.get(said["state"], "state")):  # the state came before the rest
-                said = self._session.read(lambda content: properties.one(content, lease, LEASE)).values
+            if not reported.get(SAYS.get(reported["state"], "state")):  # the state came before the rest
+                reported = self._session.read(lambda content: properties.one(content, lease, LEASE)).values
         except BaseException:
             _abort(lease)
             raise
-        if said["state"] != "ready":
+        if reported["state"] != "ready":
             raise faults.of_fault(
-                said.get("error"), f"vCenter refused the import of {wanted.name}", self._session.server
+                reported.get("error"), f"vCenter refused the import of {wanted.name}", self._session.server
             )
-        return lease, said["info"], items
+        return lease, reported["info"], items
 
     def _not_there(self, content: Any, folder: Any, name: str) -> None:
         """Exists where a VM of the name stands in the folder, or is being imported.

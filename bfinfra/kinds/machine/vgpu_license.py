@@ -180,11 +180,11 @@ class VgpuLicense(LinuxSoftware[Spec, State, Installed]):
         for machine, found in self._hosts.read(there).items():
             if isinstance(found, BfinfraError):
                 return waiting(f"{machine.name} does not answer: {found}")
-            said = license_status(found["smi"].text)
-            if not said.startswith("Licensed"):
+            status = license_status(found["smi"].text)
+            if not status.startswith("Licensed"):
                 return waiting(
                     f"{machine.name} has no license: "
-                    f"{said or ' '.join(found['smi'].text.split())[-200:] or 'nvidia-smi says nothing of it'}"
+                    f"{status or ' '.join(found['smi'].text.split())[-200:] or 'nvidia-smi reports nothing'}"
                 )
         return Readiness(Ready.READY, note=f"licensed: {', '.join(spec.hosts)}")
 

@@ -241,11 +241,11 @@ def _mark(found: Library) -> Mark | None:
 
 
 def _library(name: str, spec: Spec, mark: Mark) -> Library:
-    said = spec.subscription
+    followed = spec.subscription
     follows = (
         None
-        if said is None
-        else Follows(said.url, said.on_demand, said.automatic_sync, said.thumbprint or "")
+        if followed is None
+        else Follows(followed.url, followed.on_demand, followed.automatic_sync, followed.thumbprint or "")
     )
     return Library(name, spec.datastore, below(spec.description, mark.seal(spec.applied())), follows)
 
@@ -253,13 +253,13 @@ def _library(name: str, spec: Spec, mark: Mark) -> Library:
 def _view(library: Library) -> dict[str, Any]:
     """The library as a site writes it."""
     follows = library.subscription
-    said = follows and {
+    followed = follows and {
         "url": follows.url,
         "on_demand": follows.on_demand,
         "automatic_sync": follows.automatic_sync,
         "thumbprint": follows.thumbprint.lower() or None,
     }
-    return {"description": above(library.description), "subscription": said}
+    return {"description": above(library.description), "subscription": followed}
 
 
 def _drift(spec: Spec, state: State, wanted: Library) -> Sequence[Change]:

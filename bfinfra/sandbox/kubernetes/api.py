@@ -111,21 +111,21 @@ def _patch(
     cluster: AdmittingCluster, target: Target, request: Request, options: Options
 ) -> tuple[Object, int]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
-    writer, said = Writer(cluster), body_of(request)
+    writer, sent = Writer(cluster), body_of(request)
     if kind == APPLY:
         if not request.params.get("fieldManager"):
             cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
             raise invalid("PatchOptions", "meta.k8s.io", "", [cause])
-        thing, new = writer.apply(target, said, options)
+        thing, new = writer.apply(target, sent, options)
         return thing, 201 if new else 200
     if kind == MERGE:
-        return writer.patch(target, lambda live: merge_patch(live, said), options), 200
+        return writer.patch(target, lambda live: merge_patch(live, sent), options), 200
     if kind == STRATEGIC and not target.resource.custom:
         return writer.patch(
-            target, lambda live: strategic_patch(target.resource.type, live, said), options
+            target, lambda live: strategic_patch(target.resource.type, live, sent), options
         ), 200
     if kind == JSON:
-        return writer.patch(target, lambda live: json_patch(live, said), options), 200
+        return writer.patch(target, lambda live: json_patch(live, sent), options), 200
     raise unsupported_media_type(f"{JSON}, {MERGE}, {APPLY}" if target.resource.custom else "")
 
 

@@ -42,7 +42,9 @@ def called(container: Object) -> Call | None:
     return Call(found["verb"], found["rest"], words[0] != "flexdirect") if found else None
 
 
-def said(call: Call, pod: Object, container: Object, host: Host | None, when: str) -> tuple[list[str], bool]:
+def log_of(
+    call: Call, pod: Object, container: Object, host: Host | None, when: str
+) -> tuple[list[str], bool]:
     """The lines, and whether it went well."""
     if host is None or not host.installed or not _mounted(pod, container):
         if call.by_shell:

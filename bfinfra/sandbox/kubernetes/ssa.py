@@ -24,30 +24,30 @@ from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
 from bfinfra.sandbox.kubernetes.types import Type
 
 
-def check(declared: Type, said: Object, group: str, version: str) -> None:
+def check(declared: Type, sent: Object, group: str, version: str) -> None:
     """Refuse what can't be typed: a real server answers 500 for it."""
-    for problem in problems(declared, said):
-        where = f"{namespace_of(said)}/{name_of(said)}; {group}/{version}, Kind={said['kind']}"
+    for problem in problems(declared, sent):
+        where = f"{namespace_of(sent)}/{name_of(sent)}; {group}/{version}, Kind={sent['kind']}"
         raise internal(f"failed to create typed patch object ({where}): {problem.typed}")
 
 
-def apply(declared: Type, live: Object, said: Object) -> tuple[Object, Paths]:
+def apply(declared: Type, live: Object, sent: Object) -> tuple[Object, Paths]:
     """The live object with what was said merged in, and the paths that were said."""
-    return merge(declared, live, said), tracked(owned(declared, said))
+    return merge(declared, live, sent), tracked(owned(declared, sent))
 
 
 def without_disowned(  # noqa: PLR0913 - one decision's whole input
-    declared: Type, merged: Object, last: Paths, said: Paths, owners: Owners, me: Manager
+    declared: Type, merged: Object, last: Paths, sent: Paths, owners: Owners, me: Manager
 ) -> Object:
     """The object without what this manager said before, doesn't say now, and nobody else owns."""
     others = {path for each, (paths, _) in owners.items() if each != me for path in paths}
-    kept = _with_parents(said) | _with_parents(frozenset(others))
+    kept = _with_parents(sent) | _with_parents(frozenset(others))
     gone = {path for path in _with_parents(last) if path not in kept}
     return dict(_pruned(declared, merged, gone, ())) if gone else merged
 
 
 def settle(  # noqa: PLR0913 - one decision's whole input
-    owners: Owners, me: Manager, said: Paths, moved: tuple[Paths, Paths], when: str, *, force: bool
+    owners: Owners, me: Manager, sent: Paths, moved: tuple[Paths, Paths], when: str, *, force: bool
 ) -> Owners:
     """The owners after the apply. Refused (409) where others own what it changes, unless forced."""
     changed, removed = moved
@@ -62,7 +62,7 @@ def settle(  # noqa: PLR0913 - one decision's whole input
     before = owners.get(me)
     return {
         **done,
-        me: (said, before[1] if before and before[0] == said and not changed and not removed else when),
+        me: (sent, before[1] if before and before[0] == sent and not changed and not removed else when),
     }
 
 
@@ -90,23 +90,23 @@ def refused(clashes: dict[Manager, Paths]) -> Refused:
     return Refused(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
 
 
-def merge(declared: Type, live: Any, said: Any) -> Any:
+def merge(declared: Type, live: Any, sent: Any) -> Any:
     """Two values of one type; what was said wins, lists that are maps or sets are united in the said
     order.
     """
-    if said is MISSING or live is MISSING or declared.atomic or declared.form == "scalar":
-        return live if said is MISSING else said
-    if isinstance(live, dict) and isinstance(said, dict):
+    if sent is MISSING or live is MISSING or declared.atomic or declared.form == "scalar":
+        return live if sent is MISSING else sent
+    if isinstance(live, dict) and isinstance(sent, dict):
         done = dict(live)
-        for name, child in said.items():
+        for name, child in sent.items():
             below = declared.field(name)
             done[name] = merge(below, live.get(name, MISSING), child) if below else child
         return done
-    return _merged_list(declared, live, said) if isinstance(live, list) and isinstance(said, list) else said
+    return _merged_list(declared, live, sent) if isinstance(live, list) and isinstance(sent, list) else sent
 
 
-def _merged_list(declared: Type, live: list[Any], said: list[Any]) -> list[Any]:
-    ours = {element(declared, item): item for item in said}
+def _merged_list(declared: Type, live: list[Any], sent: list[Any]) -> list[Any]:
+    ours = {element(declared, item): item for item in sent}
     theirs = {element(declared, item): item for item in live}
     left, right, done = list(theirs), list(ours), {}
     while left or right:

@@ -61,36 +61,36 @@ class Writer:
     def create(self, target: Target, body: Any, options: Options) -> Object:
         """A new object."""
         resource = target.resource
-        said = self._addressed(target, self._decoded(resource, body, options))
-        metadata = said["metadata"]
+        sent = self._addressed(target, self._decoded(resource, body, options))
+        metadata = sent["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
-            said = {**said, "metadata": {**metadata, "name": metadata["generateName"] + random_suffix()}}
+            sent = {**sent, "metadata": {**metadata, "name": metadata["generateName"] + random_suffix()}}
         with self.store.lock:
-            if self.store.get(resource.key, target.namespace, name_of(said)):
-                raise already_exists(resource.plural, resource.group, name_of(said))
+            if self.store.get(resource.key, target.namespace, name_of(sent)):
+                raise already_exists(resource.plural, resource.group, name_of(sent))
             return self._begin(
-                target, said, options, lambda after: self._update_managed(target, None, after, options)
+                target, sent, options, lambda after: self._update_managed(target, None, after, options)
             )
 
     def update(self, target: Target, body: Any, options: Options) -> Object:
         """Replace an object, or its status."""
-        said = self._addressed(target, self._decoded(target.resource, body, options))
+        sent = self._addressed(target, self._decoded(target.resource, body, options))
         with self.store.lock:
-            return self._change(target, self.found(target), said, options)
+            return self._change(target, self.found(target), sent, options)
 
     def patch(self, target: Target, how: Callable[[Object], Any], options: Options) -> Object:
         """Change an object by a function of its present state."""
         with self.store.lock:
             live = self.found(target)
-            said = self._addressed(
+            sent = self._addressed(
                 target, self._decoded(target.resource, how(target.resource.read(live)), options)
             )
-            return self._change(target, live, said, options)
+            return self._change(target, live, sent, options)
 
-    def apply(self, target: Target, said: Any, options: Options) -> tuple[Object, bool]:
+    def apply(self, target: Target, sent: Any, options: Options) -> tuple[Object, bool]:
         """Server-side apply: the object, and whether it is new."""
         resource, when = target.resource, stamp(self.cluster.clock.now())
-        said = self._for_apply(target, said)
+        sent = self._for_apply(target, sent)
         me = Manager(options.manager, "Apply", resource.api_version, target.subresource)
         with self.store.lock:
             stored = self.store.get(resource.key, target.namespace, target.name)
@@ -101,9 +101,9 @@ class Writer:
                 if stored
                 else {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
             )
-            _same_uid(resource, live, said)
+            _same_uid(resource, live, sent)
             before = managed.bare(live)
-            merged, paths = ssa.apply(resource.type, before, said)
+            merged, paths = ssa.apply(resource.type, before, sent)
             owners = managed.read(live) or (self._unowned(resource, before, when) if stored else {})
             merged = ssa.without_disowned(
                 resource.type, merged, owners.get(me, (frozenset(), ""))[0], paths, owners, me
@@ -129,35 +129,35 @@ class Writer:
         return stored
 
     def _begin(
-        self, target: Target, said: Object, options: Options, own: Callable[[Object], Object]
+        self, target: Target, sent: Object, options: Options, own: Callable[[Object], Object]
     ) -> Object:
         resource = target.resource
-        self._home(target, name_of(said))
-        if not name_of(said):
+        self._home(target, name_of(sent))
+        if not name_of(sent):
             cause = Cause(
                 "FieldValueRequired", "Required value: name or generateName is required", "metadata.name"
             )
             raise invalid(resource.kind, resource.group, "", [cause])
-        check_name(resource, name_of(said))
-        metadata = {key: value for key, value in said["metadata"].items() if key not in SERVER_SET}
+        check_name(resource, name_of(sent))
+        metadata = {key: value for key, value in sent["metadata"].items() if key not in SERVER_SET}
         metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": stamp(self.cluster.clock.now())}
         if self._generates(resource):
             metadata["generation"] = 1
-        after = {key: value for key, value in said.items() if key != "status" or not self._splits(target)}
+        after = {key: value for key, value in sent.items() if key != "status" or not self._splits(target)}
         after = own(self._normal(resource, {**after, "metadata": metadata}))
         return self._stored(resource, self._admitted(target, None, after, options), options)
 
-    def _change(self, target: Target, stored: Object, said: Object, options: Options) -> Object:
+    def _change(self, target: Target, stored: Object, sent: Object, options: Options) -> Object:
         live = target.resource.read(stored)
-        wanted = said["metadata"].get("resourceVersion")
+        wanted = sent["metadata"].get("resourceVersion")
         if wanted and wanted != live["metadata"]["resourceVersion"]:
             raise conflict(target.resource.plural, target.resource.group, target.name)
-        _same_uid(target.resource, live, said)
+        _same_uid(target.resource, live, sent)
         return self._end(
             target,
             stored,
             live,
-            said,
+            sent,
             options,
             lambda after: self._update_managed(target, live, after, options),
         )
@@ -167,12 +167,12 @@ class Writer:
         target: Target,
         stored: Object,
         live: Object,
-        said: Object,
+        sent: Object,
         options: Options,
         own: Callable[[Object], Object],
     ) -> Object:
         resource = target.resource
-        after = own(self._normal(resource, self._split(target, live, said)))
+        after = own(self._normal(resource, self._split(target, live, sent)))
         after = self._admitted(target, live, after, options)
         if self._generates(resource) and _body(after) != _body(live):
             after["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
@@ -193,23 +193,23 @@ class Writer:
         )
         return bool(thing["metadata"].get("deletionTimestamp")) and not held
 
-    def _split(self, target: Target, live: Object, said: Object) -> Object:
+    def _split(self, target: Target, live: Object, sent: Object) -> Object:
         metadata = {
-            key: value for key, value in said["metadata"].items() if key not in (*SERVER_SET, "managedFields")
+            key: value for key, value in sent["metadata"].items() if key not in (*SERVER_SET, "managedFields")
         }
         metadata |= {key: live["metadata"][key] for key in SERVER_SET if key in live["metadata"]}
-        owners = said["metadata"].get(
+        owners = sent["metadata"].get(
             "managedFields", live["metadata"].get("managedFields")
         )  # a writer may hand over what it owns
         metadata |= {"managedFields": owners} if owners else {}
         if target.subresource == "status":
             return {
                 **{key: value for key, value in live.items() if key != "status"},
-                **({"status": said["status"]} if "status" in said else {}),
+                **({"status": sent["status"]} if "status" in sent else {}),
             }
         if not self._splits(target):
-            return {**said, "metadata": metadata}
-        rest = {key: value for key, value in said.items() if key != "status"}
+            return {**sent, "metadata": metadata}
+        rest = {key: value for key, value in sent.items() if key != "status"}
         return {**rest, "metadata": metadata, **({"status": live["status"]} if "status" in live else {})}
 
     def _splits(self, target: Target) -> bool:
@@ -318,8 +318,8 @@ class Writer:
         if options.validation == "Warn":
             self.warnings += unknown
 
-    def _addressed(self, target: Target, said: Object) -> Object:
-        metadata = said["metadata"]
+    def _addressed(self, target: Target, sent: Object) -> Object:
+        metadata = sent["metadata"]
         if target.namespace and metadata.get("namespace", target.namespace) != target.namespace:
             raise bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request"
@@ -330,29 +330,29 @@ class Writer:
                 f"({target.name})"
             )
         extra = {"namespace": target.namespace} if target.namespace else {}
-        return {**said, "metadata": {**metadata, **({"name": target.name} if target.name else {}), **extra}}
+        return {**sent, "metadata": {**metadata, **({"name": target.name} if target.name else {}), **extra}}
 
-    def _for_apply(self, target: Target, said: Any) -> Object:
+    def _for_apply(self, target: Target, sent: Any) -> Object:
         resource = target.resource
-        if not isinstance(said, dict) or not said.get("apiVersion") or not said.get("kind"):
+        if not isinstance(sent, dict) or not sent.get("apiVersion") or not sent.get("kind"):
             raise bad_request("invalid object type: apiVersion and kind must be set in an apply patch")
-        if (said["apiVersion"], said["kind"]) != (resource.api_version, resource.kind):
+        if (sent["apiVersion"], sent["kind"]) != (resource.api_version, resource.kind):
             raise bad_request(
-                f"the API version in the data ({said['apiVersion']}) does not match the expected API "
+                f"the API version in the data ({sent['apiVersion']}) does not match the expected API "
                 f"version ({resource.api_version})"
             )
-        if said.get("metadata", {}).get("managedFields"):
+        if sent.get("metadata", {}).get("managedFields"):
             raise bad_request("metadata.managedFields must be nil")
-        ssa.check(resource.type, said, resource.group, resource.version)
-        return self._addressed(target, {**said, "metadata": dict(said.get("metadata") or {})})
+        ssa.check(resource.type, sent, resource.group, resource.version)
+        return self._addressed(target, {**sent, "metadata": dict(sent.get("metadata") or {})})
 
 
 def _body(thing: Object) -> Object:
     return {key: value for key, value in thing.items() if key not in ("metadata", "status")}
 
 
-def _same_uid(resource: Resource, live: Object, said: Object) -> None:
-    wanted, uid = said["metadata"].get("uid"), live["metadata"].get("uid", "")
+def _same_uid(resource: Resource, live: Object, sent: Object) -> None:
+    wanted, uid = sent["metadata"].get("uid"), live["metadata"].get("uid", "")
     if wanted and wanted != uid:
         why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}"
-        raise conflict(resource.plural, resource.group, name_of(said), why)
+        raise conflict(resource.plural, resource.group, name_of(sent), why)

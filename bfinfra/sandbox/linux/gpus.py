@@ -133,23 +133,23 @@ def bitfusion(
     ]
     if not any(address in servers for address in addresses):
         return Output("Error: none of the servers responded correctly to client id claim requests.\n", 1)
-    said = ""
+    printed = ""
     for number, address in enumerate(address for address in addresses if address in servers):
-        said += f" - server {number} [{address}]: running 0 tasks\n" + "".join(
+        printed += f" - server {number} [{address}]: running 0 tasks\n" + "".join(
             f"   |- GPU {n}: free memory {mib} MiB / {mib} MiB\n" for n, mib in enumerate(servers[address])
         )
-    return Output(said)
+    return Output(printed)
 
 
 def nvidia_smi(machine: Machine) -> Output:
     """`-q` of a vGPU with the guest driver: as far as licensing goes, which any license server grants."""
     if GRIDD not in machine.services:
         return Output("nvidia-smi: command not found\n", 127)
-    said = "Licensed (Expiry: Permanent)" if licensed(machine) else "Unlicensed (Unrestricted)"
+    printed = "Licensed (Expiry: Permanent)" if licensed(machine) else "Unlicensed (Unrestricted)"
     return Output(
         "==============NVSMI LOG==============\n    vGPU Software Licensed Product\n        Product "
         "Name                      : NVIDIA Virtual Compute Server\n        License Status             "
-        f"       : {said}\n"
+        f"       : {printed}\n"
     )
 
 

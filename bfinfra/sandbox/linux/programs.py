@@ -83,26 +83,26 @@ class Programs:
 
 
 def _cat(machine: Machine, words: list[str], _: str) -> Output:
-    said, code = "", 0
+    printed, code = "", 0
     for path in words:
         content = machine.read(path)
-        said += (
+        printed += (
             f"cat: {path}: No such file or directory\n"
             if content is None
             else content.decode(errors="replace")
         )
         code |= content is None
-    return Output(said, code)
+    return Output(printed, code)
 
 
 def _id(machine: Machine, words: list[str], user: str) -> Output:
     who = words[1] if len(words) > 1 else user
     if who not in machine.users:
         return Output(f"id: '{who}': no such user\n", 1)
-    said = {"-un": who, "-Gn": " ".join((who, *machine.groups.get(who, ())))}.get(
+    printed = {"-un": who, "-Gn": " ".join((who, *machine.groups.get(who, ())))}.get(
         words[0] if words else "", ""
     )
-    return Output(f"{said}\n") if said else Output("id: only -un and -Gn here\n", UNKNOWN)
+    return Output(f"{printed}\n") if printed else Output("id: only -un and -Gn here\n", UNKNOWN)
 
 
 def _uname(machine: Machine, words: list[str], __: str) -> Output:
@@ -114,12 +114,12 @@ def _uname(machine: Machine, words: list[str], __: str) -> Output:
 
 
 def _sha256sum(machine: Machine, words: list[str], _: str) -> Output:
-    said, code = "", 0
+    printed, code = "", 0
     for path in words:
         digest = machine.digest(path)
-        said += f"{digest}  {path}\n" if digest else f"sha256sum: {path}: No such file or directory\n"
+        printed += f"{digest}  {path}\n" if digest else f"sha256sum: {path}: No such file or directory\n"
         code |= not digest
-    return Output(said, code)
+    return Output(printed, code)
 
 
 def _systemctl(machine: Machine, words: list[str], _: str) -> Output:

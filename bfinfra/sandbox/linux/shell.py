@@ -89,11 +89,11 @@ def _words(line: str) -> list[str]:
 
 def _read(machine: Machine, pieces: list[tuple[str, str]], user: str, programs: Programs) -> Output:
     """On a copy: a look leaves nothing."""
-    said, trial = "", machine.copy()
+    printed, trial = "", machine.copy()
     for number, line in pieces:
         done = programs.run(trial, shlex.split(line), user)
-        said += f"\x1e{number}\n{done.text}\x1d{done.code}\n"
-    return Output(said)
+        printed += f"\x1e{number}\n{done.text}\x1d{done.code}\n"
+    return Output(printed)
 
 
 def _home(_: Machine, words: Sequence[str]) -> Output:

@@ -276,12 +276,12 @@ def _take(request: Request, file: Info) -> None:
 
 
 def _wrong(file: Info) -> str:
-    said = file.get("checksum_info")
+    checksum = file.get("checksum_info")
     if file["status"] != "READY":
         return f"{file['name']} did not come"
     if file.get("size") not in (None, file["bytes_transferred"]):
         return f"{file['name']} has {file['bytes_transferred']} bytes instead of {file['size']}"
-    if said and file["digests"][said.get("algorithm", "SHA1")] != said["checksum"].lower():
+    if checksum and file["digests"][checksum.get("algorithm", "SHA1")] != checksum["checksum"].lower():
         return f"the checksum of {file['name']} is another one"
     return ""
 

@@ -244,10 +244,10 @@ def items_of(hardware: Element, option: str) -> list[Element]:
 
 def disk_of(element: Any, properties: tuple[Property, ...]) -> Disk:
     """A disk of the disk section; its capacity may be a property's value."""
-    said = attribute(element, "capacity") or "0"
-    if match := re.fullmatch(r"\$\{(.+)\}", said):
-        said = next((each.value or "0" for each in properties if each.id == match[1]), said)
-    capacity = number(said, "capacity") * units(attribute(element, "capacityAllocationUnits"))
+    written = attribute(element, "capacity") or "0"
+    if match := re.fullmatch(r"\$\{(.+)\}", written):
+        written = next((each.value or "0" for each in properties if each.id == match[1]), written)
+    capacity = number(written, "capacity") * units(attribute(element, "capacityAllocationUnits"))
     return Disk(attribute(element, "diskId"), capacity, attribute(element, "fileRef"))
 
 

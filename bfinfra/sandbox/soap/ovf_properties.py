@@ -100,7 +100,7 @@ def vapp_spec(descriptor: Descriptor, values: dict[str, str]) -> Any:
             operation=ADD,
             info=vim.vApp.ProductInfo(
                 key=key,
-                **said(
+                **texts(
                     classId=each.class_id,
                     instanceId=each.instance_id,
                     name=each.name,
@@ -122,7 +122,7 @@ def vapp_spec(descriptor: Descriptor, values: dict[str, str]) -> Any:
                 type=vapp_type(each),
                 userConfigurable=each.user_configurable,
                 value=value_of(each, values),
-                **said(
+                **texts(
                     classId=each.class_id,
                     instanceId=each.instance_id,
                     category=each.category,
@@ -144,7 +144,7 @@ def vapp_spec(descriptor: Descriptor, values: dict[str, str]) -> Any:
     )
 
 
-def said(**fields: str) -> dict[str, str]:
+def texts(**fields: str) -> dict[str, str]:
     """Those that say something: vCenter leaves out what a descriptor leaves empty."""
     return {name: value for name, value in fields.items() if value}
 

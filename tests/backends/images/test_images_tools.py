@@ -123,8 +123,8 @@ def test_a_build_is_out_of_reach_of_the_terminal_s_signals(path: Path) -> None:
     program(path, "docker", "read -r line < /proc/$$/stat; echo session $line; exit 1")
     with pytest.raises(Rejected) as caught:
         tools.run((str(path / "docker"),), "the build")
-    said = caught.value.problems[0].why.partition("session ")[2].split()
-    assert said[5] == said[0] != str(os.getsid(0))
+    output = caught.value.problems[0].why.partition("session ")[2].split()
+    assert output[5] == output[0] != str(os.getsid(0))
 
 
 def test_what_a_stopped_build_had_started_stops_too(path: Path) -> None:

@@ -54,8 +54,8 @@ def test_who_gives_what_they_do_not_have_is_told_which_right_would_let_them_and_
         "message": f'clusterroles.rbac.authorization.k8s.io "r" is forbidden: {LACKING}',
     }
     request = httpx2.Request("POST", f"https://c/apis/rbac.authorization.k8s.io/v1/{path}")
-    said = str(errors.of_answer(httpx2.Response(403, json=status), request, "POST roles", "c"))
+    message = str(errors.of_answer(httpx2.Response(403, json=status), request, "POST roles", "c"))
     assert (
         f"the right to {verb} is missing, or else all that the role gives, of which the account lacks "
         "get,list secrets; get deployments a; get /metrics"
-    ) in said
+    ) in message

@@ -36,13 +36,13 @@ def test_every_broken_ova_of_the_sandbox_is_refused(tmp_path: Path, broken: str)
     ["../x", "/etc/x", "a/b.vmdk", "..", "a\\b", "C:x", ".hidden", "a\nb", "a\x1b[31m", "x" * 99 + "\u202e"],
 )
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
-    said = refused(pack(tmp_path / "a.ova", parts() | {name: b"x"}, form=tarfile.PAX_FORMAT))
-    assert "holds a file called" in said
-    assert said.isprintable()
+    message = refused(pack(tmp_path / "a.ova", parts() | {name: b"x"}, form=tarfile.PAX_FORMAT))
+    assert "holds a file called" in message
+    assert message.isprintable()
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         (tarfile.SYMTYPE, "a symbolic link"),
         (tarfile.LNKTYPE, "a hard link"),
@@ -54,10 +54,10 @@ def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> No
         (b"Z", "no file"),
     ],
 )
-def test_only_plain_files_are_let_in(tmp_path: Path, kind: bytes, said: str) -> None:
+def test_only_plain_files_are_let_in(tmp_path: Path, kind: bytes, message: str) -> None:
     member = tarfile.TarInfo("b.vmdk")
     member.type, member.linkname = kind, "/etc/passwd"
-    assert said in refused(pack(tmp_path / "a.ova", parts(), member))
+    assert message in refused(pack(tmp_path / "a.ova", parts(), member))
 
 
 def test_an_extended_header_cannot_smuggle_a_path_in(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_an_archive_cut_anywhere_is_refused(tmp_path: Path) -> None:
 )
 def test_what_is_no_tar_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.ova").write_bytes(content)
-    assert "no OVA" in (said := refused(tmp_path / "a.ova")) or "is empty" in said
+    assert "no OVA" in (message := refused(tmp_path / "a.ova")) or "is empty" in message
 
 
 def test_a_missing_file_names_its_neighbour(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda m: m.replace(b"SHA256(a-disk1.vmdk)", b"SHA256(b.vmdk)"), "lacks a-disk1.vmdk"),
         (lambda m: m + b"SHA256(ghost.vmdk)= " + b"0" * 64, "names ghost.vmdk, which it does not hold"),
@@ -133,10 +133,10 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         (lambda m: m.replace(b"= ", b"= " + b"0" * 64 + b"#")[:-1], "can't be understood"),
     ],
 )
-def test_a_wrong_manifest_is_refused(tmp_path: Path, change: object, said: str) -> None:
+def test_a_wrong_manifest_is_refused(tmp_path: Path, change: object, message: str) -> None:
     files = parts()
     files["a.mf"] = change(files["a.mf"])
-    assert said in refused(pack(tmp_path / "a.ova", files))
+    assert message in refused(pack(tmp_path / "a.ova", files))
 
 
 def test_a_manifest_for_another_descriptor_does_not_count(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_two_descriptors_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('ovf:href="a-disk1.vmdk"', 'ovf:href="other.vmdk"', "refers to other.vmdk, which it does not hold"),
         ('ovf:href="a-disk1.vmdk"', 'ovf:href="http://evil.example/x.vmdk"', "which it does not hold"),
@@ -172,9 +172,9 @@ def test_two_descriptors_are_refused(tmp_path: Path) -> None:
         ('encoding="UTF-8"', 'encoding="UTF-7"', "descriptor"),
     ],
 )
-def test_a_descriptor_that_lies_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_descriptor_that_lies_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in OVF
-    assert said in refused(pack(tmp_path / "a.ova", parts(OVF.replace(old, new))))
+    assert message in refused(pack(tmp_path / "a.ova", parts(OVF.replace(old, new))))
 
 
 ENTITIES = (
@@ -198,9 +198,9 @@ ENTITIES = (
 )
 def test_entity_tricks_and_depth_are_refused_quickly(tmp_path: Path, text: str) -> None:
     began = time.process_time()
-    said = refused(pack(tmp_path / "a.ova", parts(text)))
-    assert "descriptor" in said
-    assert "root:" not in said
+    message = refused(pack(tmp_path / "a.ova", parts(text)))
+    assert "descriptor" in message
+    assert "root:" not in message
     assert time.process_time() - began < 3
 
 

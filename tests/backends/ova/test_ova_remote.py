@@ -89,12 +89,12 @@ def test_a_redirect_is_followed_without_its_account_and_never_away_from_https(fi
     found = RemoteSource.of(files.url.replace("a.ova", "b.ova"), trust, seam)
     assert (found.size, str(found.name)) == (len(files.data), "b.ova")
     assert all("Authorization" not in heard for heard in files.heard)
-    for onward, said in {
+    for onward, message in {
         "http://127.0.0.1:1/a.ova?key=4711": "not https any more",
         files.url.replace("a.ova", "c.ova"): "more than 5 times",
     }.items():
         files.moved = {"/files/c.ova": onward}
-        with pytest.raises(Refusal, match=said) as raised:
+        with pytest.raises(Refusal, match=message) as raised:
             RemoteSource.of(files.url.replace("a.ova", "c.ova"), trust, seam)
         assert "4711" not in str(raised.value)
 
@@ -109,13 +109,13 @@ def test_a_pin_is_the_first_server_s_only(files, seam, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("how", "said"), [({"ranges": False}, "the whole file only"), ({"etag": ""}, "which version")]
+    ("how", "message"), [({"ranges": False}, "the whole file only"), ({"etag": ""}, "which version")]
 )
-def test_a_server_that_answers_no_parts_or_no_version_is_refused(files, seam, tmp_path, how, said):
+def test_a_server_that_answers_no_parts_or_no_version_is_refused(files, seam, tmp_path, how, message):
     files.data = big(tmp_path)
     for name, value in how.items():
         setattr(files, name, value)
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(Refusal, match=message):
         RemoteSource.of(files.url, Trust(ca_pem=files.pem), seam)
 
 

@@ -89,7 +89,7 @@ def test_a_manifest_that_somebody_changed_is_refused_before_anything_is_read(tmp
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda cert: b"nothing", "can't be understood"),
         (lambda cert: cert.replace(b"(a.mf)", b"(b.mf)"), "signs b.mf, not a.mf"),
@@ -98,8 +98,8 @@ def test_a_manifest_that_somebody_changed_is_refused_before_anything_is_read(tmp
         (lambda cert: cert.partition(b"-----BEGIN")[0], "can't be understood"),
     ],
 )
-def test_what_is_no_signature_is_refused(tmp_path, change, said):
-    with pytest.raises(Refusal, match=said):
+def test_what_is_no_signature_is_refused(tmp_path, change, message):
+    with pytest.raises(Refusal, match=message):
         packed(tmp_path, change(signed(tmp_path, parts()["a.mf"])))
 
 

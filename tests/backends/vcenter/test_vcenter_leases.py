@@ -17,29 +17,31 @@ READY, FAILED = {"state": "ready", "info": INFO}, {"state": "error", "error": FA
 
 
 def taken(
-    monkeypatch: pytest.MonkeyPatch, said: dict[str, object], later: list[dict[str, object]]
+    monkeypatch: pytest.MonkeyPatch, reported: dict[str, object], later: list[dict[str, object]]
 ) -> tuple[object, ...]:
     """What comes of a lease that says this as it is followed, and that when it is looked at."""
     monkeypatch.setattr(Imports, "_spec", lambda *_: (None, []))
     monkeypatch.setattr(ovf, "_abort", lambda lease: None)
     monkeypatch.setattr(ovf.properties, "one", lambda *_: Row("lease", later.pop()))
     session = SimpleNamespace(write=lambda _: "lease", read=lambda act: act(None), server="vc.test")
-    tasks = SimpleNamespace(watch=lambda _lease, _paths, enough, *_, **__: said if enough(said) else None)
+    tasks = SimpleNamespace(
+        watch=lambda _lease, _paths, enough, *_, **__: reported if enough(reported) else None
+    )
     return Imports(session, tasks, None, lambda: "")._lease(SimpleNamespace(name="one"))
 
 
 @pytest.mark.parametrize(
-    ("said", "later"), [(READY, []), ({"state": "ready"}, [READY])], ids=["at once", "later"]
+    ("reported", "later"), [(READY, []), ({"state": "ready"}, [READY])], ids=["at once", "later"]
 )
-def test_a_ready_lease_says_where_to_send_what(monkeypatch, said, later):
-    assert taken(monkeypatch, said, later) == ("lease", INFO, [])
+def test_a_ready_lease_says_where_to_send_what(monkeypatch, reported, later):
+    assert taken(monkeypatch, reported, later) == ("lease", INFO, [])
     assert not later
 
 
 @pytest.mark.parametrize(
-    ("said", "later"), [(FAILED, []), ({"state": "error"}, [FAILED])], ids=["at once", "later"]
+    ("reported", "later"), [(FAILED, []), ({"state": "error"}, [FAILED])], ids=["at once", "later"]
 )
-def test_a_failed_lease_says_why(monkeypatch, said, later):
+def test_a_failed_lease_says_why(monkeypatch, reported, later):
     with pytest.raises(Rejected, match="vCenter refused the import of one"):
-        taken(monkeypatch, said, later)
+        taken(monkeypatch, reported, later)
     assert not later

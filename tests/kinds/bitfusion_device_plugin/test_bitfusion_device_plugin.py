@@ -116,9 +116,9 @@ def test_all_is_made_with_the_webhook_asked_last_and_the_webhook_is_asked_no_mor
     ]
     assert gone.places[-1].name == "bfinfra-device-plugin-p"
     its_certificate_is_for_the_service_and_signed_by_what_the_api_server_trusts(cluster)
-    said = json.dumps([step_data(step) for step in (*item.steps, gone)])
+    text = json.dumps([step_data(step) for step in (*item.steps, gone)])
     no_key_stands_in(
-        cluster, said, "".join(path.read_text() for path in (tmp_path / "state").rglob("*") if path.is_file())
+        cluster, text, "".join(path.read_text() for path in (tmp_path / "state").rglob("*") if path.is_file())
     )
 
 

@@ -265,7 +265,7 @@ def sealed(written, **fields):
 
 
 @pytest.mark.parametrize(
-    ("before", "thin", "now", "said"),
+    ("before", "thin", "now", "message"),
     [
         (
             {"disk": "80GiB"},
@@ -301,15 +301,15 @@ def sealed(written, **fields):
         ({}, False, {}, None),
     ],
 )
-def test_what_no_disk_becomes_is_refused_and_never_noted_as_applied(before, thin, now, said):
+def test_what_no_disk_becomes_is_refused_and_never_noted_as_applied(before, thin, now, message):
     """A thin disk that stands thick was converted, or is on NFS, which makes all of them its own way."""
     standing = sealed(spec(**before), disks=(Disk(2000, "Hard disk 1", 80 * GIB, thin=thin),))
-    if said is None:
+    if message is None:
         assert all(type(step).__name__ == "Seal" for step in steps(spec(**now), standing))
         return
     with pytest.raises(Refusal) as refusal:
         steps(spec(**now), standing)
-    assert f"{refusal.value.field}: {refusal.value}" == said
+    assert f"{refusal.value.field}: {refusal.value}" == message
 
 
 def test_a_disk_grows_while_its_server_runs():

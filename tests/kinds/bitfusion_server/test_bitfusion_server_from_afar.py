@@ -48,7 +48,7 @@ def test_one_that_is_not_the_file_that_is_wanted_is_refused_and_nothing_is_left(
 
 
 @pytest.mark.parametrize(
-    ("ova", "said"),
+    ("ova", "message"),
     [
         ({"url": "https://me:secret@127.0.0.1/a.ova"}, "an account in an address"),
         ({"url": "http://127.0.0.1/a.ova"}, "http says nothing of who answers"),
@@ -57,9 +57,9 @@ def test_one_that_is_not_the_file_that_is_wanted_is_refused_and_nothing_is_left(
         ({}, "give file or url"),
     ],
 )
-def test_an_address_that_would_be_unsafe_is_an_error_in_the_file(site, sandbox, ova, said):
+def test_an_address_that_would_be_unsafe_is_an_error_in_the_file(site, sandbox, ova, message):
     site.write_text(EXAMPLES["bitfusion_server"].read_text().replace("{file: server.ova}", json.dumps(ova)))
-    with pytest.raises(Exception, match=said) as raised:
+    with pytest.raises(Exception, match=message) as raised:
         plan(site, sandbox)
     assert "me:secret" not in str(raised.value).partition("|")[0]
 

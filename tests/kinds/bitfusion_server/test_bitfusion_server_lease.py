@@ -53,9 +53,9 @@ def test_a_lease_that_ran_out_is_told_leaves_nothing_and_the_next_apply_finishes
         options=Options(patience=once),
         context=setting(hasty),
     )
-    said = endings(outcome)["bitfusion_server/bf-01"]
-    assert "vCenter ended the import of bf-01; The lease timed out" in said
-    assert "run this again" in said
+    message = endings(outcome)["bitfusion_server/bf-01"]
+    assert "vCenter ended the import of bf-01; The lease timed out" in message
+    assert "run this again" in message
     assert machines(hasty) == before
     assert hasty.tally()["writes"]["vcenter"].get("PowerOnVM_Task", 0) == 0
     hasty.clear_faults()

@@ -126,8 +126,8 @@ def test_what_vcenter_does_not_show_is_asked_of_the_file():
     unseen = Identity("vc.test", GUID, "https://vc.test")
     with pytest.raises(Refusal, match=r"vcenter_thumbprint .* is missing"):
         steps(told(), None, looking(unseen))
-    said = {"vcenter_thumbprint": "AB", "vcenter_url": "https://vcsa.lab.test"}
-    assert made_with(told(**said), unseen) == {**said, "vcenter_guid": GUID}
+    fields = {"vcenter_thumbprint": "AB", "vcenter_url": "https://vcsa.lab.test"}
+    assert made_with(told(**fields), unseen) == {**fields, "vcenter_guid": GUID}
 
 
 def test_on_the_sandbox_the_filled_in_values_are_those_that_let_the_server_register(sandbox, tmp_path):

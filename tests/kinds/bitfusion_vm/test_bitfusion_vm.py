@@ -142,9 +142,9 @@ def test_a_vm_that_this_site_makes_is_set_once_it_stands():
 def test_one_that_this_site_starts_meanwhile_goes_down_as_was_said():
     """It stands, off, as an earlier run was killed: by the time its turn comes it runs."""
     needs = {"vm": ResolvedRef(KEY, type("Spec", (), {"power": "on"})(), None)}
-    said, found = steps(SPEC, standing(on=False), needs), steps(SPEC, standing(), needs)
-    assert (kinds(said), kinds(found)) == ([SetFirst, Start], [Stop, Set, Start])
-    assert max(step.disruption for step in found) == max(step.disruption for step in said)
+    first, found = steps(SPEC, standing(on=False), needs), steps(SPEC, standing(), needs)
+    assert (kinds(first), kinds(found)) == ([SetFirst, Start], [Stop, Set, Start])
+    assert max(step.disruption for step in found) == max(step.disruption for step in first)
 
 
 @pytest.mark.parametrize(

@@ -264,11 +264,11 @@ def test_a_baked_token_stands_in_the_context_and_nowhere_else(place: Place) -> N
 
 
 def test_a_baked_token_is_warned_of_and_the_mount_is_offered(place: Place) -> None:
-    said = [str(warned.problem) for warned in place.site(token="cnasg", authorization="baked").warnings]
-    assert len(said) == 1
-    assert "site.yaml:10:" in said[0]
-    assert "the token stays in the layers of the image" in said[0]
-    assert "token_secret" in said[0]
+    message = [str(warned.problem) for warned in place.site(token="cnasg", authorization="baked").warnings]
+    assert len(message) == 1
+    assert "site.yaml:10:" in message[0]
+    assert "the token stays in the layers of the image" in message[0]
+    assert "token_secret" in message[0]
     assert place.site(token="cnasg").warnings == ()
 
 
@@ -365,7 +365,7 @@ def test_two_images_never_share_a_folder(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"package": "client.zip"}, r"expected a \.deb or \.rpm file"),
         ({"base": "centos:8"}, r"centos:8 can't install a \.deb package; take the \.rpm package"),
@@ -384,9 +384,9 @@ def test_two_images_never_share_a_folder(place: Place) -> None:
     ],
 )
 def test_what_could_never_be_built_is_refused_when_the_file_is_read(
-    place: Place, fields: Mapping[str, str], said: str
+    place: Place, fields: Mapping[str, str], message: str
 ) -> None:
-    with pytest.raises(SiteError, match=said):
+    with pytest.raises(SiteError, match=message):
         place.site(**fields)
 
 
@@ -497,16 +497,16 @@ def test_an_image_can_not_be_read_while_its_machine_is_down(enabled: Place) -> N
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"client_files": ENABLED}, "write authorization: baked"),
         ({"client_files": ENABLED, "token": "cnasg", "authorization": "baked"}, "give token or client_files"),
     ],
 )
 def test_files_of_a_machine_are_baked_in_or_not_named(
-    enabled: Place, fields: Mapping[str, Any], said: str
+    enabled: Place, fields: Mapping[str, Any], message: str
 ) -> None:
-    with pytest.raises(SiteError, match=said):
+    with pytest.raises(SiteError, match=message):
         enabled.site(**fields)
 
 

@@ -43,7 +43,7 @@ class Place:
         )
         program.chmod(0o755)
 
-    def said(self) -> list[str]:
+    def calls(self) -> list[str]:
         found = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return found
@@ -78,10 +78,10 @@ def test_it_is_built_and_pushed_once_and_nothing_is_written_to_its_folder(place:
     before = sorted((place.folder / "clone").rglob("*"))
     outcome = place.apply()
     assert made(outcome), endings(outcome)
-    assert place.said() == [built(place), f"push {IMAGE}"]
+    assert place.calls() == [built(place), f"push {IMAGE}"]
     assert place.steps() == ()
     assert made(place.apply())
-    assert place.said() == []
+    assert place.calls() == []
     assert sorted((place.folder / "clone").rglob("*")) == before
 
 
@@ -117,9 +117,9 @@ def test_a_failed_build_is_tried_again_and_a_failed_push_is_not_built_again(plac
     (place.folder / "broken").touch()
     assert "the build of" in endings(place.apply())[str(KEY)]
     (place.folder / "broken").unlink()
-    place.said()
+    place.calls()
     assert made(place.apply(push=False))
-    assert place.said() == [built(place)]
+    assert place.calls() == [built(place)]
     assert [type(step) for step in place.steps()] == [Push, Seal]
 
 
@@ -156,7 +156,7 @@ def test_what_can_not_be_built_is_refused_before_anything_is_run(
     place.install()
     with pytest.raises(BfinfraError, match=why):
         place.apply(**fields)
-    assert place.said() == []
+    assert place.calls() == []
 
 
 def test_a_folder_that_is_not_there_is_awaited_and_what_was_made_of_it_stays(place: Place) -> None:

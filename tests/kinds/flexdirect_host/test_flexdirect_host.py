@@ -162,11 +162,11 @@ def test_a_package_in_another_form_goes_before_the_new_one_comes_where_that_can_
 
 
 def test_the_command_is_kept_on_the_machine_and_read_back():
-    said = SimpleNamespace(
+    record = SimpleNamespace(
         ok=True, text=f"{MARK.encode()}\npackage=install.sh\nuninstall={json.dumps(UNDO)}\n"
     )
     nothing = SimpleNamespace(ok=False, text="")
-    assert read({**dict.fromkeys(LOOK, nothing), "record": said}).uninstall == UNDO
+    assert read({**dict.fromkeys(LOOK, nothing), "record": record}).uninstall == UNDO
     assert (
         read(
             {**dict.fromkeys(LOOK, nothing), "record": SimpleNamespace(ok=True, text="uninstall={")}

@@ -278,19 +278,19 @@ def test_the_administrators_kubeconfig_is_a_secret_of_this_run() -> None:
         "apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    certificate-authority-data: "
         f"{base64.b64encode(PEM.encode()).decode()}\n  name: k\nusers: the-key-of-all\n"
     )
-    said = {name: Answer("", 1) for name in {**LOOK, **ADMIN}}
-    said |= {
+    answers = {name: Answer("", 1) for name in {**LOOK, **ADMIN}}
+    answers |= {
         "admin": Answer(conf, 0),
         "kubelet": Answer(conf, 0),
         "name": Answer("M\n", 0),
         "record": Answer(f"{MARK.encode()}\nrole=control_plane\ninit=done\n", 0),
     }
-    found = read("m", said)
+    found = read("m", answers)
     assert found.initialised and found.admin is not None
     assert (found.authority, found.name) == (PEM, "m")
     assert "the-key-of-all" not in f"{found!r} {found.admin} {Endpoint(kubeconfig=found.admin)!r}"
     assert found.admin.reveal() == conf
-    other = read("m", {**said, "admin": Answer(conf.replace("of-all", "of-another-life"), 0)})
+    other = read("m", {**answers, "admin": Answer(conf.replace("of-all", "of-another-life"), 0)})
     assert other.admin != found.admin, "another life of the cluster is another login"
 
 

@@ -70,7 +70,7 @@ def test_machines_are_entered_and_the_ways_between_them_are_open_before_anything
 
 
 @pytest.mark.parametrize(
-    ("answer", "health", "said"),
+    ("answer", "health", "message"),
     [
         (Answer("", 0), Health.GOOD, "it reaches 10.0.0.1:179"),
         (Answer("bash: connect: Connection refused", 1), Health.GOOD, "nothing listens yet at 10.0.0.1:179"),
@@ -79,11 +79,11 @@ def test_machines_are_entered_and_the_ways_between_them_are_open_before_anything
     ],
 )
 def test_who_refuses_is_there_and_who_is_silent_is_behind_a_firewall(
-    answer: Answer, health: Health, said: str
+    answer: Answer, health: Health, message: str
 ) -> None:
     found = judged(Key("linux_host", "a"), {"10.0.0.1:179": answer})
     assert found.health is health
-    assert said in f"{found.what} {found.why}"
+    assert message in f"{found.what} {found.why}"
 
 
 def test_a_try_is_one_connection_that_is_let_go() -> None:

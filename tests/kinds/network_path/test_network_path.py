@@ -280,9 +280,11 @@ def test_a_probe_that_fails_says_which_way_and_is_drift_until_it_is_mended(sandb
     path = tmp_path / "site.yaml"
     path.write_text(EXAMPLES["network_path"].read_text().replace("[6443]", "[6443, 56001]"))
     outcome = apply(path, sandbox)
-    (said,) = [text for text in endings(outcome).values() if text.startswith("failed")]
-    assert "a pod in namespace default of other tried: 10.3.0.1:56001 not reached; is the server up" in said
-    assert "6443" not in said
+    (message,) = [text for text in endings(outcome).values() if text.startswith("failed")]
+    assert (
+        "a pod in namespace default of other tried: 10.3.0.1:56001 not reached; is the server up" in message
+    )
+    assert "6443" not in message
     assert other(sandbox).call("GET", f"{JOBS}/bfinfra-path-pods-to-servers")["metadata"]["annotations"][
         TRIED
     ]

@@ -144,7 +144,7 @@ def told(meeting=None, primary=None, balancer=None, **policies):
         "network_provider": VDS,
         "vsphere_network": {**PRIMARY, **(primary or {})},
     }
-    said = {
+    fields = {
         "master_storage_policy": "p",
         "ephemeral_storage_policy": "p",
         "image_storage": {"storage_policy": "p"},
@@ -155,7 +155,7 @@ def told(meeting=None, primary=None, balancer=None, **policies):
         master_management_network={**MEETING, **(meeting or {})},
         workload_networks={"supervisor_primary_workload_network": network},
         load_balancers=[{**BALANCER, **(balancer or {})}],
-        **said,
+        **fields,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinds.checking import BAD, GOOD, SKIPPED, checks_on, one, said, seen
+from kinds.checking import BAD, GOOD, SKIPPED, checks_on, one, messages, seen
 from kinds.lifecycle import EXAMPLES, apply, made
 
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespaces, Supervisor
@@ -58,10 +58,10 @@ def test_nobody_logs_in_to_a_supervisor_whose_certificate_is_not_trusted(sandbox
     (tmp_path / "site.yaml").write_text(text)
     before = sandbox.tally()["calls"]
     found = seen(tmp_path / "site.yaml", sandbox)
-    assert "bfinfra trust 10." in said(found, BAD)["clusters.certificates"]
-    assert set(said(found, BAD)) == {"clusters.certificates"}
-    assert "certificate is not trusted" in said(found, SKIPPED)["clusters.entrance"]
-    assert said(found, SKIPPED)["clusters.tanzu"]
+    assert "bfinfra trust 10." in messages(found, BAD)["clusters.certificates"]
+    assert set(messages(found, BAD)) == {"clusters.certificates"}
+    assert "certificate is not trusted" in messages(found, SKIPPED)["clusters.entrance"]
+    assert messages(found, SKIPPED)["clusters.tanzu"]
     after = sandbox.tally()["calls"]
     assert {door: calls for door, calls in after.items() if door not in ("vcenter", "rest")} == {
         door: calls for door, calls in before.items() if door not in ("vcenter", "rest")

@@ -302,8 +302,8 @@ def test_an_expired_token_is_refused_and_nothing_is_written(site, cluster):
 def test_the_command_rotates_the_named_token_and_tells_what_it_did(site, cluster, capsys):
     site.token("second")
     assert main(["token", "rotate", str(site.folder / "site.yaml"), "tok", "--yes"]) == 0
-    said = capsys.readouterr().out
-    assert "write token tok to namespace kube-system in k" in said
+    output = capsys.readouterr().out
+    assert "write token tok to namespace kube-system in k" in output
     assert site.rotate().writes == 0
     assert main(["token", "rotate", str(site.folder / "site.yaml"), "nothing", "--yes"]) == 1
     assert "no token_secret holds the token nothing" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from bfinfra.sandbox.kubernetes.registry import Registry
 HOME = "/api/v1/namespaces/default"
 
 
-def said(name: str, data: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
+def config_map(name: str, data: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -35,8 +35,15 @@ def said(name: str, data: dict[str, Any] | None = None, **metadata: Any) -> dict
             "NotFound",
             'deployments.apps "no" not found',
         ),
-        ("PUT", f"{HOME}/configmaps/no", said("no"), 404, "NotFound", 'configmaps "no" not found'),
-        ("POST", "/api/v1/namespaces/no/configmaps", said("a"), 404, "NotFound", 'namespaces "no" not found'),
+        ("PUT", f"{HOME}/configmaps/no", config_map("no"), 404, "NotFound", 'configmaps "no" not found'),
+        (
+            "POST",
+            "/api/v1/namespaces/no/configmaps",
+            config_map("a"),
+            404,
+            "NotFound",
+            'namespaces "no" not found',
+        ),
         (
             "POST",
             f"{HOME}/configmaps",
@@ -48,7 +55,7 @@ def said(name: str, data: dict[str, Any] | None = None, **metadata: Any) -> dict
         (
             "POST",
             f"{HOME}/configmaps",
-            said("a", namespace="other"),
+            config_map("a", namespace="other"),
             400,
             "BadRequest",
             "the namespace of the provided object does not match the namespace sent on the request",
@@ -122,8 +129,8 @@ def test_without_a_known_token_nothing_but_health_and_version_is_told(served: Se
 
 
 def test_a_second_create_conflicts(http: httpx2.Client) -> None:
-    assert http.post(f"{HOME}/configmaps", json=said("a")).status_code == 201
-    answer = http.post(f"{HOME}/configmaps", json=said("a"))
+    assert http.post(f"{HOME}/configmaps", json=config_map("a")).status_code == 201
+    answer = http.post(f"{HOME}/configmaps", json=config_map("a"))
     assert (answer.status_code, answer.json()["reason"], answer.json()["details"]) == (
         409,
         "AlreadyExists",
@@ -141,7 +148,7 @@ def test_generate_name_makes_different_names(http: httpx2.Client) -> None:
 
 
 def test_a_write_against_an_older_version_conflicts(http: httpx2.Client) -> None:
-    old = http.post(f"{HOME}/configmaps", json=said("a", {"k": "1"})).json()
+    old = http.post(f"{HOME}/configmaps", json=config_map("a", {"k": "1"})).json()
     assert http.put(f"{HOME}/configmaps/a", json={**old, "data": {"k": "2"}}).status_code == 200
     answer = http.put(f"{HOME}/configmaps/a", json={**old, "data": {"k": "3"}})
     assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict")
@@ -149,7 +156,7 @@ def test_a_write_against_an_older_version_conflicts(http: httpx2.Client) -> None
 
 
 def test_a_write_that_changes_nothing_keeps_the_version(http: httpx2.Client) -> None:
-    old = http.post(f"{HOME}/configmaps", json=said("a", {"k": "1"})).json()
+    old = http.post(f"{HOME}/configmaps", json=config_map("a", {"k": "1"})).json()
     assert http.put(f"{HOME}/configmaps/a", json=old).json() == old
 
 
@@ -169,7 +176,7 @@ def test_a_write_that_changes_nothing_keeps_the_version(http: httpx2.Client) -> 
     ],
 )
 def test_the_older_patches(http: httpx2.Client, kind: str, patch: Any, data: dict[str, str]) -> None:
-    http.post(f"{HOME}/configmaps", json=said("a", {"a": "1", "b": "2"}))
+    http.post(f"{HOME}/configmaps", json=config_map("a", {"a": "1", "b": "2"}))
     answer = http.patch(
         f"{HOME}/configmaps/a", content=json.dumps(patch), headers={"content-type": f"application/{kind}"}
     )
@@ -218,21 +225,21 @@ def test_a_strategic_patch_merges_containers_by_name(http: httpx2.Client) -> Non
 
 
 def test_a_dry_run_answers_and_keeps_nothing(http: httpx2.Client) -> None:
-    assert http.post(f"{HOME}/configmaps?dryRun=All", json=said("a")).status_code == 201
+    assert http.post(f"{HOME}/configmaps?dryRun=All", json=config_map("a")).status_code == 201
     assert http.get(f"{HOME}/configmaps/a").status_code == 404
-    http.post(f"{HOME}/configmaps", json=said("a"))
+    http.post(f"{HOME}/configmaps", json=config_map("a"))
     http.delete(f"{HOME}/configmaps/a?dryRun=All")
     assert http.get(f"{HOME}/configmaps/a").status_code == 200
 
 
 def test_unknown_fields_are_dropped_with_a_warning_or_refused(http: httpx2.Client) -> None:
-    answer = http.post(f"{HOME}/configmaps", json={**said("a"), "foo": 1})
+    answer = http.post(f"{HOME}/configmaps", json={**config_map("a"), "foo": 1})
     assert (answer.status_code, answer.headers["warning"], "foo" in answer.json()) == (
         201,
         '299 - "unknown field \\"foo\\""',
         False,
     )
-    strict = http.post(f"{HOME}/configmaps?fieldValidation=Strict", json={**said("b"), "foo": 1})
+    strict = http.post(f"{HOME}/configmaps?fieldValidation=Strict", json={**config_map("b"), "foo": 1})
     assert (strict.status_code, "strict decoding error" in strict.json()["message"]) == (400, True)
 
 
@@ -253,7 +260,7 @@ def test_lists_are_selected_and_paged(http: httpx2.Client) -> None:
     for number in range(5):
         http.post(
             f"{HOME}/configmaps",
-            json=said(f"c{number}", labels={"n": str(number), "even": str(number % 2 == 0).lower()}),
+            json=config_map(f"c{number}", labels={"n": str(number), "even": str(number % 2 == 0).lower()}),
         )
     names = lambda query: [  # noqa: E731 - one expression with a name
         each["metadata"]["name"] for each in http.get(f"{HOME}/configmaps?{query}").json()["items"]
@@ -269,7 +276,7 @@ def test_lists_are_selected_and_paged(http: httpx2.Client) -> None:
 
 
 def test_finalizers_hold_an_object_until_they_are_gone(http: httpx2.Client) -> None:
-    http.post(f"{HOME}/configmaps", json=said("a", finalizers=["x.test/f"]))
+    http.post(f"{HOME}/configmaps", json=config_map("a", finalizers=["x.test/f"]))
     assert http.delete(f"{HOME}/configmaps/a").json()["metadata"]["deletionTimestamp"]
     assert http.get(f"{HOME}/configmaps/a").status_code == 200
     http.patch(
@@ -281,7 +288,7 @@ def test_finalizers_hold_an_object_until_they_are_gone(http: httpx2.Client) -> N
 
 
 def test_a_deletion_may_insist_on_a_uid(http: httpx2.Client) -> None:
-    uid = http.post(f"{HOME}/configmaps", json=said("a")).json()["metadata"]["uid"]
+    uid = http.post(f"{HOME}/configmaps", json=config_map("a")).json()["metadata"]["uid"]
     assert (
         http.request("DELETE", f"{HOME}/configmaps/a", json={"preconditions": {"uid": "x"}}).status_code
         == 409

@@ -61,8 +61,8 @@ def ran(
 def test_the_sandbox_finds_what_the_script_finds_in_a_real_shell(tmp_path: Path, netcat: str) -> None:
     code, lines = ran(tmp_path, netcat, 0, SERVER, OTHER, OPEN=SERVER)
     ways = tried({"command": ["sh", "-c", SCRIPT, "probe", "0", SERVER, OTHER]})
-    said, fine = reported(ways, {"metadata": {}}, [], lambda way: way == SERVER)
-    assert ([line.partition(": ")[0] for line in lines], code) == (sorted(said), 0 if fine else 1)
+    paths, fine = reported(ways, {"metadata": {}}, [], lambda way: way == SERVER)
+    assert ([line.partition(": ")[0] for line in lines], code) == (sorted(paths), 0 if fine else 1)
 
 
 def test_the_script_says_why_and_tries_again_while_it_has_patience(tmp_path: Path) -> None:

@@ -45,11 +45,11 @@ class Hook:
 
     def review(self, container: Container, path: str, review: Any) -> Any:
         self.asked.append(review)
-        said = self.says(review)
-        return said and {
+        answer = self.says(review)
+        return answer and {
             "kind": "AdmissionReview",
             "apiVersion": review["apiVersion"],
-            "response": {"uid": review["request"]["uid"], **said},
+            "response": {"uid": review["request"]["uid"], **answer},
         }
 
 
@@ -251,17 +251,17 @@ def test_a_webhook_serves_with_what_it_read_at_its_start(
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("answer", "why"),
     [
         ({"allowed": True, "uid": "other"}, 'expected response.uid="'),
         ({"allowed": True, "patch": "W10="}, "webhook returned response.patch but not response.patchType"),
     ],
 )
 def test_an_answer_that_v1_does_not_allow_is_no_answer(
-    http: httpx2.Client, hook: Hook, bundle: str, said: Answer, why: str
+    http: httpx2.Client, hook: Hook, bundle: str, answer: Answer, why: str
 ) -> None:
     configure(http, MUTATING, asking(bundle))
-    hook.says = lambda _: said
+    hook.says = lambda _: answer
     assert f'failed calling webhook "a.b.test": {why}' in made(http, "a").json()["message"]
 
 

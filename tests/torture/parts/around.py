@@ -42,7 +42,7 @@ namespace:
 def counts(effort: Effort) -> Iterator[Count]:
     with desk(DEMO, effort.folder) as at:
         alone = at.run("apply", "--yes")
-        assert alone.end() == 0, alone.said()
+        assert alone.end() == 0, alone.output()
         whole, size = world(at.sandbox), at.lock().with_name("journal.jsonl").stat().st_size
         full = Count("the journal's disk is full")
         with full.trial("from the first line"):
@@ -89,18 +89,18 @@ def short_journal(at: Desk, whole: str, left: int, *, nothing: bool = False) -> 
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (left, left)),
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 1, said[-900:]
-    assert "Traceback" not in said, said
-    tells(said, "the journal can't be written", "File too large", "free space there, then run again")
+    output = done.stdout + done.stderr
+    assert done.returncode == 1, output[-900:]
+    assert "Traceback" not in output, output
+    tells(output, "the journal can't be written", "File too large", "free space there, then run again")
     assert at.sandbox.sessions()["vcenter"] == []
     assert not (nothing and at.sandbox.tally()["written"])
     good(at, whole)
 
 
-def tells(said: str, *parts: str) -> None:
+def tells(output: str, *parts: str) -> None:
     """What, why and what next."""
-    assert all(part in said for part in parts), said[-900:]
+    assert all(part in output for part in parts), output[-900:]
 
 
 def shifted(at: Desk, whole: str, minutes: int) -> None:
@@ -117,7 +117,7 @@ def shifted(at: Desk, whole: str, minutes: int) -> None:
 def good(at: Desk, whole: str) -> None:
     """The next apply ends well in the world that was to be."""
     run = at.run("apply", "--yes")
-    assert run.end() == 0, run.out.read_text()[-1000:] + run.said()
+    assert run.end() == 0, run.out.read_text()[-1000:] + run.output()
     now = world(at.sandbox)
     assert now == whole, difference(now, whole)
 

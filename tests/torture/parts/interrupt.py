@@ -28,7 +28,7 @@ def counts(effort: Effort) -> Iterator[Count]:
     with desk(DEMO, effort.folder) as at:
         began = time.monotonic()
         alone = at.run("apply", "--yes")
-        assert alone.end() == 0, alone.said()
+        assert alone.end() == 0, alone.output()
         longest, whole = time.monotonic() - began, world(at.sandbox)
         for number, code in SIGNALS.items():
             count = Count(f"`{DEMO.name}`, the second {number.name} at a random instant")
@@ -55,7 +55,7 @@ def at_once(at: Desk, number: int, after: float, count: Count, code: int) -> Non
     time.sleep(after)
     run.process.send_signal(number)
     until(
-        lambda: run.process.poll() is not None or "once more stops now" in run.said(),
+        lambda: run.process.poll() is not None or "once more stops now" in run.output(),
         "the first signal's message",
     )
     began = time.monotonic()
@@ -63,7 +63,7 @@ def at_once(at: Desk, number: int, after: float, count: Count, code: int) -> Non
         run.process.send_signal(number)
         count.add("struck twice", 1)
     ended = run.end()
-    assert ended in (0, code, -number), f"exit {ended}: {run.said()[-500:]}"
+    assert ended in (0, code, -number), f"exit {ended}: {run.output()[-500:]}"
     assert time.monotonic() - began < AT_ONCE, f"took {time.monotonic() - began:.1f} s"
     at.sandbox.clear_faults()
 
@@ -71,7 +71,7 @@ def at_once(at: Desk, number: int, after: float, count: Count, code: int) -> Non
 def finished(at: Desk, whole: str) -> None:
     """The next apply ends well in the world that was to be, and no session stays open."""
     run = at.run("apply", "--yes")
-    assert run.end() == 0, run.out.read_text()[-1000:] + run.said()
+    assert run.end() == 0, run.out.read_text()[-1000:] + run.output()
     now = world(at.sandbox)
     assert now == whole, difference(now, whole)
     assert at.sandbox.sessions()["vcenter"] == []
@@ -82,7 +82,7 @@ def deadlines(count: Count, effort: Effort) -> Count:
     folder.mkdir()
     with desk(CHAIN_PLACE, folder, PACE) as at:
         alone = at.run("apply", "--yes")
-        assert alone.end() == 0, alone.said()
+        assert alone.end() == 0, alone.output()
         whole, writes = world(at.sandbox), at.sandbox.tally()["written"]
         for turn in range(effort.number(3, 1)):
             at.sandbox.reset()

@@ -46,7 +46,7 @@ def struck(trials: list[Trial], effort: Effort) -> list[Count]:
     with desk(CHAIN_PLACE, effort.folder) as at:
         began = time.monotonic()
         alone = at.run("apply", *NARROW)
-        assert alone.end() == 0, alone.said()
+        assert alone.end() == 0, alone.output()
         longest, whole = time.monotonic() - began, world(at.sandbox)
         lines = at.journal()
         writing = (
@@ -92,17 +92,17 @@ def one(at: Desk, number: signal.Signals, after: float, count: Count, *, fresh: 
     at_signal = time.time()
     run.process.send_signal(number)
     ended = run.end()
-    said = run.said()
+    output = run.output()
     count.add(
         {0: "had ended before", 128 + number: "stopped"}.get(
             ended, "among its imports or in its last moment"
         ),
         1,
     )
-    unborn = ended == -number or (ended == 1 and "init_import_site" in said)  # in Python's own start
-    assert unborn or ended in (0, 128 + number), f"exit {ended}: {said[-500:]}"
-    assert "Exception ignored" not in said, said[-1000:]
-    assert "Traceback" not in said or unborn, said[-1000:]
+    unborn = ended == -number or (ended == 1 and "init_import_site" in output)  # in Python's own start
+    assert unborn or ended in (0, 128 + number), f"exit {ended}: {output[-500:]}"
+    assert "Exception ignored" not in output, output[-1000:]
+    assert "Traceback" not in output or unborn, output[-1000:]
     lines = at.journal()[before:]
     begun, done = ([line for line in lines if line["event"] == event] for event in ("StepBegun", "StepEnded"))
     assert len(begun) == len(done), "a step that ran was not finished"
@@ -122,7 +122,7 @@ def one(at: Desk, number: signal.Signals, after: float, count: Count, *, fresh: 
 def finished(at: Desk, whole: str) -> None:
     """The next apply ends well in the world that was to be, and no session stays open."""
     run = at.run("apply", *NARROW)
-    assert run.end() == 0, run.out.read_text()[-1000:] + run.said()
+    assert run.end() == 0, run.out.read_text()[-1000:] + run.output()
     found = running(worlds.state(at.place.world))
     assert found is not None
     at.sandbox = found

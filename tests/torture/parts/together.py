@@ -27,7 +27,7 @@ def counts(effort: Effort) -> Iterator[Count]:
         folder.mkdir()
         with desk(place, folder, PACE) as at:
             alone = at.run("apply", *YES)
-            assert alone.end() == 0, alone.said()
+            assert alone.end() == 0, alone.output()
             yield from on(place, at, world(at.sandbox), effort)
 
 
@@ -54,11 +54,11 @@ def on(place: Place, at: Desk, whole: str, effort: Effort) -> Iterator[Count]:
 def same_machine(at: Desk, whole: str) -> None:
     first = held(at)
     second = at.run("apply", *YES)
-    said = second.out.read_text() + second.said()
-    assert second.end() == 1, said
-    assert f"process {first.process.pid}" in said, said
-    assert "another apply of" in said, said
-    assert first.end() == 0, first.said()
+    output = second.out.read_text() + second.output()
+    assert second.end() == 1, output
+    assert f"process {first.process.pid}" in output, output
+    assert "another apply of" in output, output
+    assert first.end() == 0, first.output()
     one_world(at, whole)
 
 
@@ -67,7 +67,7 @@ def killed(at: Desk, whole: str) -> None:
     first.process.kill()
     first.end()
     second = at.run("apply", *YES)
-    assert second.end() == 0, second.out.read_text() + second.said()
+    assert second.end() == 0, second.out.read_text() + second.output()
     one_world(at, whole)
 
 
@@ -89,7 +89,7 @@ def wrong(each: Command) -> str:
     """What did not go well."""
     found = each.outcome()
     bad = [r for r in found.get("resources", []) if r.get("problem")] or found.get("problems")
-    return json.dumps(bad) if bad else each.out.read_text() + each.said()
+    return json.dumps(bad) if bad else each.out.read_text() + each.output()
 
 
 def held(at: Desk) -> Command:

@@ -106,8 +106,8 @@ def _knows_seccomp(cluster: ResolvedRef) -> bool:
     """Whether its pods have `seccompProfile`, by the version that it runs, or else that the file says; where
     neither is known they have.
     """
-    said = str(getattr(cluster.state, "version", "") or getattr(cluster.spec, "version", ""))
-    found = re.match(r"v?1\.(\d+)", said)
+    version = str(getattr(cluster.state, "version", "") or getattr(cluster.spec, "version", ""))
+    found = re.match(r"v?1\.(\d+)", version)
     return found is None or int(found[1]) >= KNOWS_SECCOMP
 
 

@@ -98,9 +98,9 @@ def _late(cluster: ClusterClient, name: str, why: str, live: Object | None) -> R
             wait = (each.get("state") or {}).get("waiting") or {}
             if wait.get("reason") not in (*PULLING, *STUCK):
                 continue
-            said = f"{name} {why}: {safe(wait['reason'], 80)}: {safe(wait.get('message', ''), 300)}"
+            reason = f"{name} {why}: {safe(wait['reason'], 80)}: {safe(wait.get('message', ''), 300)}"
             if wait["reason"] in NEVER:
-                return failed(said)
+                return failed(reason)
             words = _last_words(cluster, pod, each["name"]) if wait["reason"] == "CrashLoopBackOff" else ""
             if live and name == PLUGIN and SOCKET.search(words):
                 node = safe((pod.get("spec") or {}).get("nodeName", "a node"), 100)
@@ -108,7 +108,7 @@ def _late(cluster: ClusterClient, name: str, why: str, live: Object | None) -> R
                     f"{node} registers no {ALLOCATED}: its kubelet's folder seems not to be "
                     f"{_folder(live)}; the plug-in's log says: {words}. {REMEDY}"
                 )
-            return waiting(f"{said}; its log says: {words}" if words else said)
+            return waiting(f"{reason}; its log says: {words}" if words else reason)
     return waiting(f"{name} {why}")
 
 

@@ -86,10 +86,10 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
             return Readiness(Ready.READY)
         if state.phase == "Created" and state.held_up:
             return waiting(state.held_up)
-        said = STEP.findall(self._log(state)) if state.phase == "Running" else []
+        logged = STEP.findall(self._log(state)) if state.phase == "Running" else []
         return waiting(
-            f"step {said[-1][0]}: {said[-1][1]} images/sec"
-            if said
+            f"step {logged[-1][0]}: {logged[-1][1]} images/sec"
+            if logged
             else f"it is {state.phase.lower() or 'not taken up by an operator yet'} {state.why}".rstrip()
         )
 
@@ -120,8 +120,8 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         log = self._log(state)
         if state.phase == "Failed":
             lines = ERROR.findall(log)
-            said = f"its log says: {safe(lines[-1], 300)}" if lines else ""
-            return failed("; ".join(part for part in (state.why, said) if part) or "it failed")
+            message = f"its log says: {safe(lines[-1], 300)}" if lines else ""
+            return failed("; ".join(part for part in (state.why, message) if part) or "it failed")
         totals = TOTAL.findall(log)
         return Readiness(
             Ready.READY,

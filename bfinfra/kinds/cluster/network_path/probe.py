@@ -117,12 +117,12 @@ def read(job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], *, fresh: bo
     metadata, (phase, why) = job["metadata"], job_phase(job)
     if phase in ("waiting", "failed"):
         words = [str(end.get("message") or end.get("reason") or "") for pod in pods for end in ends(pod)]
-        said, hindrance = "\n".join(words), next((found for pod in pods if (found := stuck(pod))), "")
-        unreached = tuple(safe(each, 80) for each in NOT_REACHED.findall(said))
+        output, hindrance = "\n".join(words), next((found for pod in pods if (found := stuck(pod))), "")
+        unreached = tuple(safe(each, 80) for each in NOT_REACHED.findall(output))
         why = (
             hindrance
             or next((found for pod in pods if (found := pulling(pod))), "")
-            or (said.strip() if phase == "failed" else "")
+            or (output.strip() if phase == "failed" else "")
             or next((_pending(pod) for pod in pods), "")
             or why
         )

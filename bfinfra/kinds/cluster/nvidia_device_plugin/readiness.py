@@ -110,14 +110,14 @@ def _nowhere(spec: Spec) -> str:
 
 
 def _note(offered: Mapping[str, Mapping[str, int]], none: Sequence[str]) -> str:
-    said = [
+    reasons = [
         f"{name}: " + ", ".join(f"{count} {resource}" for resource, count in sorted(found.items()) if count)
         for name, found in sorted(offered.items())
         if any(found.values())
     ]
     shown = (
-        "; ".join(said)
-        if len(said) <= 4
-        else f"{len(said)} nodes offer {sum(sum(found.values()) for found in offered.values())} GPUs"
+        "; ".join(reasons)
+        if len(reasons) <= 4
+        else f"{len(reasons)} nodes offer {sum(sum(found.values()) for found in offered.values())} GPUs"
     )
     return f"{shown}; none on {', '.join(none)}" if none else shown

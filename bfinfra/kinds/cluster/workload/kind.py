@@ -133,11 +133,11 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
             return waiting(f"{going.kind}/{going.name} is being removed")
         for thing in things:
             if thing.phase in ("failed", "stuck"):
-                said = self._log(state, thing)
+                log = self._log(state, thing)
                 return failed(
                     "; ".join(
                         part
-                        for part in (f"{thing.kind}/{thing.name}: {thing.why or thing.phase}", _errors(said))
+                        for part in (f"{thing.kind}/{thing.name}: {thing.why or thing.phase}", _errors(log))
                         if part
                     )
                 )

@@ -20,11 +20,11 @@ def home_of(pod: Manifest, container: Manifest, home: str | None, where: str) ->
     """The home folder of the container's user: as the site says, as HOME says, root's. Refusal where nobody
     says.
     """
-    said = next(
+    named = next(
         (each.get("value") for each in container.get("env") or [] if each.get("name") == "HOME"), None
     )
-    if home or said:
-        return str(home or said).rstrip("/") or "/"
+    if home or named:
+        return str(home or named).rstrip("/") or "/"
     if _other_user(pod, container):
         raise Refusal(
             f"{where} doesn't run as root",

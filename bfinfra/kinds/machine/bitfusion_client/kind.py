@@ -93,9 +93,9 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
                 return waiting(f"{machine.name} does not answer: {found}")
             for user, answer in found.items():
                 if not answer.ok:
-                    said = " ".join(answer.text.split())[-300:]
-                    return (waiting if "responded correctly" in said or "timeout" in said else failed)(
-                        f"bitfusion list_gpus of {user} on {machine.name}: {said or answer.code}"
+                    output = " ".join(answer.text.split())[-300:]
+                    return (waiting if "responded correctly" in output or "timeout" in output else failed)(
+                        f"bitfusion list_gpus of {user} on {machine.name}: {output or answer.code}"
                     )
         return Readiness(
             Ready.READY,

@@ -49,7 +49,7 @@ def cidr(text: str) -> dict[str, Any]:
 
 def settings(spec: Spec, libraries: Mapping[str, str]) -> dict[str, Any]:
     """What can be set at any time, of what is written."""
-    said = {
+    fields = {
         "size_hint": spec.size.upper() if spec.size else None,
         "master_DNS": spec.dns.control_plane,
         "worker_DNS": spec.dns.workloads,
@@ -64,7 +64,7 @@ def settings(spec: Spec, libraries: Mapping[str, str]) -> dict[str, Any]:
     }
     return {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in said.items()
+        for name, value in fields.items()
         if value is not None
     }
 

@@ -154,7 +154,7 @@ def _check(spec: Spec, ids: Ids, context: PlanContext) -> None:
     _known("content library", library, ids.libraries, made["content_library"])
 
 
-def _known(what: str, said: Iterable[tuple[str, str]], there: Mapping[str, str], made: set[str]) -> None:
-    for field, name in said:
+def _known(what: str, named: Iterable[tuple[str, str]], there: Mapping[str, str], made: set[str]) -> None:
+    for field, name in named:
         if name not in there and name not in made:
             raise Refusal(f"there is no {what} {name}", field=field, next=nearest(name, {*there, *made}))

@@ -282,10 +282,10 @@ class Spec(resource.Spec):
     def entrances(self) -> dict[str, LocalFile | Secret | None]:
         """The authority of its load balancer, and the password there, by dotted field."""
         vds = self.enable.vds if self.enable else None
-        said = {"haproxy": vds.haproxy, "avi": vds.avi} if vds else {}
+        chosen = {"haproxy": vds.haproxy, "avi": vds.avi} if vds else {}
         return {
             f"enable.vds.{name}.{field}": getattr(each, field)
-            for name, each in said.items()
+            for name, each in chosen.items()
             if each
             for field in ("authority", "password")
         }

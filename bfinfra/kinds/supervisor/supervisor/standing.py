@@ -72,10 +72,10 @@ def body(enable: Enable, fields: Iterable[str], ids: Ids) -> dict[str, Any]:
 
 
 def _added(enable: Enable, info: Info) -> Iterator[Change]:
-    said = info.get("ncp_cluster_network_info") or {}
+    reported = info.get("ncp_cluster_network_info") or {}
     for field, key in NETWORKS.items() if enable.nsx else ():
         now, wanted = (
-            sorted(filter(None, map(_network, said.get(key) or ()))),
+            sorted(filter(None, map(_network, reported.get(key) or ()))),
             sorted(getattr(enable.nsx, field)),
         )
         if now and (gone := sorted(set(now) - set(wanted))):
@@ -96,26 +96,26 @@ def _fixed(enable: Enable, info: Info, ids: Ids) -> Iterator[Fixed]:
     networks = {identity: name for name, identity in ids.networks.items()}
     yield from _management(enable, info.get("master_management_network") or {}, networks)
     if enable.nsx:
-        said = info.get("ncp_cluster_network_info") or {}
+        reported = info.get("ncp_cluster_network_info") or {}
         switches = {identity: name for name, identity in ids.switches.items()}
-        if (switch := said.get("cluster_distributed_switch")) in switches:
+        if (switch := reported.get("cluster_distributed_switch")) in switches:
             yield Fixed("nsx.switch", switches[switch], enable.nsx.switch)
-        yield Fixed("nsx.edge_cluster", said.get("nsx_edge_cluster"), enable.nsx.edge_cluster)
+        yield Fixed("nsx.edge_cluster", reported.get("nsx_edge_cluster"), enable.nsx.edge_cluster)
         yield Fixed(
-            "nsx.tier0", said.get("nsx_tier0_gateway") if enable.nsx.tier0 else None, enable.nsx.tier0
+            "nsx.tier0", reported.get("nsx_tier0_gateway") if enable.nsx.tier0 else None, enable.nsx.tier0
         )
     if enable.vds:
         yield from _workloads(enable.vds, info, networks)
 
 
-def _management(enable: Enable, said: Info, networks: Mapping[str, str]) -> Iterator[Fixed]:
-    if said.get("network") in networks:
-        yield Fixed("management.network", networks[said["network"]], enable.management.network)
-    if said.get("mode"):
+def _management(enable: Enable, reported: Info, networks: Mapping[str, str]) -> Iterator[Fixed]:
+    if reported.get("network") in networks:
+        yield Fixed("management.network", networks[reported["network"]], enable.management.network)
+    if reported.get("mode"):
         yield Fixed(
-            "management.addresses", said["mode"], "STATICRANGE" if enable.management.addresses else "DHCP"
+            "management.addresses", reported["mode"], "STATICRANGE" if enable.management.addresses else "DHCP"
         )
-    if (row := said.get("address_range")) and enable.management.addresses and enable.management.gateway:
+    if (row := reported.get("address_range")) and enable.management.addresses and enable.management.gateway:
         yield Fixed(
             "management.addresses",
             _row(row.get("starting_address"), row.get("address_count")),
@@ -137,30 +137,30 @@ def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fi
     if vds.services:  # of Avi's own addresses vCenter says nothing
         yield Fixed("vds.services", _rows(balancer.get("address_ranges")), _plain(vds.services))
     for name, key, wanted in (("haproxy", "ha_proxy_info", vds.haproxy), ("avi", "avi_info", vds.avi)):
-        if wanted and (said := balancer.get(key)):
-            yield Fixed(f"vds.{name}.username", said.get("username"), wanted.username)
-    if vds.haproxy and (said := balancer.get("ha_proxy_info")):
+        if wanted and (reported := balancer.get(key)):
+            yield Fixed(f"vds.{name}.username", reported.get("username"), wanted.username)
+    if vds.haproxy and (reported := balancer.get("ha_proxy_info")):
         yield Fixed(
             "vds.haproxy.servers",
-            sorted(map(_server, said.get("servers") or ())),
+            sorted(map(_server, reported.get("servers") or ())),
             sorted(vds.haproxy.servers),
         )
-    if vds.avi and (said := balancer.get("avi_info")):
-        yield Fixed("vds.avi.server", _server(said.get("server") or {}), vds.avi.server)
+    if vds.avi and (reported := balancer.get("avi_info")):
+        yield Fixed("vds.avi.server", _server(reported.get("server") or {}), vds.avi.server)
 
 
-def _policy(said: Any) -> str:
-    return str((said.get("storage_policy") if isinstance(said, Mapping) else said) or "")
+def _policy(reported: Any) -> str:
+    return str((reported.get("storage_policy") if isinstance(reported, Mapping) else reported) or "")
 
 
-def _network(said: Any) -> str | None:
-    return f"{said.get('address')}/{said.get('prefix')}" if isinstance(said, Mapping) else None
+def _network(reported: Any) -> str | None:
+    return f"{reported.get('address')}/{reported.get('prefix')}" if isinstance(reported, Mapping) else None
 
 
-def _door(said: Info) -> str | None:
+def _door(reported: Info) -> str | None:
     """A gateway with the prefix of its network."""
     try:
-        return str(ipaddress.ip_interface(f"{said['gateway']}/{said['subnet_mask']}"))
+        return str(ipaddress.ip_interface(f"{reported['gateway']}/{reported['subnet_mask']}"))
     except (KeyError, ValueError):
         return None
 
@@ -173,12 +173,12 @@ def _row(first: Any, count: Any) -> str:
     return f"{count} addresses from {first}"
 
 
-def _rows(said: Any) -> str | None:
-    return ", ".join(_row(each.get("address"), each.get("count")) for each in said) if said else None
+def _rows(reported: Any) -> str | None:
+    return ", ".join(_row(each.get("address"), each.get("count")) for each in reported) if reported else None
 
 
-def _server(said: Info) -> str:
-    return f"{said.get('host')}:{said.get('port')}"
+def _server(reported: Info) -> str:
+    return f"{reported.get('host')}:{reported.get('port')}"
 
 
 def _text(value: Any) -> str:

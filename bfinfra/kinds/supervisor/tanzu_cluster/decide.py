@@ -109,17 +109,17 @@ def authorities_of(spec: Spec, context: PlanContext) -> dict[str, Authority]:
     """
     facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
     found: dict[str, Authority] = {}
-    for name, said in spec.trust.items():
-        if isinstance(said, FromRegistry):
+    for name, source in spec.trust.items():
+        if isinstance(source, FromRegistry):
             found[name] = context.needs[f"trust.{name}.registry"].get("authority")
             continue
-        pem = facts.authorities.get(str(said.path), "!it was not read")
+        pem = facts.authorities.get(str(source.path), "!it was not read")
         if not pem:
-            found[name] = until(said)
+            found[name] = until(source)
             continue
         if pem.startswith("!"):
             raise Refusal(
-                f"{said.path} is no certificate authority",
+                f"{source.path} is no certificate authority",
                 field=f"trust.{name}",
                 why=pem[1:],
                 next="give a PEM file",

@@ -141,7 +141,7 @@ class Spec(resource.Spec):
 
     def files(self) -> dict[str, LocalFile]:
         """The files of authorities, by their names."""
-        return {name: said for name, said in self.trust.items() if isinstance(said, LocalFile)}
+        return {name: source for name, source in self.trust.items() if isinstance(source, LocalFile)}
 
     @model_validator(mode="after")
     def _check(self) -> Spec:

@@ -104,8 +104,8 @@ def phase(obj: Fields) -> str:
     observed, generation = status.get("observedGeneration"), form.at(obj, "metadata").get("generation")
     if isinstance(observed, int) and isinstance(generation, int) and observed < generation:
         return "updating" if status.get("phase") == "Provisioned" else "creating"
-    said = str(status.get("phase") or "")
-    return PHASES.get(said, said.lower())
+    value = str(status.get("phase") or "")
+    return PHASES.get(value, value.lower())
 
 
 def address(obj: Fields) -> Fields:

@@ -81,12 +81,12 @@ def _packages(context: CheckContext, names: Iterable[str]) -> dict[str, frozense
 def _departs(most: frozenset[str], each: frozenset[str]) -> str:
     """In which VIBs one departs from most; the first few."""
     lacks, more = sorted(most - each), sorted(each - most)
-    said = [
+    parts = [
         f"lacks {', '.join(lacks[:FEW])}" if lacks else "",
         f"has {', '.join(more[:FEW])} besides" if more else "",
     ]
     left = max(0, len(lacks) - FEW) + max(0, len(more) - FEW)
-    return " and ".join(filter(None, said)) + (f" ({left} more)" if left else "")
+    return " and ".join(filter(None, parts)) + (f" ({left} more)" if left else "")
 
 
 def _others(found: dict[str, HostSetup], field: str) -> Iterator[str]:

@@ -142,11 +142,11 @@ class Spec(resource.Spec):
 
     def files(self) -> dict[str, LocalFile]:
         """cloud-init's files, by dotted field."""
-        said = {
+        named = {
             "cloud_init.user_data": self.cloud_init.user_data,
             "cloud_init.meta_data": self.cloud_init.meta_data,
         }
-        return {field: file for field, file in said.items() if file}
+        return {field: file for field, file in named.items() if file}
 
     def takes(self, name: str) -> Iterator[Taken]:
         """Its name among VMs."""

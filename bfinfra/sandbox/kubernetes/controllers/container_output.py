@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from bfinfra.sandbox.kubernetes.bitfusion_log import Ask, asked, opened, places, printed
 from bfinfra.sandbox.kubernetes.cluster import Cluster
 from bfinfra.sandbox.kubernetes.container_files import ContainerFiles, Volume, home_of
-from bfinfra.sandbox.kubernetes.flexdirect_log import called, said
+from bfinfra.sandbox.kubernetes.flexdirect_log import called, log_of
 from bfinfra.sandbox.kubernetes.mpi_log import benchmark, unlicensed, workers_of
 from bfinfra.sandbox.kubernetes.nvidia import RESOURCE
 from bfinfra.sandbox.kubernetes.objects import Object, dig, namespace_of
@@ -46,7 +46,7 @@ class ContainerOutput:
                 ways, pod, self._cluster.store.all(POLICIES, namespace_of(pod)), self._outside.serves
             )
         if call := called(container):
-            return said(call, pod, container, self._outside.host(pod["spec"]["nodeName"]), when)
+            return log_of(call, pod, container, self._outside.host(pod["spec"]["nodeName"]), when)
         environment = self._environment(pod, container)
         ask = asked(container, environment)
         if ask is None:

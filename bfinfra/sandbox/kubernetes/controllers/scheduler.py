@@ -119,11 +119,11 @@ def _against(node: Object, pod: Object, others: list[Object], version: str) -> l
             for each in dig(node, "spec", "taints", default=[])
             if not tolerates(pod, {"spec": {"taints": [each]}})
         )
-        said = f"{{{taint['key']}: {taint.get('value', '')}}}"
+        text = f"{{{taint['key']}: {taint.get('value', '')}}}"
         return [
-            f"node(s) had untolerated taint {said}"
+            f"node(s) had untolerated taint {text}"
             if _since(version, 24)
-            else f"node(s) had taint {said}, that the pod didn't tolerate"
+            else f"node(s) had taint {text}, that the pod didn't tolerate"
         ]
     if not selects(node, pod):
         return [
@@ -161,10 +161,10 @@ def _told(against: list[list[str]], version: str) -> str:
     """
     if not against:
         return "no nodes available to schedule pods"
-    said = Counter(reason for reasons in against for reason in reasons)
+    counts = Counter(reason for reasons in against for reason in reasons)
     head = (
         f"0/{len(against)} nodes are available: "
-        + ", ".join(sorted(f"{count} {reason}" for reason, count in said.items()))
+        + ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
         + "."
     )
     if not _since(version, 24):

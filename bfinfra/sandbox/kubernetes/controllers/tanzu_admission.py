@@ -95,12 +95,14 @@ class TanzuAdmission:
         return target.resource.read(resolved)
 
     def _resolve(self, before: Object | None, after: Object) -> Object:
-        said = after["spec"]["distribution"]
-        moved = before is None or said.get("version") != dig(before, "spec", "distribution", "version")
+        distribution = after["spec"]["distribution"]
+        moved = before is None or distribution.get("version") != dig(
+            before, "spec", "distribution", "version"
+        )
         wanted = (
-            said.get("version")
-            if moved and said.get("version")
-            else said.get("fullVersion") or said.get("version")
+            distribution.get("version")
+            if moved and distribution.get("version")
+            else distribution.get("fullVersion") or distribution.get("version")
         )
         full = self._release(str(wanted or ""))
         if any(
@@ -113,8 +115,8 @@ class TanzuAdmission:
                 "control plane"
             )
         after["spec"]["distribution"] = {
-            **said,
-            "version": said.get("version") or full.partition("+")[0],
+            **distribution,
+            "version": distribution.get("version") or full.partition("+")[0],
             "fullVersion": full,
         }
         return after
