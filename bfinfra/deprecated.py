@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-ARGUMENTS = {"around": "context", "fillings": "middleware"}
+ARGUMENTS = {"around": "context", "fillings": "middleware", "told": "reported"}
 
 
 def renamed(old: str, new: str) -> None:

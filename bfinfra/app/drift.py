@@ -61,10 +61,10 @@ def notify(site: Site, found: Report, *, context: RunContext = LIVE) -> bool:
     return True
 
 
-def remember(found: Report, *, told: bool = True) -> None:
+def remember(found: Report, *, reported: bool = True) -> None:
     """Keep what a drift check saw, on this machine: the next one says what is new and what has ended; unless
     `told`, that again.
     """
     from bfinfra.engine import checks
 
-    checks.remember(found, checks.recall(found.site), told=told)
+    checks.remember(found, checks.recall(found.site), reported=reported)

@@ -57,9 +57,9 @@ def run(args: argparse.Namespace) -> int:
             lines=lambda: render.lines(found),
         )
     _write_reports(args, site, found, screen)
-    told = _tell(site, found, setting, screen)
+    reported = _tell(site, found, setting, screen)
     if not args.forget:
-        _remember(found, screen, told=told)
+        _remember(found, screen, reported=reported)
     return 1 if found.blind else DIFFERENT if found.alarming else 0
 
 
@@ -101,12 +101,12 @@ def _write(name: str, text: str, screen: Screen) -> None:
     screen.say(f"wrote {name}")
 
 
-def _remember(found: Report, screen: Screen, *, told: bool) -> None:
+def _remember(found: Report, screen: Screen, *, reported: bool) -> None:
     """A check that can't keep what it saw is a check all the same: the next one takes everything for new."""
     from bfinfra import app
     from bfinfra.model.errors import BfinfraError
 
     try:
-        app.remember(found, told=told)
+        app.remember(found, reported=reported)
     except (BfinfraError, OSError) as error:
         screen.say(f"what was seen is not kept for the next check: {error}")

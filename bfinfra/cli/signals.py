@@ -25,13 +25,13 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
     The first signal lets a run that writes end its steps; one that only reads has GRACE seconds. The second
     leaves at once.
     """
-    told: SimpleQueue[int] = SimpleQueue()
+    events: SimpleQueue[int] = SimpleQueue()
     beside = ThreadPoolExecutor(1, thread_name_prefix="command")
-    with _heard(told):
+    with _heard(events):
         ended = beside.submit(command)
-        ended.add_done_callback(lambda _: told.put(OVER))
+        ended.add_done_callback(lambda _: events.put(OVER))
         beside.shutdown(wait=False)
-        number = told.get()
+        number = events.get()
         if number == OVER:
             return ended.result()
         writes = stop.ask(number)
@@ -42,7 +42,7 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
                 flush=True,
             )
         with contextlib.suppress(Empty):
-            number = told.get(timeout=None if writes else GRACE) or number
+            number = events.get(timeout=None if writes else GRACE) or number
         if not ended.done():
             _restore()
         elif stop.serves:
@@ -53,10 +53,10 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
 
 
 @contextlib.contextmanager
-def _heard(told: SimpleQueue[int]) -> Iterator[None]:
+def _heard(events: SimpleQueue[int]) -> Iterator[None]:
     """Each signal's number is told; a queue's put may be called at any instant, even from within itself."""
     before = {
-        number: signal.signal(number, lambda number, _: told.put(number))
+        number: signal.signal(number, lambda number, _: events.put(number))
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:

@@ -68,7 +68,7 @@ def since(report: Report, memory: Memory, now: float | None = None) -> Report:
     )
 
 
-def remember(report: Report, memory: Memory, *, told: bool = True) -> None:
+def remember(report: Report, memory: Memory, *, reported: bool = True) -> None:
     """Keep what this check saw for the next one; unless it was `told`, what is new stays new. BfinfraError,
     OSError.
     """
@@ -80,8 +80,8 @@ def remember(report: Report, memory: Memory, *, told: bool = True) -> None:
         report.site,
         sorted(standing),
         kept,
-        [] if told else sorted(report.new),
-        [] if told else list(report.ended),
+        [] if reported else sorted(report.new),
+        [] if reported else list(report.ended),
     )
 
 

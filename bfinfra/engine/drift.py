@@ -25,7 +25,7 @@ from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
-TOLD = (Cause.DRIFT, Cause.CONFLICT, Cause.VANISHED, Cause.MISSING)
+REPORTED = (Cause.DRIFT, Cause.CONFLICT, Cause.VANISHED, Cause.MISSING)
 """Causes of which a server may know who."""
 
 
@@ -93,10 +93,10 @@ def traced(found: Report, world: ObservedState, kinds: Kinds, patience: RetryPol
     """
     asked: dict[str, dict[str, tuple[Any, tuple[str, ...]]]] = {}
     for each in found.alarming:
-        if each.cause in TOLD:
+        if each.cause in REPORTED:
             _, fields = asked.setdefault(each.key.kind, {}).get(each.key.name, (None, ()))
             asked[each.key.kind][each.key.name] = (world.states.get(each.key), (*fields, each.field))
-    told: dict[tuple[Key, str], LastWriter] = {}
+    writers: dict[tuple[Key, str], LastWriter] = {}
     warned = list(found.warnings)
     for kind, names in asked.items():
         try:
@@ -111,16 +111,18 @@ def traced(found: Report, world: ObservedState, kinds: Kinds, patience: RetryPol
                 )
             )
             continue
-        told |= {
+        writers |= {
             (Key(kind, name), field): trace
             for name, fields in answer.items()
             for field, trace in fields.items()
         }
-    return replace(found, warnings=tuple(warned), found=tuple(_told(each, told) for each in found.found))
+    return replace(
+        found, warnings=tuple(warned), found=tuple(_with_writer(each, writers) for each in found.found)
+    )
 
 
-def _told(found: Drifted, told: Mapping[tuple[Key, str], LastWriter]) -> Drifted:
-    trace = told.get((found.key, found.field)) if found.cause in TOLD else None
+def _with_writer(found: Drifted, writers: Mapping[tuple[Key, str], LastWriter]) -> Drifted:
+    trace = writers.get((found.key, found.field)) if found.cause in REPORTED else None
     return replace(found, by=trace.by, at=trace.at) if trace else found
 
 

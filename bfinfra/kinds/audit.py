@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.events import Events, Happened
 
 Asked = Mapping[str, tuple[Any, tuple[str, ...]]]
-Told = dict[str, dict[str, LastWriter]]
+Writers = dict[str, dict[str, LastWriter]]
 FEW = 20  # machines that are asked about in one check, a request each
 WAYS = {"": "powered", "power": "powered", "host": "moved", "datastore": "moved"}
 """What a field of a machine is moved by, where that is no reconfiguration; a machine that only has to be
@@ -38,19 +38,19 @@ PARTS = {
 """What a reconfiguration of a field names."""
 
 
-def of_machines(events: Events, asked: Asked, moid: Callable[[Any], str]) -> Told:
+def of_machines(events: Events, asked: Asked, moid: Callable[[Any], str]) -> Writers:
     """By name and field; of those that are gone, who removed them."""
-    told: Told = {}
+    writers: Writers = {}
     gone = events.removed() if any(state is None for state, _ in asked.values()) else []
     standing = [name for name, (state, _) in asked.items() if state is not None][:FEW]
     for name, (state, fields) in asked.items():
         if state is None:
             found = next((each for each in gone if each.name == name), None)
-            told[name] = {"": trace(found)} if found else {}
+            writers[name] = {"": trace(found)} if found else {}
         elif name in standing:
             happened = events.of(moid(state))
-            told[name] = {field: trace(found) for field in fields if (found := _who(happened, field))}
-    return told
+            writers[name] = {field: trace(found) for field in fields if (found := _who(happened, field))}
+    return writers
 
 
 def _who(happened: Iterable[Happened], field: str) -> Happened | None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
 
 WRITERS = 8  # threads that speak to the API server
-AGAIN, DOUBLED, TOLD = (
+AGAIN, DOUBLED, REPORTED = (
     5.0,
     6,
     3,
@@ -361,7 +361,7 @@ class Keeper:
         log.warning("%s/%s: %s", held.wanted.namespace, held.wanted.name, error)
         held.refusals += 1
         self._later(uid, self.clock() + AGAIN * 2 ** min(held.refusals - 1, DOUBLED))
-        if held.refusals == TOLD:
+        if held.refusals == REPORTED:
             with contextlib.suppress(BfinfraError):
                 self._write(
                     held, Look("", "", 0, held.wanted.generation, result=Result(Outcome.LOST, str(error)))

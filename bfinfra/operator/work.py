@@ -110,7 +110,7 @@ def _tell(site: Site, report: Report, context: RunContext) -> None:
     try:
         app.notify(site, report, context=context)
     except BfinfraError:
-        app.remember(report, told=False)
+        app.remember(report, reported=False)
     else:
         app.remember(report)
 

@@ -210,8 +210,8 @@ def _block(group: list[Drifted], style: Style) -> Iterator[str]:
     )
     for each in group:
         change = f"{safe(each.field)}: {_values(each, style)}" if each.field else safe(each.why)
-        told = ", ".join(filter(None, (who(each), _since(each))))
-        yield f"    {change}" + (style.paint(f"  ({safe(told)})", "dim") if told else "")
+        origin = ", ".join(filter(None, (who(each), _since(each))))
+        yield f"    {change}" + (style.paint(f"  ({safe(origin)})", "dim") if origin else "")
 
 
 def _values(found: Drifted, style: Style) -> str:

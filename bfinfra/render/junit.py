@@ -71,7 +71,7 @@ def _said(found: Drifted) -> str:
     values = (
         f"{found.field}: is {shown(found.now)}, should be {shown(found.wanted)}" if found.field else found.why
     )
-    return values + (f" ({told})" if (told := who(found)) else "")
+    return values + (f" ({origin})" if (origin := who(found)) else "")
 
 
 def _text(words: str) -> str:

@@ -93,9 +93,9 @@ def unreadable(found: Plan | Report, style: Style = PLAIN) -> str:
 
 def _blind(names: list[str], why: str, style: Style) -> str:
     addresses, kinds = [name for name in names if "/" in name], [name for name in names if "/" not in name]
-    told = addresses or kinds
-    more = len(told) - MOST if len(told) > MOST and not style.verbose else 0
-    listed = ", ".join(style.paint(safe(name), "bold") for name in told[: len(told) - more]) + (
+    named = addresses or kinds
+    more = len(named) - MOST if len(named) > MOST and not style.verbose else 0
+    listed = ", ".join(style.paint(safe(name), "bold") for name in named[: len(named) - more]) + (
         f" and {more} more" if more else ""
     )
     word = style.paint("can't be read:", "bold", "red")

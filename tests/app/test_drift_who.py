@@ -143,13 +143,13 @@ def test_where_nobody_can_be_asked_the_drift_is_told_all_the_same() -> None:
 
     key = Key("thing", "a")
     drifted = Drifted(key=key, cause=Cause.DRIFT, field="size", now=1, wanted=2)
-    told = traced(
+    reported = traced(
         Report("s", (drifted, Drifted(key=key, cause=Cause.UNAPPLIED)), 0),
         ObservedState({key: object()}),
         {"thing": Deaf()},
         QUICK,
     )
-    assert told.found[0] == drifted
-    assert [str(each.problem) for each in told.warnings] and "who moved thing/a is not known" in str(
-        told.warnings[0].problem
+    assert reported.found[0] == drifted
+    assert [str(each.problem) for each in reported.warnings] and "who moved thing/a is not known" in str(
+        reported.warnings[0].problem
     )

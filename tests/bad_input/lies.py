@@ -258,7 +258,7 @@ def lied_to(talk: Talk, times: int, seed: int) -> fuzz.Found:
             code = at_a_desk.answers(command, str(talk.site), *more, codes=(0, 1, 2))
         found.count(("planned", "refused", "drifted")[code])
 
-    with told(talk, {}):
+    with answering(talk, {}):
         assert at_a_desk.answer("plan", str(talk.site), "--detailed-exitcode")[0] == 0, at_a_desk.answer(
             "plan", str(talk.site)
         )
@@ -266,7 +266,7 @@ def lied_to(talk: Talk, times: int, seed: int) -> fuzz.Found:
 
 
 @contextlib.contextmanager
-def told(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> Iterator[None]:
+def answering(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> Iterator[None]:
     """The command line, with servers that say all that again but for what is changed."""
     with (
         at_a_desk.alone(talk.site.parent.parent),

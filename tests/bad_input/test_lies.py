@@ -70,7 +70,7 @@ def test_what_was_found(talk: lies.Talk, path: str, change, says: str):
         if path in asked[1]
     }
     assert changed
-    with lies.told(talk, changed):
+    with lies.answering(talk, changed):
         code, out, err = at_a_desk.answer("plan", str(talk.site))
         assert code == 1
         assert any(each in out + err for each in says.split("|")), out + err

@@ -129,9 +129,9 @@ def test_govc_commands_make_each_role_before_they_give_it(capsys):
 
 def test_commands_are_for_a_named_account_as_the_sites_own_would_lose_its_rights(capsys):
     assert main(["privileges", str(POC), "--as", "govc"]) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "add --account" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "add --account" in printed.err
 
 
 def test_to_look_without_policies_vcenters_own_role_is_enough(capsys):

@@ -89,28 +89,28 @@ class Tape:
 
     def keep(self, request: httpx2.Request, response: httpx2.Response) -> None:
         """Add an exchange whose bodies have been read."""
-        told = {
+        answer = {
             "status": {"code": response.status_code, "message": response.reason_phrase},
             "headers": _headers(response.headers, many=True),
             "body": {"string": response.content},
         }
         with self._lock:
-            self._cassette.append(_question(request), told)
+            self._cassette.append(_question(request), answer)
 
     def play(self, request: httpx2.Request) -> httpx2.Response:
         """The recorded answer, each once, in the order of recording. NotOnTape."""
         with self._lock:
             try:
-                told = self._cassette.play_response(_question(request))
+                answer = self._cassette.play_response(_question(request))
             except Exception as error:
                 raise NotOnTape(
                     f"{request.method} {request.url.path} is not on the cassette {self._cassette.path} "
                     f"(again):\n{request.content[:600]!r}"
                 ) from error
         return httpx2.Response(
-            told["status"]["code"],
-            headers=[(n, v) for n, vs in told["headers"].items() for v in vs],
-            content=told["body"]["string"],
+            answer["status"]["code"],
+            headers=[(n, v) for n, vs in answer["headers"].items() for v in vs],
+            content=answer["body"]["string"],
         )
 
     def finish(self) -> None:

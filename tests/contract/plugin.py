@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 MODES = ("sandbox", "cassette", "live")
 LACKING = pytest.StashKey[set[str]]()
-TOLD = pytest.StashKey[dict[str, Any]]()
+REPORTED = pytest.StashKey[dict[str, Any]]()
 LACK = pytest.StashKey[str]()
 ACCOUNT = pytest.StashKey[Account]()
 SIDE = pytest.StashKey[Any]()
@@ -45,7 +45,7 @@ def pytest_configure(config: Any) -> None:
     config.addinivalue_line(
         "markers", "lacks(who, what, run): a side that can't do what a contract test asks for"
     )
-    config.stash[LACKING], config.stash[TOLD] = set(), {}
+    config.stash[LACKING], config.stash[REPORTED] = set(), {}
     if unknown := set(modes(config)) - set(MODES):
         raise pytest.UsageError(f"--backend: {', '.join(unknown)} is none of {', '.join(MODES)}")
     if (
@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
         )
         if mode and (about := item.get_closest_marker("call")):
             missing = {mark.args[0]: mark.args[1] for mark in item.iter_markers("lacks")}
-            config.stash[TOLD].setdefault(name_of(item), {})["about"] = {
+            config.stash[REPORTED].setdefault(name_of(item), {})["about"] = {
                 "calls": list(about.args[0]),
                 "case": about.kwargs["case"],
                 "lacks": missing,
@@ -122,12 +122,12 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
             if report.skipped
             else "failed"
         )
-        told = {"said": account.lines, "requests": sorted(side.requests())}
+        reported = {"said": account.lines, "requests": sorted(side.requests())}
         if outcome == "passed":
-            _compare(item, side.peer, told, report)
-        item.config.stash[TOLD][name_of(item)][side.peer] = {
+            _compare(item, side.peer, reported, report)
+        item.config.stash[REPORTED][name_of(item)][side.peer] = {
             "outcome": outcome,
-            **(told if outcome == "passed" else {}),
+            **(reported if outcome == "passed" else {}),
         }
     return report
 
@@ -153,17 +153,17 @@ def name_of(item: Any) -> str:
     return f"{item.path.stem}.{item.originalname}" + (f"[{'-'.join(words)}]" if words else "")
 
 
-def _compare(item: Any, peer: str, told: dict[str, Any], report: Any) -> None:
+def _compare(item: Any, peer: str, reported: dict[str, Any], report: Any) -> None:
     """A side that does something else than the table says makes the table a lie."""
     all_known = stored().get(name_of(item), {})
-    known, about = all_known.get(peer, {}), item.config.stash[TOLD][name_of(item)]["about"]
+    known, about = all_known.get(peer, {}), item.config.stash[REPORTED][name_of(item)]["about"]
     if not item.config.getoption("--record") and (known.get("said"), all_known.get("about")) != (
-        told["said"],
+        reported["said"],
         about,
     ):
         report.outcome = "failed"
         report.longrepr = (
-            f"{peer} did {told['said']}, docs/explanation/sandbox.md was made from {known.get('said')}; if that is "
+            f"{peer} did {reported['said']}, docs/explanation/sandbox.md was made from {known.get('said')}; if that is "
             "right: script/record"
         )
 
@@ -177,8 +177,8 @@ def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput["lacking"] = sorted(config.stash[LACKING])
-    elif config.getoption("--record") and exitstatus == 0 and config.stash[TOLD]:
-        found = {**stored(), **config.stash[TOLD]}  # of tests that did not run now, what they did before
+    elif config.getoption("--record") and exitstatus == 0 and config.stash[REPORTED]:
+        found = {**stored(), **config.stash[REPORTED]}  # of tests that did not run now, what they did before
         lines = (f"{json.dumps(name)}: {json.dumps(found[name], sort_keys=True)}" for name in sorted(found))
         RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -50,9 +50,11 @@ def deployment(wanted: Import) -> Deployment:
 
 def stored(vc: VCenter, wanted: Import, **changes: str) -> tuple[str, list[int]]:
     """The item, and how far the upload said it was."""
-    told: list[int] = []
+    progress: list[int] = []
     kept = replace(appliance(wanted), **changes)
-    return vc.libraries.store("appliances", wanted.datastore, kept, lambda done, _: told.append(done)), told
+    return vc.libraries.store(
+        "appliances", wanted.datastore, kept, lambda done, _: progress.append(done)
+    ), progress
 
 
 @call(
@@ -64,8 +66,8 @@ def stored(vc: VCenter, wanted: Import, **changes: str) -> tuple[str, list[int]]
 def test_what_a_library_holds_is_deployed_without_an_upload(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     wanted = wish(vcenter, vc, "from-a-library", disk=True)
-    item, told = stored(vc, wanted)
-    assert told[-1] == len(DATA) + len(wanted.descriptor.encode())
+    item, progress = stored(vc, wanted)
+    assert progress[-1] == len(DATA) + len(wanted.descriptor.encode())
     assert stored(vc, wanted) == (item, [])
     moid = vc.libraries.deploy(item, deployment(wanted))
     vcenter.closing.append(lambda: gone(vc, moid))
@@ -87,8 +89,8 @@ def test_what_an_ended_process_left_is_taken_over(
         vc.libraries.store(
             "appliances", wanted.datastore, replace(appliance(wanted), open=cut), lambda *_: None
         )
-    item, told = stored(vc, wanted)
-    assert told[-1] == len(DATA) + len(wanted.descriptor.encode())
+    item, progress = stored(vc, wanted)
+    assert progress[-1] == len(DATA) + len(wanted.descriptor.encode())
     assert vc.rest.get(f"{ITEMS}/{item}")["description"].endswith(process.me())
 
 

@@ -18,8 +18,8 @@ from contract.govc import (
     listed,
     machine,
     named,
-    policy,
     output,
+    policy,
 )
 from contract.machines import active
 from contract.sides import live_vcsim, sandbox_vcenter

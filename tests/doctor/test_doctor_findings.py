@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
-from kinds.checking import BAD, GOOD, WARNING, checks_on, one, messages, seen
+from kinds.checking import BAD, GOOD, WARNING, checks_on, messages, one, seen
 from kinds.lifecycle import EXAMPLES
 
 from bfinfra.doctor import local, vcenter

@@ -78,7 +78,7 @@ def test_what_an_apply_from_here_made_has_stood(home):
 
 def test_what_nobody_could_be_told_stays_news_and_its_end_is_none_if_its_beginning_was_not_told():
     memory = Memory()
-    for told, found, new, ended in (
+    for reported, found, new, ended in (
         (False, report(ONE), {ONE.identity}, ()),
         (True, report(ONE), {ONE.identity}, ()),
         (False, report(), set(), (ONE.identity,)),
@@ -89,5 +89,5 @@ def test_what_nobody_could_be_told_stays_news_and_its_end_is_none_if_its_beginni
     ):
         seen = checks.since(found, memory)
         assert (seen.new, seen.ended) == (new, ended)
-        checks.remember(seen, memory, told=told)
+        checks.remember(seen, memory, reported=reported)
         memory = checks.recall("s")

@@ -19,7 +19,7 @@ SETUP = HostSetup(
 VIBS = frozenset({"esx-base 8.0.3", "nmlx5-core 4.23"})
 
 
-def told(check, setups, vibs=None, **specs):
+def findings(check, setups, vibs=None, **specs):
     """What a check says of a site with these specs, on hosts that are set up so."""
     asked = SimpleNamespace(
         inventory=SimpleNamespace(

@@ -97,8 +97,8 @@ def test_what_another_site_made_under_the_same_name_is_not_ours_to_change_destro
     theirs, ours = protected(kind, renamed(kind, tmp_path, "theirs")), renamed(kind, tmp_path, "ours")
     assert made(apply(theirs, sandbox))
     before = world(sandbox)
-    told = " ".join(str(problem) for problem in plan(ours, sandbox).problems)
-    assert "belongs to" in told or "bfinfra adopt" in told or "theirs" in told, told
+    problems = " ".join(str(problem) for problem in plan(ours, sandbox).problems)
+    assert "belongs to" in problems or "bfinfra adopt" in problems or "theirs" in problems, problems
     ended = forced(ours, sandbox)
     assert "refused" in ended or any(text.startswith("failed") for text in ended.values()), ended
     assert world(sandbox) == before

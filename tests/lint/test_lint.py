@@ -202,7 +202,7 @@ def test_memory_is_held_against_what_the_webhook_was_told():
 
 
 @pytest.mark.parametrize(
-    ("memory", "told"),
+    ("memory", "expected"),
     [
         (8000, []),
         (
@@ -212,10 +212,10 @@ def test_memory_is_held_against_what_the_webhook_was_told():
         ("0.5", ["error: bitfusion.io/gpu-memory is 0.5"]),
     ],
 )
-def test_release_0_1_takes_memory_as_a_bare_number_of_megabytes(memory, told):
+def test_release_0_1_takes_memory_as_a_bare_number_of_megabytes(memory, expected):
     pod = changed(*LIMITS, to={"bitfusion.io/gpu-num": 1, "bitfusion.io/gpu-memory": memory})
     pod["metadata"]["annotations"] = {"auto-management/bitfusion": "yes"}
-    assert messages(pod, version="0.1") == told
+    assert messages(pod, version="0.1") == expected
 
 
 def test_pods_beside_the_webhook_are_told_that_it_may_not_see_them():

@@ -21,7 +21,7 @@ class Machine(Spec):
     cpus: int
 
 
-def told(applied: dict[str, object], **written: object) -> set[tuple[str, object, object]]:
+def changes_of(applied: dict[str, object], **written: object) -> set[tuple[str, object, object]]:
     found = changes(
         Machine.model_validate({"cpus": 4, **written}), Mark("s", "machine/m").seal({"cpus": 4, **applied})
     )
@@ -29,15 +29,18 @@ def told(applied: dict[str, object], **written: object) -> set[tuple[str, object
 
 
 def test_what_a_file_no_longer_says_is_the_default_again():
-    assert told({"power": "off", "disk": {"size": 80}}) == {("power", "off", "on"), ("disk.size", 80, 40)}
+    assert changes_of({"power": "off", "disk": {"size": 80}}) == {
+        ("power", "off", "on"),
+        ("disk.size", 80, 40),
+    }
 
 
 def test_what_a_file_says_for_the_first_time_was_the_default_before():
-    assert told({}, power="off", disk={"size": 80}) == {("power", "on", "off"), ("disk.size", 40, 80)}
+    assert changes_of({}, power="off", disk={"size": 80}) == {("power", "on", "off"), ("disk.size", 40, 80)}
 
 
 def test_what_has_no_default_is_none():
-    assert told({"note": "a", "disk": {"note": "b"}}) == {("note", "a", None), ("disk.note", "b", None)}
+    assert changes_of({"note": "a", "disk": {"note": "b"}}) == {("note", "a", None), ("disk.note", "b", None)}
 
 
 def test_of_what_was_never_applied_nothing_is_known_of_before():

@@ -45,17 +45,17 @@ def test_memory_of_a_machine(text, number):
 
 
 @pytest.mark.parametrize(
-    ("written", "told"), [(128, "128B"), ("130MiB", "130MiB"), ("128GB", "125000000KiB"), (0, "0B")]
+    ("written", "message"), [(128, "128B"), ("130MiB", "130MiB"), ("128GB", "125000000KiB"), (0, "0B")]
 )
-def test_memory_that_vsphere_gives_no_machine_is_refused_before_anybody_is_asked(written, told):
+def test_memory_that_vsphere_gives_no_machine_is_refused_before_anybody_is_asked(written, message):
     with pytest.raises(
-        ValidationError, match=f"multiples of 4MiB, and {told} is none; write it with a binary unit"
+        ValidationError, match=f"multiples of 4MiB, and {message} is none; write it with a binary unit"
     ):
         TypeAdapter(MachineMemory).validate_python(written)
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "told"),
+    ("kind", "text", "message"),
     [
         (Bytes, "512", "512 has no unit: write 512MiB or 512GiB"),
         (MachineMemory, "128", "128 has no unit: write 128MiB or 128GiB"),
@@ -63,8 +63,8 @@ def test_memory_that_vsphere_gives_no_machine_is_refused_before_anybody_is_asked
         (Limit, "100KiB", "vCenter counts it in MiB, and 100KiB is less than one"),
     ],
 )
-def test_a_unit_that_was_forgotten_is_told(kind, text, told):
-    with pytest.raises(ValidationError, match=told):
+def test_a_unit_that_was_forgotten_is_told(kind, text, message):
+    with pytest.raises(ValidationError, match=message):
         TypeAdapter(kind).validate_python(text)
 
 

@@ -27,7 +27,7 @@ SECOND = "  team-b: {cluster: compute}\n"
 class Desk:
     def __init__(self, path: Path, sandbox: Running) -> None:
         self.path, self.sandbox, self.context = path, sandbox, app.RunContext(sandbox=sandbox)
-        self.told: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        self.reported: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
     def write(self, memory: str = "2GiB", more: str = "", protect: str = "false") -> None:
         self.path.write_text(SITE.format(memory=memory, more=more, protect=protect))
@@ -62,7 +62,7 @@ def desk(tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> D
         app,
         "notify",
         lambda _, report, *, context: (
-            found.told.append((tuple(sorted(report.new)), tuple(report.ended)))
+            found.reported.append((tuple(sorted(report.new)), tuple(report.ended)))
             if report.new or report.ended
             else None
         ),
@@ -76,7 +76,7 @@ def test_a_new_site_is_made_and_then_agrees_and_nobody_is_told_of_drift(desk: De
     assert first.writes > 0
     assert (second.outcome, second.writes, second.drifted) == (Outcome.AGREED, 0, 0)
     assert second.certificates["vc.small.test:443"] > 1.7e9
-    assert desk.told == []
+    assert desk.reported == []
 
 
 def test_what_the_world_moved_is_put_back_and_told_once(desk: Desk) -> None:
@@ -85,7 +85,7 @@ def test_what_the_world_moved_is_put_back_and_told_once(desk: Desk) -> None:
     found = desk.look(stood=True)
     assert (found.outcome, found.corrected, found.drifted) == (Outcome.APPLIED, 1, 0)
     began = "supervisor_namespace/team-a limits.memory drift"
-    assert desk.told == [((began,), ()), ((), (began,))]
+    assert desk.reported == [((began,), ()), ((), (began,))]
 
 
 def test_where_everything_wants_approval_drift_is_only_told_and_once(desk: Desk) -> None:
@@ -99,7 +99,7 @@ def test_where_everything_wants_approval_drift_is_only_told_and_once(desk: Desk)
     )
     assert (first.outcome, first.drifted, first.planned, first.writes) == (Outcome.APPROVAL, 1, 1, 0)
     assert again.digest == first.digest
-    assert len(desk.told) == 1
+    assert len(desk.reported) == 1
 
 
 def test_what_stood_and_is_gone_is_drift(desk: Desk) -> None:

@@ -178,9 +178,9 @@ def test_check_mode_writes_nothing_and_a_second_run_changes_nothing(real, hosts,
         secrets={"license": secret},
     )
     before = [each.written() for each in real]
-    told = hosts.play(both, check=True)
-    assert not told.failed
-    assert told.changed["one"] == 1
+    result = hosts.play(both, check=True)
+    assert not result.failed
+    assert result.changed["one"] == 1
     assert [each.written() for each in real] == before
     assert not hosts.play(both).failed
     after = [each.written() for each in real]

@@ -108,26 +108,27 @@ def test_it_loads_nothing_and_complains_of_nothing(shown):
 
 
 def test_a_screen_reader_is_told_all_that_is_drawn(shown):
-    told = nodes(shown)
+    shown_nodes = nodes(shown)
     assert (
         "link",
         (
             "supervisor_namespace/team-a: drifted: the live state changed: limits.memory 4GiB instead of 2GiB; "
             "is not applied yet: the file changed: limits.cpu 4GHz instead of 8GHz"
         ),
-    ) in told
+    ) in shown_nodes
     assert any(
         role == "listitem" and name.startswith("gpu_host/esx1.small.test: up to date, holds GPU 10de:1eb8")
-        for role, name in told
+        for role, name in shown_nodes
     )
-    assert {name for role, name in told if role == "columnheader"} >= {
+    assert {name for role, name in shown_nodes if role == "columnheader"} >= {
         "What",
         "Resource",
         "Live",
         "By the file",
     }
     assert any(
-        role == "StaticText" and name.startswith("example: 1 drifted, 1 not applied") for role, name in told
+        role == "StaticText" and name.startswith("example: 1 drifted, 1 not applied")
+        for role, name in shown_nodes
     )
 
 

@@ -171,13 +171,13 @@ def test_secrets_that_are_handed_over_are_in_no_result(
     monkeypatch.setattr(os, "environ", {**os.environ})  # the module puts them there
     missing = module("plan", site=site)
     assert missing["failed"] and "VCENTER_PASSWORD" in missing["msg"]
-    told = module("plan", site=site, secrets={"VCENTER_PASSWORD": password})
-    assert told["pending"] and password not in json.dumps(told)
+    result = module("plan", site=site, secrets={"VCENTER_PASSWORD": password})
+    assert result["pending"] and password not in json.dumps(result)
 
 
 def test_an_interpreter_without_bfinfra_is_told_which_one(
     module: Module, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "bfinfra", None)
-    told = module("plan", site=["site.yaml"])
-    assert told["failed"] and "(bfinfra)" in told["msg"] and sys.executable in told["msg"]
+    result = module("plan", site=["site.yaml"])
+    assert result["failed"] and "(bfinfra)" in result["msg"] and sys.executable in result["msg"]

@@ -155,14 +155,18 @@ def test_a_look_at_the_cheapest_example_shows_what_would_be_done_and_writes_noth
 def test_an_example_lives(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with at(name, tmp_path, monkeypatch) as (desk, sandbox):
         before = world(sandbox)
-        told = desk.play("look", "apply", "drift")
-        assert not any(each["failed"] for each in told.values()), {
-            task: each.get("msg") for task, each in told.items() if each["failed"]
+        results = desk.play("look", "apply", "drift")
+        assert not any(each["failed"] for each in results.values()), {
+            task: each.get("msg") for task, each in results.items() if each["failed"]
         }
-        looked, made, again = told["What would be done"], told["Do it"], told["Nothing is left to do"]
+        looked, made, again = (
+            results["What would be done"],
+            results["Do it"],
+            results["Nothing is left to do"],
+        )
         assert (looked["changed"], made["changed"], again["changed"]) == (True, True, False)
         assert looked["diff"] == made["diff"] != []
-        assert not told["Nobody changed it since"]["drifted"]
+        assert not results["Nobody changed it since"]["drifted"]
         SITES[name].moves(sandbox)
         moved = desk.play("drift")["Nobody changed it since"]
         assert (moved["failed"], moved["alarming"]) == (True, [SITES[name].drifts])

@@ -153,8 +153,8 @@ def test_a_written_cluster_comes_back_as_its_later_version_has_it(held: Held) ->
     for name, obj in clusters("cluster.x-k8s.io/v1beta1"):
         topology = dict(obj["spec"]["topology"])
         topology["classRef"] = {"name": topology.pop("class")}
-        told = judge(later, {**obj, "spec": {**obj["spec"], "topology": topology}})
-        number, wrong = number + 1, [*wrong, *(f"{name}: {each}" for each in told[:1])]
+        problems = judge(later, {**obj, "spec": {**obj["spec"], "topology": topology}})
+        number, wrong = number + 1, [*wrong, *(f"{name}: {each}" for each in problems[:1])]
     held("cluster-api 1.14.2: Cluster v1beta2", wrong, number)
 
 

@@ -71,8 +71,8 @@ def differences(ours: Any, theirs: Any, at: str) -> list[str]:
             return [f"{at}: {tree.kind_of(ours).__name__} is no {type(theirs).__name__}"]
         plain = [each for each in theirs._GetPropertyList() if each.type not in (binary, type)]
         pairs = ((each.name, getattr(ours, each.name), getattr(theirs, each.name)) for each in plain)
-        told = [(name, one, other) for name, one, other in pairs if one is not None or other not in MADE_UP]
-        return [wrong for name, one, other in told for wrong in differences(one, other, f"{at}.{name}")]
+        found = [(name, one, other) for name, one, other in pairs if one is not None or other not in MADE_UP]
+        return [wrong for name, one, other in found for wrong in differences(one, other, f"{at}.{name}")]
     if isinstance(theirs, list):
         if len(ours) != len(theirs):
             return [f"{at}: {len(ours)} of {len(theirs)}"]
@@ -106,13 +106,13 @@ def test_bulk_reads_are_what_pyvmomi_reads(held: Held) -> None:
         expected = {
             (o.obj._moId, p.name): p.val for o in (theirs.objects if theirs else ()) for p in o.propSet
         }
-        told = [str(key) for key in values.keys() ^ expected.keys()]
-        told += [
+        found = [str(key) for key in values.keys() ^ expected.keys()]
+        found += [
             diff
             for key, value in expected.items()
             for diff in differences(values.get(key), value, ".".join(key))
         ]
-        wrong += [f"{each.at}: {told[0]}"] if told else []
+        wrong += [f"{each.at}: {found[0]}"] if found else []
     held(f"{SOURCE}: bulk reads", wrong, len(answers))
 
 

@@ -14,7 +14,7 @@ import yaml
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import FROM_LIBRARY, NO_HOSTS, OWN_GROUP, POC, Site, administrator, other, paths
-from sandbox.asking import Rest, Told, read
+from sandbox.asking import Https, Rest, read
 
 from bfinfra.kinds import kind, names
 from bfinfra.kinds.cluster.mpi_operator.definition import definition
@@ -280,7 +280,7 @@ def stocked(sandbox: Running) -> None:
         f"{items}/update-session/{session}/file",
         {"name": "appliance.ovf", "source_type": "PUSH", "size": len(text)},
     )["upload_endpoint"]["uri"]
-    line = Told(rest.host, rest.port, rest.ca_file)
+    line = Https(rest.host, rest.port, rest.ca_file)
     line.request(
         "PUT", "/" + where.partition("://")[2].partition("/")[2], text, {"vmware-api-session-id": rest.token}
     )

@@ -25,7 +25,7 @@ class Answer:
     headers: dict[str, str]
 
 
-class Told(http.client.HTTPSConnection):
+class Https(http.client.HTTPSConnection):
     """A connection to a loopback port that checks the certificate of the name it was asked for."""
 
     def __init__(self, host: str, port: int, ca_file: str) -> None:
@@ -56,7 +56,7 @@ class Rest:
 
     def raw(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
         """One request on a connection of its own."""
-        connection = Told(self.host, self.port, self.ca_file)
+        connection = Https(self.host, self.port, self.ca_file)
         try:
             connection.request(
                 method,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import Told, read
+from asking import Https, read
 from pyVmomi import vim
 
 from bfinfra.sandbox import SMALL_WORLD
@@ -74,7 +74,7 @@ def test_it_answers_claims_while_it_is_on(farm: Farm) -> None:
     vm = farm.machine()
     farm.inventory.powered(vm, on=True)
     assert farm.servers.running == {ADDRESS: Server("5000-uuid", "3.0.0-f95ba24a", (16160,))}
-    client = Told("10.2.0.5", farm.listeners.ports()[ADDRESS], str(farm.pki.ca_file))
+    client = Https("10.2.0.5", farm.listeners.ports()[ADDRESS], str(farm.pki.ca_file))
     client.request("GET", "/claim_id")
     assert read(client).data == b"5000-uuid"
     farm.inventory.powered(vm, on=False)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asking import Told, read
+from asking import Https, read
 
 from bfinfra.sandbox.door import Request, Response, as_json
 from bfinfra.sandbox.faults import Faults
@@ -47,10 +47,10 @@ class Place:
         self.pki, self.faults, self.tally = Pki(folder), Faults(), Tally()
         self.listeners = Listeners(self.pki, self.faults, self.tally)
         self.port = self.listeners.open(ADDRESS, door, "rest")
-        self.clients: list[Told] = []
+        self.clients: list[Https] = []
 
-    def client(self) -> Told:
-        self.clients.append(Told("vc.test", self.port, str(self.pki.ca_file)))
+    def client(self) -> Https:
+        self.clients.append(Https("vc.test", self.port, str(self.pki.ca_file)))
         return self.clients[-1]
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from asking import Answer, Rest, Told, basic, control, generated, read, until
+from asking import Answer, Https, Rest, basic, control, generated, read, until
 
 from bfinfra.sandbox import SMALL_WORLD, Running, running, start, stop
 
@@ -32,7 +32,7 @@ def ask(
 ) -> Answer:
     there = world.lookup(host, port)
     assert there, f"{host}:{port} is not open"
-    client = Told(host, there[1], str(world.ca_file))
+    client = Https(host, there[1], str(world.ca_file))
     try:
         client.request(
             method,

@@ -64,8 +64,8 @@ class Ran:
                 self.folder / place, PROXY, leave=[self.sandbox, self.folder / "cwd/out.kubeconfig"]
             ).items():
                 yield f"{place}/{name}: {', '.join(found)}"
-        for name, told in self.children.items():
-            if found := scanner.find(PROXY.sub(b"", told)):
+        for name, output in self.children.items():
+            if found := scanner.find(PROXY.sub(b"", output)):
                 yield f"{name}: {', '.join(found)}"
 
 
@@ -227,23 +227,23 @@ def _watched(argv: list[str], cwd: Path, env: dict[str, str]) -> dict[str, bytes
     """Run to the end; the command lines of it and of all that it starts, and the environment of what it
     starts.
     """
-    told: dict[str, bytes] = {}
+    output: dict[str, bytes] = {}
     with subprocess.Popen(argv, cwd=cwd, env=env) as process:
         while process.poll() is None:
             for pid in _family(process.pid):
                 with contextlib.suppress(OSError):  # it has ended
                     line = Path(f"/proc/{pid}/cmdline").read_bytes()
-                    told[f"process {pid}, cmdline"] = line or told.get(f"process {pid}, cmdline", b"")
+                    output[f"process {pid}, cmdline"] = line or output.get(f"process {pid}, cmdline", b"")
                     if pid != process.pid and line not in (
                         b"",
-                        told[f"process {process.pid}, cmdline"],
+                        output[f"process {process.pid}, cmdline"],
                     ):  # between fork and exec a child still is what forked
-                        told[f"process {pid}, environ"] = Path(
+                        output[f"process {pid}, environ"] = Path(
                             f"/proc/{pid}/environ"
-                        ).read_bytes() or told.get(f"process {pid}, environ", b"")
+                        ).read_bytes() or output.get(f"process {pid}, environ", b"")
             time.sleep(0.005)
     assert process.returncode == 0
-    return told
+    return output
 
 
 def _family(pid: int) -> Iterator[int]:

@@ -69,8 +69,8 @@ if __name__ == "__main__":
     taken: set[str] = set()
     if task["unhidden"]:
         redact._parts = lambda _: iter(())
-    with Path(task["out"]).open("w") as told:
-        told.writelines(
+    with Path(task["out"]).open("w") as output:
+        output.writelines(
             json.dumps(run(each["argv"], each["echo"], each["trace"], taken)) + "\n" for each in task["runs"]
         )
     Path(task["taken"]).write_text(json.dumps(sorted(value for value in taken if len(value) >= 16)))

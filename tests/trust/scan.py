@@ -54,14 +54,14 @@ class Scanner:
         for path in sorted(folder.rglob("*")):
             if any(path.resolve().is_relative_to(each) for each in left):
                 continue
-            told = (
+            output = (
                 str(path.readlink()).encode()
                 if path.is_symlink()
                 else path.read_bytes()
                 if path.is_file()
                 else b""
             )
-            if found := sorted({*self.text(path.relative_to(folder)), *self.find(without.sub(b"", told))}):
+            if found := sorted({*self.text(path.relative_to(folder)), *self.find(without.sub(b"", output))}):
                 out[str(path.relative_to(folder))] = found
         return out
 

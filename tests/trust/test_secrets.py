@@ -117,8 +117,8 @@ def test_the_scan_sees_the_command_lines_and_environments_of_children(tmp_path):
         "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(.3)', "
         f"'{secret[:10]}' + '{secret[10:]}'], env={{'X': '{secret[:9]}' + '{secret[9:]}'}})"
     )
-    told = campaign._watched([sys.executable, "-c", child], tmp_path, dict(os.environ))
-    found = list(campaign.Ran(tmp_path, [], {"it": secret}, tmp_path, told).leaks())
+    output = campaign._watched([sys.executable, "-c", child], tmp_path, dict(os.environ))
+    found = list(campaign.Ran(tmp_path, [], {"it": secret}, tmp_path, output).leaks())
     assert any("cmdline" in each for each in found)
     assert any("environ" in each for each in found)
 
@@ -126,6 +126,6 @@ def test_the_scan_sees_the_command_lines_and_environments_of_children(tmp_path):
 def test_a_child_that_has_not_begun_its_own_program_yet_was_handed_nothing(tmp_path):
     secret = plants.marker("forked")
     forked = "import os, time\nif os.fork(): os.wait()\nelse: time.sleep(.3)"
-    told = campaign._watched([sys.executable, "-c", forked], tmp_path, {**os.environ, "X": secret})
-    assert len(told) >= 2
-    assert list(campaign.Ran(tmp_path, [], {"it": secret}, tmp_path, told).leaks()) == []
+    output = campaign._watched([sys.executable, "-c", forked], tmp_path, {**os.environ, "X": secret})
+    assert len(output) >= 2
+    assert list(campaign.Ran(tmp_path, [], {"it": secret}, tmp_path, output).leaks()) == []

@@ -55,14 +55,14 @@ class KeepAlive:
         self.check()
 
     def _beat(self) -> None:
-        told, heard = 0, time.monotonic()
+        reported, heard = 0, time.monotonic()
         while not self._end.wait(self._news):
             percent, now = min(self.percent, 99), time.monotonic()
-            if percent == told and now - heard < self._every:
+            if percent == reported and now - heard < self._every:
                 continue
             try:
                 self._tell(percent)
-                told, heard = percent, now
+                reported, heard = percent, now
             except RemoteError as error:
                 if isinstance(error, PASSING) and now - heard < self._timeout:
                     continue

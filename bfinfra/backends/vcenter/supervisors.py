@@ -78,7 +78,7 @@ class Supervisors:
     def _supervisor(self, cluster: str, info: Any) -> Supervisor:
         try:
             messages = [*info.get("messages", ()), *info.get("kubernetes_status_messages", ())]
-            told = tuple(
+            texts = tuple(
                 str((each.get("details") or {}).get("default_message", ""))
                 for each in messages
                 if each.get("severity") != "INFO"
@@ -88,7 +88,7 @@ class Supervisors:
                 str(info["config_status"]),
                 str(info["kubernetes_status"]),
                 str(info.get("api_server_cluster_endpoint") or ""),
-                told,
+                texts,
                 info,
             )
         except (KeyError, TypeError, AttributeError) as error:

@@ -156,17 +156,17 @@ class BitfusionToken(kind.Source[Spec, State]):
 
 def _check_servers(token: State, servers: Mapping[str, ResolvedRef]) -> None:
     """Refusal where a server has addresses that are all known, and none of them is the token's."""
-    told = {_ip(host) for host, _ in token.servers}
+    addresses = {_ip(host) for host, _ in token.servers}
     for field, need in servers.items():
         own = [network.ip for network in need.spec.networks.values()] if need.spec else []
         seen = need.state.answers_at() if need.state else ""
         has = {_ip(each) for each in (*own, seen) if each}
-        if None in told or not all(own) or not has or has & told:
+        if None in addresses or not all(own) or not has or has & addresses:
             continue  # a name may be anybody's, and DHCP may give an address yet
         raise Refusal(
             f"the token does not lead to {need.key}",
             field=field,
-            why=f"it names {_listed(told)}, and {need.key.name} has {_listed(has)}",
+            why=f"it names {_listed(addresses)}, and {need.key.name} has {_listed(has)}",
             next=(
                 f"download the token again, in the vCenter that {need.key.name} registered with; or correct "
                 "servers"

@@ -289,10 +289,10 @@ def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
     ]
     need = context.needs.get("vm")
     ours = need is not None and need.spec is not None
-    told = (
+    listed = (
         need is not None and ours and need.state is not None and not need.state.machine.on
     )  # the virtual machine itself is to be started
-    power = () if machine.on or told else (Change("power", "off", "on"),)
+    power = () if machine.on or listed else (Change("power", "off", "on"),)
     at: dict[str, Any] = {
         "vm": spec.vm,
         "moid": machine.moid,

@@ -100,11 +100,11 @@ def _write(cluster: AdmittingCluster, target: Target, request: Request, options:
     else:
         return _delete_all(cluster, target, request, options)
     writer.warnings += cluster.warnings()
-    told = ", ".join(
+    warnings = ", ".join(
         f'299 - "{text}"'
         for text in (each.replace("\\", "\\\\").replace('"', '\\"') for each in writer.warnings)
     )
-    return as_json(thing, status, **({"warning": told} if told else {}))
+    return as_json(thing, status, **({"warning": warnings} if warnings else {}))
 
 
 def _patch(

@@ -201,9 +201,9 @@ def _webhooks(_: Object | None, after: Object) -> Iterator[Cause]:
                 f"{path}.admissionReviewVersions", versions, "must include at least one of v1, v1beta1"
             )
         if (effects := hook.get("sideEffects")) not in ("None", "NoneOnDryRun"):
-            told = f'Unsupported value: "{effects}": supported values: "None", "NoneOnDryRun"'
+            reason = f'Unsupported value: "{effects}": supported values: "None", "NoneOnDryRun"'
             yield (
-                Cause("FieldValueNotSupported", told, f"{path}.sideEffects")
+                Cause("FieldValueNotSupported", reason, f"{path}.sideEffects")
                 if effects
                 else required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
             )

@@ -92,8 +92,8 @@ def conflict(plural: str, group: str, name: str, why: str = "") -> Refused:
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Refused:
     """422 with every field that is wrong."""
-    told = [f"{each.field}: {each.message}" for each in causes]
-    text = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    lines = [f"{each.field}: {each.message}" for each in causes]
+    text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     return Refused(
         422,
         "Invalid",

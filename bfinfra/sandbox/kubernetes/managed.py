@@ -46,7 +46,7 @@ class Manager:
     subresource: str = ""
 
     @property
-    def told(self) -> str:
+    def described(self) -> str:
         """As a conflict names it."""
         return (
             f'"{self.name}"'

@@ -68,6 +68,6 @@ def condition(
     kind: str, status: bool | str, when: str, reason: str = "", message: str = ""
 ) -> dict[str, str]:
     """One condition of a status."""
-    told = {True: "True", False: "False"}.get(status, str(status)) if isinstance(status, bool) else status
+    text = {True: "True", False: "False"}.get(status, str(status)) if isinstance(status, bool) else status
     extra = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
-    return {"type": kind, "status": told, "lastTransitionTime": when, **extra}
+    return {"type": kind, "status": text, "lastTransitionTime": when, **extra}

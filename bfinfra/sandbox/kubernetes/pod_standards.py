@@ -61,7 +61,7 @@ APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
 def broken(level: str, minor: int, pod: Object) -> list[str]:
     """What a pod (or a template) has that its level doesn't allow; empty where it may run."""
     checks = {BASELINE: BASELINES, RESTRICTED: RESTRICTEDS}.get(level, ())
-    return [told for check in checks if (told := check(pod, minor))]
+    return [found for check in checks if (found := check(pod, minor))]
 
 
 def _containers(pod: Object) -> list[Object]:
@@ -116,16 +116,16 @@ def _app_armor(pod: Object, _: int) -> str:
         and value not in ("", "runtime/default")
         and not value.startswith("localhost/")
     )
-    told = [*sorted({*values}), *bad]
+    found = [*sorted({*values}), *bad]
     setters = " and ".join(
         each for each in (who, f"annotation{'' if len(bad) == 1 else 's'}" if bad else "") if each
     )
     return (
         (
-            f"forbidden AppArmor profile{'' if len(told) == 1 else 's'} ({setters} must not set AppArmor "
-            f"profile type to {_quoted(told)})"
+            f"forbidden AppArmor profile{'' if len(found) == 1 else 's'} ({setters} must not set AppArmor "
+            f"profile type to {_quoted(found)})"
         )
-        if told
+        if found
         else ""
     )
 
@@ -145,8 +145,8 @@ def _capabilities(pod: Object, allowed: set[str]) -> str:
 
 
 def _default_capabilities(pod: Object, _: int) -> str:
-    told = _capabilities(pod, CAPABILITIES)
-    return f"non-default capabilities ({told})" if told else ""
+    found = _capabilities(pod, CAPABILITIES)
+    return f"non-default capabilities ({found})" if found else ""
 
 
 def _host_namespaces(pod: Object, _: int) -> str:
@@ -198,10 +198,10 @@ def _selinux(pod: Object, minor: int) -> str:
         ),
     )
     bad = sorted({each.get("type", "") for each in values} - types)
-    told = [_named("type", bad)] if bad else []
-    told += [f"{name} may not be set" for name in ("user", "role") if any(each.get(name) for each in values)]
+    found = [_named("type", bad)] if bad else []
+    found += [f"{name} may not be set" for name in ("user", "role") if any(each.get(name) for each in values)]
     return (
-        f"seLinuxOptions ({who} set forbidden securityContext.seLinuxOptions: {'; '.join(told)})"
+        f"seLinuxOptions ({who} set forbidden securityContext.seLinuxOptions: {'; '.join(found)})"
         if who
         else ""
     )
@@ -262,9 +262,11 @@ def _no_capabilities(pod: Object, minor: int) -> str:
         for each in _containers(pod)
         if "ALL" not in (dig(each, "securityContext", "capabilities", "drop") or [])
     ]
-    told = [f'{_named("container", keep)} must set securityContext.capabilities.drop=["ALL"]'] if keep else []
-    told += [added] if (added := _capabilities(pod, {"NET_BIND_SERVICE"})) else []
-    return f"unrestricted capabilities ({'; '.join(told)})" if told else ""
+    found = (
+        [f'{_named("container", keep)} must set securityContext.capabilities.drop=["ALL"]'] if keep else []
+    )
+    found += [added] if (added := _capabilities(pod, {"NET_BIND_SERVICE"})) else []
+    return f"unrestricted capabilities ({'; '.join(found)})" if found else ""
 
 
 def _volumes(pod: Object, _: int) -> str:

@@ -47,8 +47,8 @@ def _container(container: Object, path: str, volumes: set[str | None]) -> Iterat
 
 
 def _unsupported(field: str, value: str, known: tuple[str, ...]) -> Cause:
-    told = ", ".join(f'"{each}"' for each in known)
-    return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {told}', field)
+    listed = ", ".join(f'"{each}"' for each in known)
+    return Cause("FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}', field)
 
 
 def containers(pod: Object) -> list[Object]:

@@ -75,8 +75,8 @@ def by_fields(text: str, kind: str) -> Match:
         raise bad_request(f"invalid selector: {text!r}; can't understand {text!r}")
     for path, _, _ in terms:
         if path not in known:
-            told = ", ".join(f'"{each}"' for each in sorted(known))
-            raise bad_request(f'"{path}" is not a known field selector: only {told}')
+            listed = ", ".join(f'"{each}"' for each in sorted(known))
+            raise bad_request(f'"{path}" is not a known field selector: only {listed}')
     return lambda thing: all(
         (str(dig(thing, *path.split("."), default="")) == value) is wanted for path, wanted, value in terms
     )

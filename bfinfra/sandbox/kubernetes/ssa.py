@@ -70,19 +70,19 @@ def refused(clashes: dict[Manager, Paths]) -> Refused:
     """The 409 that names managers and fields."""
     pairs = [
         (manager, readable(path))
-        for manager, paths in sorted(clashes.items(), key=lambda item: item[0].told)
+        for manager, paths in sorted(clashes.items(), key=lambda item: item[0].described)
         for path in sorted(paths)
     ]
     causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {manager.told}", "field": path}
+        {"reason": "FieldManagerConflict", "message": f"conflict with {manager.described}", "field": path}
         for manager, path in pairs
     ]
     if len(pairs) == 1:
-        text = f"1 conflict: conflict with {pairs[0][0].told}: {pairs[0][1]}"
+        text = f"1 conflict: conflict with {pairs[0][0].described}: {pairs[0][1]}"
     else:
         blocks = [
             "\n- ".join(
-                [f"conflicts with {manager.told}:", *(path for each, path in pairs if each == manager)]
+                [f"conflicts with {manager.described}:", *(path for each, path in pairs if each == manager)]
             )
             for manager in dict.fromkeys(each for each, _ in pairs)
         ]

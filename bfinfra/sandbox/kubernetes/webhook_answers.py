@@ -87,13 +87,13 @@ def failed(why: str) -> Refused:
 
 def denied(name: str, status: Object) -> Refused:
     """The webhook's own refusal: its words and its code, 400 where it names none."""
-    head, told = (
+    head, reason = (
         f'admission webhook "{name}" denied the request',
         status.get("message") or status.get("reason") or "",
     )
     return Refused(
         max(int(status.get("code") or 0), 400),
         str(status.get("reason") or ""),
-        f"{head}: {told}" if told else f"{head} without explanation",
+        f"{head}: {reason}" if reason else f"{head} without explanation",
         status.get("details"),
     )

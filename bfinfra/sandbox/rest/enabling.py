@@ -87,7 +87,7 @@ SUPERVISOR = Configuring(
     lambda state: state.enabled,
     "ConfigureSupervisor",
     "vcenter.wcp.systemvm.failed",
-    lambda state, cluster: state.told_supervisor(cluster),
+    lambda state, cluster: state.notify_supervisor(cluster),
     {"kubernetes_status": "READY"},
     {"kubernetes_status": "ERROR"},
 )
@@ -156,7 +156,7 @@ def resume(state: RestState, cluster: str) -> None:
     elif status == "REMOVING":
         state.clock.after(state.world.durations["delete"], lambda: _removed(state, cluster))
     elif status == "RUNNING":
-        state.told_supervisor(cluster)
+        state.notify_supervisor(cluster)
 
 
 def _check(call: Call, spec: Info) -> None:
@@ -235,5 +235,5 @@ def _removed(state: RestState, cluster: str) -> None:
         del state.enabled[cluster]
         state.settings.pop(cluster, None)
     for name in gone:
-        state.told(name)
-    state.told_supervisor(cluster)
+        state.notify(name)
+    state.notify_supervisor(cluster)

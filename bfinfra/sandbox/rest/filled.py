@@ -51,6 +51,6 @@ class FilledRestState(RestState):
             gone, enabled = list(self.namespaces), list(self.enabled)
             self._fill()
         for name in gone:
-            self.told(name)
+            self.notify(name)
         for cluster in enabled:
-            self.told_supervisor(cluster)
+            self.notify_supervisor(cluster)

@@ -79,7 +79,7 @@ NAMESPACE = Configuring(
     lambda state: state.namespaces,
     "ConfigureNamespace",
     "vcenter.wcp.namespace.configure.failed",
-    lambda state, name: state.told(name),
+    lambda state, name: state.notify(name),
     {},
     {},
 )
@@ -212,7 +212,7 @@ def resume(state: RestState, name: str) -> None:
     elif status == "REMOVING":
         state.clock.after(state.world.durations["delete"], lambda: _removed(state, name))
     elif status == "RUNNING":
-        state.told(name)
+        state.notify(name)
 
 
 def _create(call: Call, spec: dict[str, Any]) -> None:
@@ -253,7 +253,7 @@ def change(call: Call, name: str, fields: Callable[[dict[str, Any]], dict[str, A
         _check_names(call, spec)
         call.state.namespaces[name] = {**info, **spec}
     if info["config_status"] == "RUNNING":
-        call.state.told(name)
+        call.state.notify(name)
 
 
 def _check_names(call: Call, spec: dict[str, Any]) -> None:
@@ -319,4 +319,4 @@ def _removed(state: RestState, name: str) -> None:
         if info is None or info["config_status"] != "REMOVING":
             return
         del state.namespaces[name]
-    state.told(name)
+    state.notify(name)

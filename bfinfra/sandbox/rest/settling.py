@@ -22,7 +22,7 @@ class Configuring:
     records: Callable[[RestState], dict[str, Info]]
     operation: str
     failure: str
-    told: Callable[[RestState, str], None]
+    notify: Callable[[RestState, str], None]
     running: Mapping[str, str]
     broken: Mapping[str, str]
 
@@ -49,4 +49,4 @@ def configured(state: RestState, name: str, how: Configuring) -> None:
     with state.lock:
         settled = how.records(state).get(name, {}).get("config_status") == "RUNNING"
     if settled:
-        how.told(state, name)
+        how.notify(state, name)

@@ -98,7 +98,7 @@ class RestState:
             if supervisor is not None
         }
 
-    def told(self, name: str) -> None:
+    def notify(self, name: str) -> None:
         """Tell the hooks of a namespace as it is."""
         with self._telling:
             with self.lock:
@@ -106,13 +106,13 @@ class RestState:
             for hook in self.namespace_hooks:
                 hook(name, info)
 
-    def told_supervisor(self, cluster: str) -> None:
+    def notify_supervisor(self, cluster: str) -> None:
         """Tell the hooks of a supervisor that runs now, or is gone."""
         with self._telling:
             for hook in self.supervisor_hooks:
                 hook(cluster)
 
-    def told_class(self, name: str) -> None:
+    def notify_class(self, name: str) -> None:
         """Tell the hooks of a VM class as it is."""
         with self._telling:
             with self.lock:

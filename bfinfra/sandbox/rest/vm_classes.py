@@ -124,7 +124,7 @@ def create(call: Call) -> None:
                 "ALREADY_EXISTS", f"A virtual machine class with the name '{spec['id']}' already exists."
             )
         call.state.vm_classes[spec["id"]] = _sound(_kept(call, {"description": "", **spec}))
-    call.state.told_class(spec["id"])
+    call.state.notify_class(spec["id"])
 
 
 @route("PATCH", PATH + "/{vm_class}")
@@ -134,7 +134,7 @@ def update(call: Call, vm_class: str) -> None:
     call.need("VirtualMachineClasses.Manage", vm_class)
     with call.state.lock:
         call.state.vm_classes[vm_class] = _sound(_kept(call, {**_one(call, vm_class), **spec}))
-    call.state.told_class(vm_class)
+    call.state.notify_class(vm_class)
 
 
 @route("DELETE", PATH + "/{vm_class}")
@@ -148,7 +148,7 @@ def delete(call: Call, vm_class: str) -> None:
                 "RESOURCE_IN_USE", f"The virtual machine class is used by namespace {', '.join(users)}."
             )
         del call.state.vm_classes[vm_class]
-    call.state.told_class(vm_class)
+    call.state.notify_class(vm_class)
 
 
 def _sound(spec: Fields) -> Fields:

@@ -46,23 +46,23 @@ def change(call: Call, vm: Managed, spec: Any) -> None:
         vm,
         f"Reconfigured {vm.name} on {call.inventory.get(vm['runtime'].host).name}",
         template=False,
-        configSpec=_told(spec),
+        configSpec=_reported(spec),
     )
 
 
-def _told(spec: Any) -> Any:
+def _reported(spec: Any) -> Any:
     """What an event says of a reconfiguration: sizes, and of the rest that it was named; options and
     properties may hold secrets.
     """
-    told = vim.vm.ConfigSpec(
+    reported = vim.vm.ConfigSpec(
         numCPUs=spec.numCPUs,
         memoryMB=spec.memoryMB,
         firmware=spec.firmware,
         memoryReservationLockedToMax=spec.memoryReservationLockedToMax,
     )
-    told.deviceChange = [
+    reported.deviceChange = [
         vim.vm.device.VirtualDeviceSpec(operation=each.operation, device=each.device)
         for each in spec.deviceChange
     ]
-    told.extraConfig = [vim.option.OptionValue(key=each.key, value="") for each in spec.extraConfig]
-    return told
+    reported.extraConfig = [vim.option.OptionValue(key=each.key, value="") for each in spec.extraConfig]
+    return reported

@@ -64,7 +64,7 @@ def test_a_right_signature_names_who_made_it(tmp_path, algorithm, key):
     ova = packed(tmp_path, signed(tmp_path, parts()["a.mf"], algorithm=algorithm, key=key))
     verify(ova, lambda _: None)
     found = inspect(ova)["signature"]
-    told = (
+    output = (
         openssl(tmp_path, "x509", "-in", "cert.pem", "-noout", "-fingerprint", "-sha256")
         .decode()
         .strip()
@@ -73,7 +73,7 @@ def test_a_right_signature_names_who_made_it(tmp_path, algorithm, key):
         .lower()
     )
     assert (found["sha256"], found["subject"], found["own"], found["expired"], found["algorithm"]) == (
-        told,
+        output,
         "CN=Builder,O=Bitfusion",
         True,
         False,

@@ -103,5 +103,5 @@ def test_nodes_with_different_images_under_one_tag_are_told():
         }
 
     assert [*readiness._different([pod("a", "0" * 64), pod("b", "0" * 64)])] == []
-    (told,) = readiness._different([pod("a", "0" * 64), pod("b", "1" * 64)])
-    assert "r/webhook:1 (sha256:000000000000 on a, sha256:111111111111 on b)" in told
+    (message,) = readiness._different([pod("a", "0" * 64), pod("b", "1" * 64)])
+    assert "r/webhook:1 (sha256:000000000000 on a, sha256:111111111111 on b)" in message

@@ -38,7 +38,7 @@ def looking(vcenter: Identity | None = VCENTER) -> PlanContext:
     )
 
 
-def told(**typed: str):
+def facts(**typed: str):
     return spec(properties={**BASE, **typed})
 
 
@@ -54,7 +54,7 @@ def made_with(wanted, vcenter: Identity | None = VCENTER) -> dict[str, object]:
 
 
 def test_what_the_file_leaves_out_is_filled_in():
-    assert made_with(told()) == {
+    assert made_with(facts()) == {
         "vcenter_url": "https://vc.test",
         "vcenter_guid": GUID,
         "vcenter_thumbprint": SHA1,
@@ -73,7 +73,7 @@ def test_what_the_file_leaves_out_is_filled_in():
     ],
 )
 def test_what_the_file_says_is_taken_as_it_is_where_it_is_right(key, value):
-    assert made_with(told(**{key: value}))[key] == value
+    assert made_with(facts(**{key: value}))[key] == value
 
 
 @pytest.mark.parametrize(
@@ -91,43 +91,43 @@ def test_what_the_file_says_is_taken_as_it_is_where_it_is_right(key, value):
 )
 def test_what_is_wrong_is_refused_at_its_field_with_what_is_right(key, value, says):
     with pytest.raises(Refusal, match=says) as refused:
-        steps(told(**{key: value}), None, looking())
+        steps(facts(**{key: value}), None, looking())
     (problem,) = refused.value.problems
     assert refused.value.field == f"properties.{key}"
-    assert problem.why.endswith(f"vc.test has {made_with(told())[key]}")
+    assert problem.why.endswith(f"vc.test has {made_with(facts())[key]}")
     assert problem.next == "leave it out: bfinfra fills it in; or correct it"
 
 
 def test_a_server_that_stands_is_left_as_it_was_made():
-    typed = told(vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB")
+    typed = facts(vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB")
     there = standing(
         typed, vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB"
     )
     assert steps(typed, there, looking()) == []
-    without = told()
+    without = facts()
     assert steps(without, standing(without, **dict.fromkeys(ASKS, "")), looking()) == []
     assert steps(without, standing(without, vcenter_guid=GUID), looking(None)) == []
 
 
 def test_values_that_leave_the_file_stay_where_they_are_right_and_are_mended_where_they_are_wrong():
-    typed = told(vcenter_guid=GUID, vcenter_thumbprint="AB")
-    found = steps(told(), standing(typed, vcenter_guid=GUID, vcenter_thumbprint="AB"), looking())
+    typed = facts(vcenter_guid=GUID, vcenter_thumbprint="AB")
+    found = steps(facts(), standing(typed, vcenter_guid=GUID, vcenter_thumbprint="AB"), looking())
     assert titles(found) == ["Stop", "Configure", "PowerOn", "Seal"]
     assert found[1].properties == {"vcenter_thumbprint": SHA1}
 
 
 def test_a_wrong_value_that_comes_into_the_file_of_a_standing_server_is_refused():
-    there = standing(told(), vcenter_guid=GUID)
+    there = standing(facts(), vcenter_guid=GUID)
     with pytest.raises(Refusal, match="is not the GUID"):
-        steps(told(vcenter_guid="0" * 36), there, looking())
+        steps(facts(vcenter_guid="0" * 36), there, looking())
 
 
 def test_what_vcenter_does_not_show_is_asked_of_the_file():
     unseen = Identity("vc.test", GUID, "https://vc.test")
     with pytest.raises(Refusal, match=r"vcenter_thumbprint .* is missing"):
-        steps(told(), None, looking(unseen))
+        steps(facts(), None, looking(unseen))
     fields = {"vcenter_thumbprint": "AB", "vcenter_url": "https://vcsa.lab.test"}
-    assert made_with(told(**fields), unseen) == {**fields, "vcenter_guid": GUID}
+    assert made_with(facts(**fields), unseen) == {**fields, "vcenter_guid": GUID}
 
 
 def test_on_the_sandbox_the_filled_in_values_are_those_that_let_the_server_register(sandbox, tmp_path):

@@ -28,7 +28,7 @@ def server(name):
     return Key("bitfusion_server", name)
 
 
-def told(servers, room=None, states=None, **host):
+def problems(servers, room=None, states=None, **host):
     wanted = {
         ESX: HostSpec.model_validate({"passthrough": [{"vendor": "0x10de", "device": "0x1db6", "count": 2}]}),
         **{server(name): each for name, each in servers.items()},
@@ -45,8 +45,8 @@ def told(servers, room=None, states=None, **host):
 def test_memory_of_a_hosts_servers_is_summed_with_what_other_vms_hold():
     room = Room(256 * GIB, {"vm-1": ("bf-01", 96 * GIB), "vm-9": ("theirs", 32 * GIB)})
     standing = {server("a"): state(machine())}
-    assert told({"a": spec(memory="128GiB"), "b": spec(memory="96GiB")}, room, standing) == []
-    assert told({"a": spec(memory="132GiB"), "b": spec(memory="96GiB")}, room, standing) == [
+    assert problems({"a": spec(memory="128GiB"), "b": spec(memory="96GiB")}, room, standing) == []
+    assert problems({"a": spec(memory="132GiB"), "b": spec(memory="96GiB")}, room, standing) == [
         (
             "bitfusion_server/a: memory: its 132GiB don't fit into esx1, which has 256GiB; "
             "all memory of a server with GPUs is reserved; bitfusion_server/b takes 96GiB; the VM "
@@ -65,12 +65,12 @@ def test_memory_of_a_hosts_servers_is_summed_with_what_other_vms_hold():
     ],
 )
 def test_the_default_of_memory_counts_and_a_server_without_gpus_reserves_none(fields, fits):
-    assert (told({"a": spec(**fields)}, Room(128 * GIB)) == []) is fits
+    assert (problems({"a": spec(**fields)}, Room(128 * GIB)) == []) is fits
 
 
 def test_a_host_of_which_nobody_knows_the_memory_refuses_nothing():
-    assert told({"a": spec(memory="512GiB")}) == []
-    assert told({"a": spec(memory="512GiB")}, Room(0)) == []
+    assert problems({"a": spec(memory="512GiB")}) == []
+    assert problems({"a": spec(memory="512GiB")}, Room(0)) == []
 
 
 def test_vgpus_are_counted_against_what_cards_hold():
@@ -81,14 +81,14 @@ def test_vgpus_are_counted_against_what_cards_hold():
         "a": spec(attach="vgpu", vgpu_profile="grid_v100d-16q", gpus=4),
         "b": spec(attach="vgpu", vgpu_profile="grid_v100d-16q", gpus=5),
     }
-    assert told(nine, devices=shared) == [
+    assert problems(nine, devices=shared) == [
         (
             "bitfusion_server/b: gpus: 9 vGPUs grid_v100d-16q are wanted of esx1, whose cards hold 4; it "
             "has 2 cards; each vGPU takes 16GiB"
         )
     ]
-    assert told({"a": nine["a"]}, devices=shared) == []
-    assert told(nine, devices=(replace(shared[0], device=0x9999),)) == []
+    assert problems({"a": nine["a"]}, devices=shared) == []
+    assert problems(nine, devices=(replace(shared[0], device=0x9999),)) == []
 
 
 @pytest.mark.parametrize(

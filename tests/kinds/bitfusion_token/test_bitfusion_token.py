@@ -51,10 +51,12 @@ def test_exactly_one_source(source):
         Spec.model_validate({"source": source})
 
 
-def leads(told, *, networks, ip="", names=("bf-01",)):
+def leads(addresses, *, networks, ip="", names=("bf-01",)):
     """A token that names these addresses, decided on with servers that have those."""
     wanted = Spec.model_validate({"source": {"tar": "t.tar"}, "servers": list(names)})
-    token = State(path="t.tar", digest="d", not_after=LATE, servers=tuple((each, 56001) for each in told))
+    token = State(
+        path="t.tar", digest="d", not_after=LATE, servers=tuple((each, 56001) for each in addresses)
+    )
     server = SimpleNamespace(networks={str(n): SimpleNamespace(ip=each) for n, each in enumerate(networks)})
     standing = SimpleNamespace(answers_at=lambda: ip) if ip else None
     needs = {
@@ -65,7 +67,7 @@ def leads(told, *, networks, ip="", names=("bf-01",)):
 
 
 @pytest.mark.parametrize(
-    ("told", "networks", "ip"),
+    ("addresses", "networks", "ip"),
     [
         (["10.0.0.5"], ["10.0.0.5"], ""),
         (["10.0.0.9", "10.0.0.5"], ["10.0.0.5"], ""),
@@ -77,8 +79,8 @@ def leads(told, *, networks, ip="", names=("bf-01",)):
         (["10.0.0.7"], ["10.0.0.5"], "10.0.0.7"),
     ],
 )
-def test_a_token_that_leads_to_its_server_or_may_do_so_is_taken(told, networks, ip):
-    assert leads(told, networks=networks, ip=ip) == ()
+def test_a_token_that_leads_to_its_server_or_may_do_so_is_taken(addresses, networks, ip):
+    assert leads(addresses, networks=networks, ip=ip) == ()
 
 
 def test_a_token_of_other_servers_is_refused_with_whose_it_is():

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, setting
-from sandbox.asking import Rest, Told, read
+from sandbox.asking import Https, Rest, read
 
 import bfinfra.app as app
 from bfinfra.backends.vcenter import library
@@ -72,7 +72,7 @@ class Other:
                 f"{SESSIONS}/{session}/file",
                 {"name": name, "source_type": "PUSH", "size": len(self.files[name])},
             )["upload_endpoint"]["uri"]
-            line = Told(self.rest.host, self.rest.port, self.rest.ca_file)
+            line = Https(self.rest.host, self.rest.port, self.rest.ca_file)
             line.request(
                 "PUT",
                 where.partition("://")[2].partition("/")[1] + where.partition("://")[2].partition("/")[2],

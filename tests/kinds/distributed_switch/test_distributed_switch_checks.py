@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from kinds.checking import GOOD, WARNING
-from kinds.hosts_seen import SETUP, VIBS, told
+from kinds.hosts_seen import SETUP, VIBS, findings
 
 from bfinfra.kinds.vcenter.distributed_switch.checks import CHECKS, alike, software
 from bfinfra.model.errors import Denied
@@ -31,7 +31,7 @@ ON_SWITCH = SimpleNamespace(hosts={"a": (), "b": (), "c": ()})
     ],
 )
 def test_hosts_of_a_switch_are_alike(changes, health, words):
-    ((found, text),) = told(
+    ((found, text),) = findings(
         alike, {"a": SETUP, "b": SETUP, "c": replace(SETUP, **changes)}, distributed_switch=ON_SWITCH
     )
     assert found is health
@@ -52,7 +52,7 @@ def test_hosts_of_a_switch_are_alike(changes, health, words):
     ],
 )
 def test_hosts_of_one_switch_have_the_same_vibs(third, health, words):
-    ((found, text),) = told(
+    ((found, text),) = findings(
         software,
         dict.fromkeys("abc", SETUP),
         {"a": VIBS, "b": VIBS, "c": third},
@@ -64,10 +64,10 @@ def test_hosts_of_one_switch_have_the_same_vibs(third, health, words):
 
 def test_hosts_whose_vibs_nobody_may_see_are_skipped():
     with pytest.raises(Blocked, match=r"Host\.Config\.Image"):
-        told(software, dict.fromkeys("abc", SETUP), Denied("no"), distributed_switch=ON_SWITCH)
-    assert told(software, dict.fromkeys("abc", SETUP), {"a": VIBS}, distributed_switch=ON_SWITCH) == []
+        findings(software, dict.fromkeys("abc", SETUP), Denied("no"), distributed_switch=ON_SWITCH)
+    assert findings(software, dict.fromkeys("abc", SETUP), {"a": VIBS}, distributed_switch=ON_SWITCH) == []
 
 
 def test_a_site_without_hosts_asks_for_none():
     for check in CHECKS.values():
-        assert told(check, {}) == []
+        assert findings(check, {}) == []

@@ -259,13 +259,13 @@ def test_what_does_not_go_together_is_refused(fields: dict[str, Any], why: str) 
 def test_a_tag_that_pods_pull_all_the_same_is_told() -> None:
     key, builder = Key("loaded_image", "webhook"), Key("container_image", "webhook")
 
-    def told(given: Spec, image: str = IMAGE) -> list[tuple[str, str, bool]]:
+    def drifts(given: Spec, image: str = IMAGE) -> list[tuple[str, str, bool]]:
         site = {key: given, builder: Recipe.model_validate({"image": image, "source": "."})}
         return [(each.at.field, each.what, each.stops) for each in Spec.conflicts({key: given}, site)]
 
-    assert told(spec()) == told(spec(built="webhook")) == []
-    assert told(spec(image="team/webhook")) == [("image", "pods pull team/webhook all the same", False)]
-    assert told(spec(built="webhook"), "team/webhook:latest") == [
+    assert drifts(spec()) == drifts(spec(built="webhook")) == []
+    assert drifts(spec(image="team/webhook")) == [("image", "pods pull team/webhook all the same", False)]
+    assert drifts(spec(built="webhook"), "team/webhook:latest") == [
         ("built", "pods pull team/webhook:latest all the same", False)
     ]
 

@@ -253,12 +253,12 @@ def test_workers_that_find_no_node_are_told_in_the_schedulers_words_and_replaced
         options=options,
         context=app.RunContext(sandbox=sandbox),
     )
-    told = endings(outcome)["mpi_job/tensorflow-benchmarks"]
-    assert told.startswith("still-waiting")
+    ending = endings(outcome)["mpi_job/tensorflow-benchmarks"]
+    assert ending.startswith("still-waiting")
     assert (
         "tensorflow-benchmarks-worker-0 finds no node: 0/2 nodes are available: 2 Insufficient "
         "nvidia.com/gpu."
-    ) in told
+    ) in ending
     site["mpi_job"]["tensorflow-benchmarks"]["gpus"] = 0
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
     changed = app.load(tmp_path / "site.yaml", sandbox=sandbox)

@@ -137,7 +137,7 @@ BALANCER = {
 }
 
 
-def told(meeting=None, primary=None, balancer=None, **policies):
+def seen_facts(meeting=None, primary=None, balancer=None, **policies):
     """All that vCenter may tell of one that was enabled as the example says."""
     network = {
         "network": "primary",
@@ -160,7 +160,7 @@ def told(meeting=None, primary=None, balancer=None, **policies):
 
 
 def test_one_that_is_as_it_is_written_is_left():
-    assert decide("farm", HOW, told(), AROUND) == ()
+    assert decide("farm", HOW, seen_facts(), AROUND) == ()
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_one_that_is_as_it_is_written_is_left():
 )
 def test_what_only_enabling_decides_is_refused_by_its_field(how, field):
     with pytest.raises(Refusal, match=r"its supervisor has .*, not ") as refused:
-        decide("farm", HOW, told(**how), AROUND)
+        decide("farm", HOW, seen_facts(**how), AROUND)
     assert refused.value.field == f"enable.{field}"
 
 
@@ -211,7 +211,9 @@ def test_a_supervisor_with_avi_names_no_addresses(services):
     }
     how = Spec.model_validate({"enable": {**EXAMPLE["enable"], "vds": {**plain, **services, "avi": AVI}}})
     avi = {"server": {"host": "10.2.0.220", "port": 443}, "username": "admin"}
-    there = told(balancer={"provider": "AVI", "address_ranges": [], "ha_proxy_info": None, "avi_info": avi})
+    there = seen_facts(
+        balancer={"provider": "AVI", "address_ranges": [], "ha_proxy_info": None, "avi_info": avi}
+    )
     assert decide("farm", how, replace(there, mark=OWN.seal(how.applied())), AROUND) == ()
 
 
@@ -223,7 +225,7 @@ def test_haproxy_needs_addresses():
 
 
 def test_storage_policies_change_where_they_differ():
-    (step,) = decide("farm", HOW, told(image_storage={"storage_policy": "other"}), AROUND)
+    (step,) = decide("farm", HOW, seen_facts(image_storage={"storage_policy": "other"}), AROUND)
     assert (type(step), [(change.field, change.now, change.wanted) for change in step.changes]) == (
         Update,
         [("enable.storage.images", "other", "gold")],

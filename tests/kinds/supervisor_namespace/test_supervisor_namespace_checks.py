@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinds.checking import BAD, GOOD, SKIPPED, checks_on, one, messages, seen
+from kinds.checking import BAD, GOOD, SKIPPED, checks_on, messages, one, seen
 from kinds.lifecycle import EXAMPLES, apply, made
 
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespaces, Supervisor

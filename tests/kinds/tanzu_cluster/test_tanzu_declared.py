@@ -80,5 +80,5 @@ def test_an_account_that_may_not_read_the_definition_is_warned():
     unknown = declared.undeclared(SimpleNamespace(get=get), API, declared.unproved(wanted, None))
     assert unknown is None
     key = Key("tanzu_cluster", "c")
-    (told,) = TanzuCluster.conflicts({key: wanted}, {}, offers.TanzuClusterFacts(undeclared={"c": None}))
-    assert (told.at.field, told.stops) == ("workers.w.volumes", False)
+    (conflict,) = TanzuCluster.conflicts({key: wanted}, {}, offers.TanzuClusterFacts(undeclared={"c": None}))
+    assert (conflict.at.field, conflict.stops) == ("workers.w.volumes", False)

@@ -153,10 +153,10 @@ def test_a_plain_apply_leaves_copies_stale_and_the_next_rotation_still_knows_the
     (warned,) = [each.problem for each in site.plan().warnings]
     assert f"copies of the token before it stand in {space} of k" in warned.what
     assert warned.next == "bfinfra token rotate SITE tok"
-    (told,) = [
+    (warning,) = [
         each.problem for each in app.drift(site._load(), context=app.RunContext(patience=QUICK)).warnings
     ]
-    assert told == warned
+    assert warning == warned
     well(site.rotate())
     assert held(cluster, space) == held(cluster, "kube-system")
     assert site.plan().warnings == ()

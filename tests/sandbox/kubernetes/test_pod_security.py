@@ -127,8 +127,8 @@ def made(http: httpx2.Client, namespace: str, body: Any) -> httpx2.Response:
     ],
 )
 def test_baseline_refuses_what_reaches_the_node(http: httpx2.Client, body: Any, why: str) -> None:
-    told = made(http, "baseline", body)
-    assert (told.status_code, told.json()["message"]) == (
+    answer = made(http, "baseline", body)
+    assert (answer.status_code, answer.json()["message"]) == (
         403,
         f'pods "p" is forbidden: violates PodSecurity "baseline:latest": {why}',
     )
@@ -165,13 +165,15 @@ def test_a_template_is_warned_of_and_its_pods_are_refused(
     running: RunningCluster, http: httpx2.Client
 ) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {**pod()["spec"], "restartPolicy": "Never"}}
-    told = http.post(
+    answer = http.post(
         "/apis/batch/v1/namespaces/restricted/jobs",
         json={"metadata": {"name": "j"}, "spec": {"template": template}},
     )
     assert (
-        told.status_code,
-        told.headers["warning"].startswith('299 - "would violate PodSecurity \\"restricted:latest\\": allow'),
+        answer.status_code,
+        answer.headers["warning"].startswith(
+            '299 - "would violate PodSecurity \\"restricted:latest\\": allow'
+        ),
     ) == (201, True)
     event, *_ = until(
         lambda: [
@@ -193,12 +195,12 @@ def test_a_template_is_warned_of_and_its_pods_are_refused(
 
 def test_levels_are_words_that_are_known_and_a_stricter_one_warns_of_pods(http: httpx2.Client) -> None:
     patch = {"content-type": "application/merge-patch+json"}
-    told = http.patch(
+    answer = http.patch(
         "/api/v1/namespaces/default",
         json={"metadata": {"labels": {f"{LEVEL}enforce": "strict"}}},
         headers=patch,
     )
-    assert told.json()["message"] == (
+    assert answer.json()["message"] == (
         f'Namespace "default" is invalid: metadata.labels[{LEVEL}enforce]: Invalid value: "strict": '
         "must be one of privileged, baseline, restricted"
     )

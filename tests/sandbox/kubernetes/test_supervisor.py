@@ -320,12 +320,12 @@ def test_versions_that_cannot_follow_are_denied(world: World, change: dict[str, 
     client = world.served(world.token("dev@x.test"))
     client.create(cluster(workers=0))
     until(lambda: world.phase() == "running")
-    with pytest.raises(ApiError, match=says) as told:
+    with pytest.raises(ApiError, match=says) as raised:
         client.patch(
             TKC, "c1", {"spec": {"distribution": change}}, namespace="ns", patch_type=PatchType.MERGE
         )
-    assert (told.value.status.code, told.value.status.reason) == (403, "Forbidden")
-    assert "admission webhook" in told.value.status.message
+    assert (raised.value.status.code, raised.value.status.reason) == (403, "Forbidden")
+    assert "admission webhook" in raised.value.status.message
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,11 @@ def test_a_watch_tells_what_happened_since_a_version(http: httpx2.Client) -> Non
     relabel(http, "b", x="y")
     http.delete(f"{HOME}/a")
     with events(http, f"resourceVersion={since}") as stream:
-        told = [
+        item = [
             (each["type"], each["object"]["metadata"]["name"])
             for _, each in zip(range(3), stream, strict=False)
         ]
-    assert told == [("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "a")]
+    assert item == [("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "a")]
 
 
 def test_objects_come_and_go_as_their_labels_do(http: httpx2.Client) -> None:
@@ -79,8 +79,8 @@ def test_a_version_from_too_long_ago_is_gone(http: httpx2.Client, served: Served
             },
         )
     with events(http, "resourceVersion=2") as stream:
-        told = next(stream)
-    assert (told["type"], told["object"]["code"], told["object"]["reason"]) == ("ERROR", 410, "Expired")
+        item = next(stream)
+    assert (item["type"], item["object"]["code"], item["object"]["reason"]) == ("ERROR", 410, "Expired")
 
 
 def test_a_streamed_list_ends_with_a_bookmark(http: httpx2.Client) -> None:
@@ -125,6 +125,6 @@ def test_the_official_client_creates_lists_patches_watches_and_deletes(served: S
             assert (event["type"], event["object"].metadata.name) == ("ADDED", "a")
             watcher.stop()
         core.delete_namespaced_config_map("a", "default")
-        with pytest.raises(kubernetes.client.ApiException) as told:
+        with pytest.raises(kubernetes.client.ApiException) as item:
             core.read_namespaced_config_map("a", "default")
-        assert told.value.status == 404
+        assert item.value.status == 404

@@ -188,8 +188,8 @@ def test_a_validating_webhook_refuses_with_its_own_words(
     configure(http, VALIDATING, asking(bundle, rules=[{**RULE, "operations": ["*"]}]))
     assert made(http, "a").status_code == 201
     hook.says = lambda _: {"allowed": False, "status": {"message": "not today", "code": 418}}
-    told = made(http, "b")
-    assert (told.status_code, told.json()["message"]) == (
+    answer = made(http, "b")
+    assert (answer.status_code, answer.json()["message"]) == (
         418,
         'admission webhook "a.b.test" denied the request: not today',
     )
@@ -215,12 +215,12 @@ def test_a_webhook_that_does_not_answer_fails_or_is_ignored(
 ) -> None:
     config = {"service": service, "caBundle": bundle}
     configure(http, MUTATING, asking(bundle, clientConfig=config))
-    told = made(http, "a")
-    assert (told.status_code, told.json()["reason"]) == (500, "InternalError")
-    assert told.json()["message"].startswith(
+    answer = made(http, "a")
+    assert (answer.status_code, answer.json()["reason"]) == (500, "InternalError")
+    assert answer.json()["message"].startswith(
         'Internal error occurred: failed calling webhook "a.b.test": failed to call webhook: Post "https://'
     )
-    assert told.json()["message"].endswith(f": {why}")
+    assert answer.json()["message"].endswith(f": {why}")
     assert http.delete(f"{MUTATING}/c").status_code == 200  # never shown to a webhook
     configure(http, MUTATING, asking(bundle, clientConfig=config, failurePolicy="Ignore"))
     assert made(http, "a").status_code == 201
@@ -270,8 +270,8 @@ def test_a_patch_that_does_not_fit_is_refused_whatever_the_policy(
 ) -> None:
     configure(http, MUTATING, asking(bundle, failurePolicy="Ignore"))
     hook.says = patching({"op": "replace", "path": "/spec/x", "value": 1})
-    told = made(http, "a")
-    assert (told.status_code, "replace operation does not apply" in told.json()["message"]) == (500, True)
+    answer = made(http, "a")
+    assert (answer.status_code, "replace operation does not apply" in answer.json()["message"]) == (500, True)
 
 
 def test_a_slow_webhook_is_not_waited_for(http: httpx2.Client, hook: Hook, bundle: str) -> None:
@@ -313,8 +313,8 @@ def test_on_a_dry_run_a_webhook_is_asked_only_if_it_has_no_side_effects(
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
         {**live, "webhooks": [{**live["webhooks"][0], "sideEffects": "Some"}]},
     )
-    told = made(http, "a", query="?dryRun=All")
-    assert (told.status_code, told.json()["message"]) == (
+    answer = made(http, "a", query="?dryRun=All")
+    assert (answer.status_code, answer.json()["message"]) == (
         400,
         'admission webhook "a.b.test" does not support dry run',
     )
@@ -355,13 +355,13 @@ def test_a_refused_pod_is_told_to_its_owner_and_made_when_it_may_be(
         "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template},
     }
     assert http.post("/apis/apps/v1/namespaces/default/deployments", json=body).status_code == 201
-    told = until(
+    answer = until(
         lambda: [
             each for each in running.cluster.all("", "events", "default") if each["reason"] == "FailedCreate"
         ]
     )
-    assert told[0]["message"] == 'Error creating: admission webhook "a.b.test" denied the request: no'
-    assert told[0]["involvedObject"]["kind"] == "ReplicaSet"
+    assert answer[0]["message"] == 'Error creating: admission webhook "a.b.test" denied the request: no'
+    assert answer[0]["involvedObject"]["kind"] == "ReplicaSet"
     http.delete(f"{VALIDATING}/c")
     until(lambda: running.cluster.all("", "pods", "default"))
 
@@ -397,8 +397,8 @@ def test_a_refused_pod_is_told_to_its_owner_and_made_when_it_may_be(
 def test_a_configuration_that_a_real_server_refuses_is_refused(
     http: httpx2.Client, bundle: str, changes: Answer, why: str
 ) -> None:
-    told = configure(http, MUTATING, asking(bundle, **changes))
-    assert (told.status_code, told.json()["message"]) == (
+    answer = configure(http, MUTATING, asking(bundle, **changes))
+    assert (answer.status_code, answer.json()["message"]) == (
         422,
         f'MutatingWebhookConfiguration.admissionregistration.k8s.io "c" is invalid: {why}',
     )

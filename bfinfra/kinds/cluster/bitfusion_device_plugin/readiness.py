@@ -44,9 +44,9 @@ def readiness(state: State, cluster: ClusterClient) -> Readiness:
     }
     if any(thing.going for thing in state.things.values()):
         return waiting("what was there before is being removed")
-    for name, told in ((PLUGIN, _plugin), (WEBHOOK, webhook_late)):
+    for name, late in ((PLUGIN, _plugin), (WEBHOOK, webhook_late)):
         thing = things.get(name)
-        if thing is None or (why := told(thing.live)):
+        if thing is None or (why := late(thing.live)):
             return _late(cluster, name, why if thing else "is not there", thing.live if thing else None)
     nodes = {
         node["metadata"]["name"]: str(

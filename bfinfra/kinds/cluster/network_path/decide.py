@@ -82,7 +82,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     if spec is not None and judged is not None and judged.blocked:
         raise Refusal(
             f"pods in {spec.cluster} can't reach the Bitfusion servers",
-            why=judged.told,
+            why=judged.blocked_by,
             next="let a network policy allow this egress",
         )
     standing = state.probe if state is not None else None

@@ -147,7 +147,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         if found is not None and (found.going or spec is None or spec.probe is None):
             return waiting("the old probe is being removed")
         if state.policies.blocked:
-            return failed(state.policies.told)
+            return failed(state.policies.blocked_by)
         if found is None:
             return Readiness(Ready.READY, note=f"{state.policies.checked} paths, no policy in the way")
         return _found(found, f"a pod in namespace {state.namespace} of {state.cluster}")

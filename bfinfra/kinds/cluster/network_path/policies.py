@@ -24,7 +24,7 @@ class Judged:
     checked: int = 0
 
     @property
-    def told(self) -> str:
+    def blocked_by(self) -> str:
         """What is blocked, in words."""
         more = f"; and {len(self.blocked) - MOST} more" if len(self.blocked) > MOST else ""
         return "; ".join(f"{where}: {why}" for where, why in self.blocked[:MOST]) + more

@@ -20,7 +20,7 @@ another configuration is another pod.
 """
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 RESOURCE = "nvidia.com/gpu"
-TOLD = {
+FLAGS = {
     "fail_on_init_error": "true",
     "mig_strategy": "none",
     "device_list_strategy": "envvar",
@@ -90,7 +90,7 @@ def fields(daemon_set: Live) -> Manifest:
     named = IMAGE.fullmatch(image)
     found: Manifest = {
         **(named.groupdict() if named else {"image": image}),
-        **_told(own),
+        **_variables(own),
         "command": own.get("command"),
         "args": own.get("args"),
         "node_selector": pod.get("nodeSelector"),
@@ -134,7 +134,7 @@ def replacing(wanted: Manifest, live: Live) -> Manifest:
 
 def _environment(spec: Spec) -> dict[str, str]:
     """All of TOLD, as upstream's defaults could be others one day."""
-    found: dict[str, str] = {name.upper(): str(getattr(spec, name)).lower() for name in TOLD}
+    found: dict[str, str] = {name.upper(): str(getattr(spec, name)).lower() for name in FLAGS}
     config = {"CONFIG_FILE": f"{CONFIGS}/config.yaml"} if spec.time_slicing else {}
     return {
         **found,
@@ -180,7 +180,7 @@ def _security(spec: Spec) -> Manifest:
     return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-def _told(container: Live) -> Manifest:
+def _variables(container: Live) -> Manifest:
     """Its variables: those that are fields of the site by their names there, and as upstream takes them where
     they aren't given.
     """
@@ -188,7 +188,7 @@ def _told(container: Live) -> Manifest:
         str(each.get("name")): each.get("value", each.get("valueFrom") or "")
         for each in container.get("env") or ()
     }
-    known = {name: given.pop(name.upper(), value) for name, value in TOLD.items()}
+    known = {name: given.pop(name.upper(), value) for name, value in FLAGS.items()}
     return {**known, "env": given}
 
 

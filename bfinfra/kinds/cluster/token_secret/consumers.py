@@ -27,7 +27,7 @@ class Consumer:
     namespace: str
     name: str
     cluster: str
-    told: bool
+    notified: bool
     late: bool
 
     @property
@@ -63,14 +63,14 @@ def consumers(
         if not any(same for same, _ in ages):
             continue
         kind, name = _owner(cluster, pod, owners)
-        told = (
+        notified = (
             kind in ROLLED
             and notes((owners[kind, space, name].get("spec") or {}).get("template") or {}).get(token[0])
             == token[1]
         )
         before = found.get((kind, space, name))
         late = any(older for _, older in ages) or (before is not None and before.late)
-        found[kind, space, name] = Consumer(kind, space, name, where, told, late)
+        found[kind, space, name] = Consumer(kind, space, name, where, notified, late)
     return tuple(found[key] for key in sorted(found))
 
 

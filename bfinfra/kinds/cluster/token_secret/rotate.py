@@ -234,7 +234,7 @@ class Rotation(TokenSecret):
                     ),
                 )
                 for each in listed
-                if each.controlled and not each.told
+                if each.controlled and not each.notified
             ]
         return steps
 
@@ -257,7 +257,7 @@ class Rotation(TokenSecret):
                 f"{late.kind}/{late.name} in {late.namespace} of {late.cluster} still has pods with the "
                 "token before"
             )
-        told = [
+        notified = [
             f"{each.kind} {each.namespace}/{each.name} of {each.cluster}"
             for each in every
             if not (found.restart and each.controlled)
@@ -266,9 +266,9 @@ class Rotation(TokenSecret):
             f"left as they are: {_few(found.left)}" if found.left else "",
             (
                 f"with the token before until they are started anew{'' if found.restart else ' (--restart)'}"
-                f": {_few(told)}"
+                f": {_few(notified)}"
             )
-            if told
+            if notified
             else "",
         ]
         return Readiness(Ready.READY, note="; ".join(filter(None, parts)))

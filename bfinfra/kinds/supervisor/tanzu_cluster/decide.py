@@ -88,12 +88,12 @@ def _untold(
 
 def _once(changes: Sequence[Change]) -> tuple[Change, ...]:
     """An authority that differs is told as such, not by where the file says that it comes from as well."""
-    told = {change.field for change in changes}
+    fields = {change.field for change in changes}
     return tuple(
         change
         for change in changes
         if not change.field.startswith("trust.")
-        or change.field.removesuffix(".registry") not in told - {change.field}
+        or change.field.removesuffix(".registry") not in fields - {change.field}
     )
 
 

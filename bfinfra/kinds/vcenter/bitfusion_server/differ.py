@@ -213,8 +213,8 @@ def _properties(
     applied = ((state.mark.applied or {}) if state.mark else {}).get("properties", {})
     ova = facts.ovas.get(spec.ova.text)
     declared = ova.declared if isinstance(ova, Ova) else facts.noted[name].declared
-    told = {each.key for each in registration.asked(ova).values()} if isinstance(ova, Ova) else set()
-    dropped = {key: declared[key].default for key in applied if key in declared and key not in told}
+    given = {each.key for each in registration.asked(ova).values()} if isinstance(ova, Ova) else set()
+    dropped = {key: declared[key].default for key in applied if key in declared and key not in given}
     wanted = {**dropped, **target.properties}
     values: dict[str, str | Secret] = {}
     changes: list[Change] = []

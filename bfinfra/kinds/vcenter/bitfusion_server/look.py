@@ -99,14 +99,14 @@ class Observer:
             for text, of in {spec.ova.text: spec.ova for spec in specs.values()}.items()
         }
         waiting = {name for name, spec in specs.items() if isinstance(ovas[spec.ova.text], Absent)}
-        told = {name: package for name in waiting if (package := noted(specs[name], states.get(name)))}
-        secrets, damaged = self._secrets(specs, states, ovas, told), self._damaged(specs, states, ovas)
+        packages = {name: package for name in waiting if (package := noted(specs[name], states.get(name)))}
+        secrets, damaged = self._secrets(specs, states, ovas, packages), self._damaged(specs, states, ovas)
         rooms = room.look(self._vcenter, specs, states, hosts) if include_unlisted else {}
         vcenter = self._vcenter_for(specs, states, ovas)
         return Observation(
             states,
             BitfusionServerFacts(
-                self._inventory, ovas, secrets, self._known.gone, damaged, told, rooms, vcenter
+                self._inventory, ovas, secrets, self._known.gone, damaged, packages, rooms, vcenter
             ),
         )
 
@@ -237,7 +237,7 @@ class Observer:
         specs: Mapping[str, Spec],
         states: Mapping[str, State],
         ovas: Mapping[str, ova.Ova | Problem],
-        told: Mapping[str, ova.Ova],
+        packages: Mapping[str, ova.Ova],
     ) -> dict[tuple[str, str], SecretSeen]:
         pepper = (
             self._pepper()
@@ -249,7 +249,7 @@ class Observer:
         alike: dict[tuple[object, ...], SecretSeen] = {}
         for name, spec in specs.items():
             kept = _kept(states.get(name))
-            known = told[name].declared if name in told else declared.get(spec.ova.text, {})
+            known = packages[name].declared if name in packages else declared.get(spec.ova.text, {})
             for key, value in spec.properties.items():
                 if isinstance(value, Secret) and (of := known.get(key)):
                     which = (value.leads, spec.ova.text, key, None if kept is None else kept.get(key, ""))

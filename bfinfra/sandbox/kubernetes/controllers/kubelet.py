@@ -144,16 +144,16 @@ class Kubelet:
 
     def _wait(self, pod: Object, reason: str, message: str, init: str = "") -> None:
         """`init`: the init container that waits; the others wait for it."""
-        told, behind = (
+        output, behind = (
             {"waiting": {"reason": reason, "message": message}},
             {"waiting": {"reason": "PodInitializing"}},
         )
         states = [
-            {**_state(each, behind if init else told), "ready": False} for each in pod["spec"]["containers"]
+            {**_state(each, behind if init else output), "ready": False} for each in pod["spec"]["containers"]
         ]
         before = (
             [
-                {**_state(each, told if each["name"] == init else behind), "ready": False}
+                {**_state(each, output if each["name"] == init else behind), "ready": False}
                 for each in pod["spec"].get("initContainers") or []
             ]
             if init

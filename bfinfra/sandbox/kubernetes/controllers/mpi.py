@@ -127,7 +127,7 @@ class MpiJobs:
             {**each, "status": "False"} if each["type"] == "Running" and kind in ENDED else each
             for each in dig(thing, "status", "conditions", default=[])
         ]
-        told = condition(kind, status=True, when=when, reason=f"MPIJob{kind}", message=message)
+        reported = condition(kind, status=True, when=when, reason=f"MPIJob{kind}", message=message)
         state = {"active": 1} if kind == "Running" else {kind.lower(): 1} if kind in ENDED else {}
         times = {"completionTime": when} if kind in ENDED else {}
         self._cluster.set_status(
@@ -136,7 +136,7 @@ class MpiJobs:
                 "startTime": when,
                 **(thing.get("status") or {}),
                 **times,
-                "conditions": [*before, told],
+                "conditions": [*before, reported],
                 "replicaStatuses": {"Launcher": state},
             },
             OPERATOR,

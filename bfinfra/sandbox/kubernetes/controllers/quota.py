@@ -82,7 +82,7 @@ class Quotas:
             name for name, value in wanted.items() if value and used[name] + value > amount(hard[name])
         )
         if over:
-            told = ", ".join(
+            listed = ", ".join(
                 f"{what}: {','.join(f'{name}={value(name)}' for name in over)}"
                 for what, value in (
                     ("requested", lambda name: written(wanted[name], hard[name])),
@@ -91,7 +91,7 @@ class Quotas:
                 )
             )
             raise forbidden(
-                resource.plural, resource.group, name_of(after), f"exceeded quota: {name_of(quota)}, {told}"
+                resource.plural, resource.group, name_of(after), f"exceeded quota: {name_of(quota)}, {listed}"
             )
 
 

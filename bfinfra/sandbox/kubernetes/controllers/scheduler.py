@@ -60,9 +60,9 @@ class Scheduler:
                 thing, lambda live: live["spec"].__setitem__("nodeName", name_of(node)), SCHEDULER, "binding"
             )
             return
-        message = why or _told(list(against.values()), self._cluster.version)
-        told = dig(thing, "status", "conditions", 0, "message")
-        if told != message:
+        message = why or _message(list(against.values()), self._cluster.version)
+        reported = dig(thing, "status", "conditions", 0, "message")
+        if reported != message:
             when = stamp(self._cluster.clock.now())
             unscheduled = condition(
                 "PodScheduled", status=False, when=when, reason="Unschedulable", message=message
@@ -155,7 +155,7 @@ def _requests(pods: list[Object]) -> dict[str, Decimal]:
     return found
 
 
-def _told(against: list[list[str]], version: str) -> str:
+def _message(against: list[list[str]], version: str) -> str:
     """The event's message: how often each reason stands against a node, and since 1.24 that nobody's place
     can be taken.
     """

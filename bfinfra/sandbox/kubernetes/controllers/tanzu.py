@@ -234,7 +234,7 @@ class WorkloadClusters:
         before = thing.get("status", {})
         phase = "updateFailed" if self._shape.phase(thing) in UP else "failed"
         conditions = self._conditions(before, [("Ready", False, *why)])
-        told = self._shape.status(
+        status = self._shape.status(
             thing,
             Progress(
                 phase,
@@ -244,7 +244,7 @@ class WorkloadClusters:
                 self._guests.addresses.get((namespace_of(thing), name_of(thing)), ""),
             ),
         )
-        self._write(thing, {**before, "phase": told["phase"], "conditions": conditions})
+        self._write(thing, {**before, "phase": status["phase"], "conditions": conditions})
         self._cluster.event(why[0], why[1], thing)
 
     def _write(self, thing: Object, status: Object) -> None:

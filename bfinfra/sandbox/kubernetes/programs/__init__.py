@@ -42,8 +42,8 @@ class Container:
         response = self.cluster.door(
             Request(method, path, query, headers, io.BytesIO(data), "kubernetes.default.svc:443")
         )
-        told = response.body if isinstance(response.body, bytes) else b"".join(response.body)
-        return response.status, json.loads(told)
+        answered = response.body if isinstance(response.body, bytes) else b"".join(response.body)
+        return response.status, json.loads(answered)
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
 
     def _writers(self, state: T, fields: Sequence[str]) -> dict[str, LastWriter]:
         """By the managers of the Secrets' data."""
-        told: dict[str, LastWriter] = {}
+        writers: dict[str, LastWriter] = {}
         copies = {f"content in {space}": (space, copy.names) for space, copy in state.copies.items()}
         for each in fields:
             space, names = copies.get(each, ("", ()))
@@ -136,8 +136,8 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
                 for secret in sorted(names)
             ]
             if found := max(filter(None, traces), key=lambda trace: trace.at or 0, default=None):
-                told[each] = found
-        return told
+                writers[each] = found
+        return writers
 
     def run(self, step: Step, report: kind.Report) -> None:
         """One namespace: create what isn't there, apply what is."""

@@ -81,25 +81,25 @@ class Caller:
 
     def applied(self, outcome, events, **more):
         """End a run: what was done. Failed where it did not come to its end."""
-        told = bfinfra.as_data(outcome, events)
+        data = bfinfra.as_data(outcome, events)
         ran = {
             each["address"]
-            for each in told["resources"]
+            for each in data["resources"]
             if any(step["problem"] is None for step in each["steps"])
         }
-        notes = {each["address"]: each["note"] for each in told["resources"] if each["note"]}
+        notes = {each["address"]: each["note"] for each in data["resources"] if each["note"]}
         result = dict(
             changed=outcome.writes > 0,
             diff=diff(outcome.plan, ran),
-            ending=told["ending"],
-            resources=told["resources"],
+            ending=data["ending"],
+            resources=data["resources"],
             notes=notes,
-            writes=told["writes"],
-            requests=told["requests"],
+            writes=data["writes"],
+            requests=data["requests"],
             **more,
         )
-        if told["ending"] != "done":
-            self.module.fail_json(msg=_unfinished(told), **result)
+        if data["ending"] != "done":
+            self.module.fail_json(msg=_unfinished(data), **result)
         self.end(outcome.plan, **result)
 
     def end(self, plan, **result):
@@ -150,14 +150,14 @@ def _shown(value):
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def _unfinished(told):
-    left = [each for each in told["resources"] if each["ending"] not in ("done", "kept")]
+def _unfinished(data):
+    left = [each for each in data["resources"] if each["ending"] not in ("done", "kept")]
     words = [
         f"{each['address']}: {each['ending']}" + (f": {_problem(each['problem'])}" if each["problem"] else "")
         for each in left
     ]
-    return f"{told['site']} ended as {told['ending']}: " + "; ".join(words)
+    return f"{data['site']} ended as {data['ending']}: " + "; ".join(words)
 
 
-def _problem(told):
-    return f"{told['what']} ({told['why']})" if told["why"] else told["what"]
+def _problem(data):
+    return f"{data['what']} ({data['why']})" if data["why"] else data["what"]

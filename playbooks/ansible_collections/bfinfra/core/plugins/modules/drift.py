@@ -76,16 +76,16 @@ from ansible_collections.bfinfra.core.plugins.module_utils.sites import Caller, 
 def main():
     caller = Caller(remember={"type": "bool", "default": True})
     with caller.site() as (site, context):
-        found, told = bfinfra.drift(site, context=context), False
+        found, reported = bfinfra.drift(site, context=context), False
         if caller.params["remember"] and not caller.check_mode:
-            told = _tell(caller.module, site, found, context)
+            reported = _tell(caller.module, site, found, context)
         report = bfinfra.as_data(found)
         result = dict(
             changed=False,
             drifted=report["drifted"],
             alarming=sorted({str(each.key) for each in found.alarming}),
             report=report,
-            told=told,
+            reported=reported,
         )
         if found.blind:
             what = [each["what"] for each in report["problems"]] + [
@@ -99,14 +99,14 @@ def main():
 
 def _tell(module, site, found, context):
     """Tell the webhook, keep what was seen. A webhook that takes nothing is no reason to fail."""
-    told, left = False, ""
+    reported, left = False, ""
     try:
-        told = bfinfra.notify(site, found, context=context)
+        reported = bfinfra.notify(site, found, context=context)
     except bfinfra.BfinfraError as error:
         left = str(error)
         module.warn(f"the webhook accepted no message, the next check sends it again: {error}")
-    bfinfra.remember(found, told=not left)
-    return told
+    bfinfra.remember(found, reported=not left)
+    return reported
 
 
 if __name__ == "__main__":

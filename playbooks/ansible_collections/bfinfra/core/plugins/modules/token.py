@@ -119,7 +119,7 @@ def main():
         found = {each: token for each, token in bfinfra.tokens(site).items() if name in ("", each)}
         if bad := [token for token in found.values() if isinstance(token, bfinfra.Problem)]:
             raise bfinfra.BfinfraError(*bad)
-        tokens = {each: _told(token) for each, token in found.items()}
+        tokens = {each: _data(token) for each, token in found.items()}
         if caller.params["state"] == "read":
             caller.module.exit_json(changed=False, tokens=tokens)
         if caller.check_mode:
@@ -131,7 +131,7 @@ def main():
         caller.applied(outcome, events, tokens=tokens)
 
 
-def _told(token):
+def _data(token):
     left = token.not_after - datetime.now(timezone.utc)
     return dict(
         not_after=f"{token.not_after:%Y-%m-%dT%H:%M:%SZ}",
