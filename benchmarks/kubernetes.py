@@ -113,7 +113,7 @@ def write_site(folder: Path, own: str, clusters: int) -> None:
 
 
 class OwnNamespace:
-    """A filling of the seam: one server as many, each of which has one namespace."""
+    """Middleware of the transport: one server as many, each of which has one namespace."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner

@@ -28,18 +28,18 @@ USER = "administrator@vsphere.local"
 
 def main(words: str) -> None:
     task = json.loads(words)
-    place, seam = task["places"], Transport()
+    place, transport = task["places"], Transport()
     settings = VCenterSettings(
         server=task["server"],
         username=USER,
         password=Secret("env", "BENCHMARK_PASSWORD"),
         trust=Trust(sha256=task["pin"]),
     )
-    door = Connector(settings, seam, "")
+    door = Connector(settings, transport, "")
     door.connect()
     from bfinfra.backends.vcenter import VCenter
 
-    vcenter = VCenter(settings, seam, door=door)
+    vcenter = VCenter(settings, transport, door=door)
     vcenter.session.open()
     from bfinfra.backends import ova
     from bfinfra.backends.vcenter.vm import Hardware, Import
@@ -62,7 +62,7 @@ def main(words: str) -> None:
     )
     vcenter.imports.run(wanted, lambda *_: None)
     vcenter.close()
-    seam.close()
+    transport.close()
     peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert peak
     print(int(peak[1]) / 1024)

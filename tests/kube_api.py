@@ -165,11 +165,11 @@ def api(request: pytest.FixtureRequest) -> Api:
 
 @pytest.fixture
 def clusters() -> Iterator[Clusters]:
-    seam = Transport()
-    made = Clusters(seam, None)
+    transport = Transport()
+    made = Clusters(transport, None)
     yield made
     made.close()
-    seam.close()
+    transport.close()
 
 
 @pytest.fixture

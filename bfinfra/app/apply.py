@@ -68,7 +68,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
             endings = Apply(found, desired, observed, bound.kinds, how, on_event).run()
         finally:
             log.close()
-        tally = bound.backends.seam.tally
+        tally = bound.backends.transport.tally
         return Outcome(found, endings, time.monotonic() - began, tally.requests, tally.writes)
 
 

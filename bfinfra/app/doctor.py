@@ -39,7 +39,7 @@ def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
         yield CheckContext(
             site,
             privileges(site),
-            backends.seam,
+            backends.transport,
             backends.clusters,
             backends.images,
             backends.vcenter,
@@ -48,4 +48,4 @@ def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
         )
     finally:
         backends.close()
-        backends.seam.close()
+        backends.transport.close()

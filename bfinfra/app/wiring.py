@@ -48,9 +48,9 @@ class Backends:
     needs: by their names here, or a class of `backends/vcenter` by the name of its module.
     """
 
-    def __init__(self, site: Site, seam: Transport) -> None:
+    def __init__(self, site: Site, transport: Transport) -> None:
         self.site = site
-        self.seam = seam
+        self.transport = transport
         self._opened = contextlib.ExitStack()
 
     @functools.cached_property
@@ -65,11 +65,11 @@ class Backends:
             return None
         from bfinfra.backends.vcenter.connector import Connector
 
-        door = Connector(self.site.vcenter, self.seam, self.site.name)
+        door = Connector(self.site.vcenter, self.transport, self.site.name)
         door.connect()
         from bfinfra.backends.vcenter import VCenter
 
-        made = VCenter(self.site.vcenter, self.seam, site=self.site.name, door=door)
+        made = VCenter(self.site.vcenter, self.transport, site=self.site.name, door=door)
         made.session.open()
         self._opened.callback(made.close)
         return made
@@ -81,7 +81,7 @@ class Backends:
 
         vcenter = self.vcenter
         roots = vcenter.authorities if vcenter else lambda: ""
-        made = Clusters(self.seam, self.site.vcenter, roots, self.cache)
+        made = Clusters(self.transport, self.site.vcenter, roots, self.cache)
         self._opened.callback(made.close)
         return made
 
@@ -90,7 +90,7 @@ class Backends:
         """Container images: those of this machine, and those of registries."""
         from bfinfra.backends.images import Images
 
-        made = Images(self.site, real=not self.seam.routed, tally=self.seam.tally)
+        made = Images(self.site, real=not self.transport.routed, tally=self.transport.tally)
         self._opened.callback(made.close)
         return made
 
@@ -101,7 +101,7 @@ class Backends:
             return None
         from bfinfra.backends.ansible import LinuxHosts
 
-        made = LinuxHosts(self.seam)
+        made = LinuxHosts(self.transport)
         self._opened.callback(made.close)
         return made
 
@@ -183,7 +183,7 @@ def bound_kinds(
         for each in leaving:
             each.result()
         backends.close()
-        backends.seam.close()
+        backends.transport.close()
 
 
 def _prefetch(name: str, made: Any, wanted: Mapping[Key, Any], cache: SurveyCache) -> None:

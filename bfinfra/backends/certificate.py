@@ -37,12 +37,12 @@ class Shown:
     objection: str
 
 
-def look(seam: Transport, server: str, trust: Trust, *, what: str = "", extra_pem: str = "") -> Shown:
+def look(transport: Transport, server: str, trust: Trust, *, what: str = "", extra_pem: str = "") -> Shown:
     """The certificate of `server` (host or host:port). Unreachable, Malformed, Untrusted for authorities that
     can't be read.
     """
     host, port = host_and_port(server)
-    there = seam.where(host, port)
+    there = transport.where(host, port)
     try:
         der, objection = tls.shown(there, host), tls.objection(there, host, trust, extra_pem)
     except OSError as error:

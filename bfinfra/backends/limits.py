@@ -57,7 +57,7 @@ ENTRANCE = re.compile(
 
 
 def of(request: httpx2.Request, name: str) -> Limit:
-    """The bounds of the answer to a request; `name` as the seam calls it."""
+    """The bounds of the answer to a request; `name` as the transport calls it."""
     path = request.url.path
     if asked := RANGE.fullmatch(request.headers.get("range", "")):
         size = int(asked[2]) - int(asked[1]) + 1

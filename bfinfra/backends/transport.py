@@ -1,5 +1,5 @@
-"""The one seam: every byte to or from a server goes through `Transport`, which decides where to, whom to
-trust and what may be written.
+"""The one way to the network: every byte to or from a server goes through `Transport`, which decides where to,
+whom to trust and what may be written.
 """
 
 from __future__ import annotations
@@ -187,24 +187,24 @@ class _Outermost(httpx2.BaseTransport):
     """Counts, refuses writes where only reading is allowed, and turns transport errors into bfinfra's."""
 
     def __init__(
-        self, inner: httpx2.BaseTransport, seam: Transport, server: str, *, public: bool = False
+        self, inner: httpx2.BaseTransport, transport: Transport, server: str, *, public: bool = False
     ) -> None:
         self._inner = inner
-        self._seam = seam
+        self._transport = transport
         self._server = server
         self._public = public
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         writing = writes.writes(request)
         name = writes.name(request)
-        if writing and self._seam.read_only:
+        if writing and self._transport.read_only:
             raise WriteRefused(name, self._server)
         if not writes.ends_session(name):
-            self._seam.check()
-        self._seam.tally.count(name, writing=writing)
+            self._transport.check()
+        self._transport.tally.count(name, writing=writing)
 
         def translated() -> contextlib.AbstractContextManager[None]:
-            return _as_remote(self._server, name, writing=writing, met=self._server in self._seam.met)
+            return _as_remote(self._server, name, writing=writing, met=self._server in self._transport.met)
 
         if request.url.scheme != "https":  # an absolute address may say something else than the client's base
             raise Untrusted(
@@ -215,7 +215,7 @@ class _Outermost(httpx2.BaseTransport):
         hide(request.headers.get("authorization", "").partition(" ")[2])
         with translated():
             response = self._inner.handle_request(request)
-        self._seam.met.add(self._server)
+        self._transport.met.add(self._server)
         for cookie in response.headers.get_list("set-cookie"):
             hide(cookie.partition(";")[0].partition("=")[2].strip('"'))
         if (

@@ -17,7 +17,7 @@ from bfinfra.model.errors import Busy, Rejected, RemoteError
 PASSES = (408, 425, 429, 500, 502, 503, 504)
 
 
-def post(seam: Transport, hook: Notify, body: Mapping[str, Any]) -> None:
+def post(transport: Transport, hook: Notify, body: Mapping[str, Any]) -> None:
     """Deliver once; whoever calls may call again with the same body, whose `id` tells the receiver that it
     has it. RemoteError.
 
@@ -34,7 +34,7 @@ def post(seam: Transport, hook: Notify, body: Mapping[str, Any]) -> None:
         "X-Bfinfra-Signature": f"sha256={signature}",
     }
     with (
-        seam.client(f"https://{parts.netloc}", hook.trust) as client,
+        transport.client(f"https://{parts.netloc}", hook.trust) as client,
         client.stream("POST", hook.url, content=data, headers=headers) as answer,
     ):
         if not answer.is_success:

@@ -41,7 +41,7 @@ class CheckContext:
 
     site: Site
     rights: Rights
-    seam: Transport
+    transport: Transport
     clusters: Clusters
     images: Images
     vcenter: VCenter | None
@@ -65,7 +65,7 @@ class CheckContext:
     def look(self, server: Server) -> Shown:
         """The certificate that a server shows. BfinfraError."""
         return certificate.look(
-            self.seam, server.address, server.trust, what=server.what, extra_pem=server.extra_pem
+            self.transport, server.address, server.trust, what=server.what, extra_pem=server.extra_pem
         )
 
     def entered(self) -> VCenter:

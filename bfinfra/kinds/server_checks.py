@@ -26,7 +26,7 @@ def server_checks(servers: Callable[[CheckContext], Iterable[Server]]) -> Mappin
 
     def names(context: CheckContext) -> Iterator[Finding]:
         """The servers' names lead to addresses."""
-        if not context.seam.routed:  # the sandbox has no names: it leads addresses to its own doors
+        if not context.transport.routed:  # the sandbox has no names: it leads addresses to its own doors
             yield from map(named, servers(context))
 
     def connections(context: CheckContext) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def connected(context: CheckContext, server: Server) -> Finding:
     """Whether it takes connections."""
     about = f"{server.what} {server.host}:{server.port}"
     try:
-        context.seam.connect(server.host, server.port, CONNECT)
+        context.transport.connect(server.host, server.port, CONNECT)
     except BfinfraError as error:
         found = error.problems[0]
         return bad(about, found.what, found.why, found.next)

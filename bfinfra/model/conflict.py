@@ -16,7 +16,7 @@ BITS = {"IPv4": 32, "IPv6": 128}
 ROOM = 3  # a network of two addresses (RFC 3021) has none for itself
 
 
-Begun = tuple[Any, int, Key, "Taken"]
+Opened = tuple[Any, int, Key, "Taken"]
 """Where it begins, its place in the site, whose it is, and what."""
 
 
@@ -131,7 +131,7 @@ def unreachable(gateway: str, interface: str, *, count: int = 1) -> str:
 
 def twice(taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
     """What two have for themselves alone; reported at the later of them in the order given."""
-    scopes: dict[Hashable, list[Begun]] = {}
+    scopes: dict[Hashable, list[Opened]] = {}
     for order, (key, each) in enumerate(taken):
         scopes.setdefault(each.scope, []).append((each.first, order, key, each))
     for found in scopes.values():
@@ -169,7 +169,7 @@ def _covered(key: Key, each: Inner, other: Key, held: Taken) -> Conflict:
     )
 
 
-def _overlaps(found: list[Begun]) -> Iterator[Conflict]:
+def _overlaps(found: list[Opened]) -> Iterator[Conflict]:
     """`found` by where they begin; each is held against the one before it that reaches farthest."""
     farthest = found[0]
     for entry in found[1:]:

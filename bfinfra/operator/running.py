@@ -68,8 +68,8 @@ def run(how: How, stop: threading.Event) -> int:
             )
         )
     how.enter()  # what can't be read now will not be there later
-    seam = Transport()
-    cluster = ClusterClient(seam, "the operator's cluster", how.enter)
+    transport = Transport()
+    cluster = ClusterClient(transport, "the operator's cluster", how.enter)
     lease = Lease(
         cluster, namespace, how.lease[1], f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     )
@@ -90,7 +90,7 @@ def run(how: How, stop: threading.Event) -> int:
         stop.set()
         lease.release()
         cluster.close()
-        seam.close()
+        transport.close()
         server.shutdown()
         server.server_close()
 

@@ -54,12 +54,12 @@ def text(found: Report, style: Style = PLAIN) -> str:
 
 def changes(found: Report, style: Style = PLAIN) -> str:
     """Only the drift that started or ended since the last check; "" where none did."""
-    begun = _groups(each for each in found.alarming if each.identity in found.new)
+    new_groups = _groups(each for each in found.alarming if each.identity in found.new)
     return "\n\n".join(
         filter(
             None,
             [
-                "\n\n".join("\n".join(_block(group, style)) for group in begun),
+                "\n\n".join("\n".join(_block(group, style)) for group in new_groups),
                 "\n".join(f"no longer: {safe(each)}" for each in found.ended),
             ],
         )

@@ -21,18 +21,18 @@ MIB = 1 << 20
 def lying(tmp_path_factory):
     """A maker: what to answer → a client of a server that answers so."""
     pki = Pki(tmp_path_factory.mktemp("liar"))
-    seam, servers = Transport(), []
+    transport, servers = Transport(), []
 
     def make(answer: liar.Answer) -> httpx2.Client:
         servers.append(liar.Liar(answer, pki))
-        client = seam.client(servers[-1].url, Trust(ca_pem=pki.ca_pem))
+        client = transport.client(servers[-1].url, Trust(ca_pem=pki.ca_pem))
         client.liar = servers[-1]
         return client
 
     yield make
     for server in servers:
         server.close()
-    seam.close()
+    transport.close()
 
 
 @pytest.fixture

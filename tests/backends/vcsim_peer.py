@@ -28,5 +28,5 @@ class Vcsim:
     def settings(self, **more) -> VCenterSettings:
         return VCenterSettings(server=self.server, trust=Trust(ca_pem=self.pem), **more)
 
-    def vcenter(self, **seam) -> VCenter:
-        return VCenter(self.settings(), Transport(**seam), ENV)
+    def vcenter(self, **transport) -> VCenter:
+        return VCenter(self.settings(), Transport(**transport), ENV)

@@ -129,16 +129,16 @@ class Desk:
 
 def unmark(desk: Desk, text: str) -> None:
     """Take every note of bfinfra's off the one server of a site, as if somebody had made the VM by hand."""
-    seam = Transport(route=desk.sandbox.lookup)
+    transport = Transport(route=desk.sandbox.lookup)
     settings = app.load(desk.write(text), sandbox=desk.sandbox).vcenter
     assert settings is not None
-    vcenter = VCenter(settings, seam)
+    vcenter = VCenter(settings, transport)
     try:
         (found,) = (brief for brief in vcenter.machines.survey(MARK) if brief.mark)
         vcenter.machines.reconfigure(found.moid, Hardware(extra=dict.fromkeys((MARK, SECRETS, OVA), "")))
     finally:
         vcenter.close()
-        seam.close()
+        transport.close()
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def test_words_of_paths_mean_nothing_to_systemd_or_a_crontab():
     ]
 
 
-BEGUN = (
+STARTED = (
     SITE
     + """\
 pepper: {file: secrets/pepper}
@@ -189,7 +189,7 @@ def mounted(found: dict[str, Any]) -> list[str]:
 
 
 def test_what_is_not_there_yet_is_left_out_by_name_and_all_else_is_carried(folder, capsys):
-    (folder / "site.yaml").write_text(BEGUN)
+    (folder / "site.yaml").write_text(STARTED)
     found, output = kubernetes(capsys)
     assert mounted(found) == ["site.yaml", "certs/ca.pem", "secrets/one.kubeconfig"]
     for path, field in LATER.items():
@@ -199,7 +199,7 @@ def test_what_is_not_there_yet_is_left_out_by_name_and_all_else_is_carried(folde
 
 
 def test_once_it_is_there_it_is_carried(folder, capsys):
-    (folder / "site.yaml").write_text(BEGUN)
+    (folder / "site.yaml").write_text(STARTED)
     (folder / "tokens").mkdir()
     for path in LATER:
         (folder / path).write_text("short")
@@ -211,7 +211,7 @@ def test_once_it_is_there_it_is_carried(folder, capsys):
 def test_an_appliance_that_is_too_large_is_left_out_of_a_check_which_compares_with_what_was_noted(
     folder, capsys
 ):
-    (folder / "site.yaml").write_text(BEGUN)
+    (folder / "site.yaml").write_text(STARTED)
     (folder / "server.ova").write_text("x" * 1_000_000)
     found, output = kubernetes(capsys)
     assert "server.ova" not in mounted(found)
@@ -221,7 +221,7 @@ def test_an_appliance_that_is_too_large_is_left_out_of_a_check_which_compares_wi
 
 
 def test_a_site_object_leaves_out_what_is_not_there_yet_but_nothing_that_an_apply_needs(folder, capsys):
-    (folder / "site.yaml").write_text(BEGUN)
+    (folder / "site.yaml").write_text(STARTED)
     assert main(["operator", "site", "site.yaml"]) == 0
     output = capsys.readouterr()
     site = next(each for each in yaml.safe_load_all(output.out) if each["kind"] == "Site")

@@ -1,7 +1,7 @@
-"""The cassette filling of the seam: vcr.py's cassettes under our own transport, which vcr.py itself doesn't
+"""The cassette middleware of the transport: vcr.py's cassettes under our own transport, which vcr.py itself doesn't
 know.
 
-vcr.py patches httpx2's own network transport; bfinfra's seam has another one (routes, pins), so vcr.py would
+vcr.py patches httpx2's own network transport; bfinfra's transport has another one (routes, pins), so vcr.py would
 record nothing and go live in silence. Its `Cassette` (matching, play counts) is used as it is; only the way
 into it is ours.
 """

@@ -214,7 +214,7 @@ def on_kube(request: pytest.FixtureRequest) -> tuple[KubernetesSide, Tape | None
     side = live_kubernetes(peers, own)
     if records(request):
         version = side.open().version()
-        side.seams.clear()
+        side.transports.clear()
         users = [config["users"][0]["user"] for config in side.configs.values()]
         scrub = Scrub(
             {api_address(side.configs["admin"]): "kubernetes.test:6443"},

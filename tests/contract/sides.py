@@ -46,7 +46,7 @@ FAULTS = {"NotAuthenticated": 1, "NoPermission": 2, "InvalidArgument": 3, "Manag
 
 @dataclass
 class Side:
-    """`peer`: sandbox, vcsim or kube-apiserver; `mode`: sandbox, live or cassette. Every seam made here is
+    """`peer`: sandbox, vcsim or kube-apiserver; `mode`: sandbox, live or cassette. Every transport made here is
     counted and closed.
     """
 
@@ -54,12 +54,12 @@ class Side:
     mode: str
     route: Route | None = None
     middleware: tuple[Middleware, ...] = ()
-    seams: list[Transport] = field(default_factory=list)
+    transports: list[Transport] = field(default_factory=list)
     closing: list[Callable[[], None]] = field(default_factory=list)
 
-    def seam(self) -> Transport:
+    def transport(self) -> Transport:
         made = Transport(route=self.route, middleware=self.middleware)
-        self.seams.append(made)
+        self.transports.append(made)
         return made
 
     def until(self, test: Callable[[], T]) -> T:
@@ -72,13 +72,13 @@ class Side:
 
     def requests(self) -> set[str]:
         """What was asked, by name, without the names of objects."""
-        return {plain(name) for seam in self.seams for name in seam.tally.names}
+        return {plain(name) for transport in self.transports for name in transport.tally.names}
 
     def close(self) -> None:
         for each in reversed(self.closing):
             each()
-        for seam in self.seams:
-            seam.close()
+        for transport in self.transports:
+            transport.close()
 
 
 @dataclass
@@ -96,7 +96,7 @@ class VCenterSide(Side):
     def open(self, user: str = USER, password: str = "", site: str = "", **settings: Any) -> VCenter:
         env = {"GOVC_USERNAME": user, "GOVC_PASSWORD": password or self.passwords.get(user, HIDDEN)}
         made = VCenter(
-            VCenterSettings(server=self.server, trust=self.trust, **settings), self.seam(), env, site
+            VCenterSettings(server=self.server, trust=self.trust, **settings), self.transport(), env, site
         )
         self.closing.append(made.close)
         return made
@@ -141,7 +141,7 @@ class KubernetesSide(Side):
         config = json.loads(json.dumps(self.configs[who]))
         if user:
             config["users"][0]["user"] = user
-        clusters = Clusters(self.seam(), None)
+        clusters = Clusters(self.transport(), None)
         self.closing.append(clusters.close)
         return clusters.at(Endpoint(kubeconfig=Secret("env", "K", Sources(env={"K": json.dumps(config)}))))
 

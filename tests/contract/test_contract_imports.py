@@ -38,7 +38,7 @@ def test_an_import_carries_its_mark_and_hardware(vcenter: VCenterSide) -> None:
         "efi",
         (),
     )
-    names = vc.seam.tally.names
+    names = vc.transport.tally.names
     assert (
         names["CreateImportSpec"],
         names["ImportVApp"],
@@ -71,7 +71,7 @@ def test_a_name_that_is_taken(vcenter: VCenterSide, account: Account) -> None:
     with account.refused(Exists):
         vc.imports.run(wish(vcenter, vc, "taken", disk=True), lambda *_: None)
     assert (
-        vc.seam.tally.names["ImportVApp"] == 1
+        vc.transport.tally.names["ImportVApp"] == 1
     )  # what is refused leaves a folder on the datastore of some servers
 
 
@@ -130,7 +130,7 @@ def test_a_broken_upload_leaves_nothing(vcenter: VCenterSide) -> None:
         vc.imports.run(
             replace(wish(vcenter, vc, "broken", disk=True), open=lambda _: Broken()), lambda *_: None
         )
-    assert vc.seam.tally.names["HttpNfcLeaseAbort"] == 1
+    assert vc.transport.tally.names["HttpNfcLeaseAbort"] == 1
     assert [b.name for b in vc.machines.survey(MARK) if b.name == "broken"] == []
 
 

@@ -27,7 +27,7 @@ def test_the_inventory_is_read_in_one_call(vcenter: VCenterSide) -> None:
     cluster = found.cluster(vcenter.cluster)
     pool = found.pool("", cluster.moid) if cluster else None
     assert cluster and pool and pool.moid == cluster.pool
-    assert vc.seam.tally.names["RetrievePropertiesEx"] == 1
+    assert vc.transport.tally.names["RetrievePropertiesEx"] == 1
 
 
 @call("inventory.read", case="a distributed port group")
@@ -174,7 +174,7 @@ def test_a_reboot_outside_maintenance_mode_fails(vcenter: VCenterSide, account: 
 def test_a_host_that_restarted_meanwhile_is_left_alone(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     vc.hosts.reboot(host(vc, vcenter), "2001-01-01T00:00:00+00:00")
-    assert vc.seam.tally.names["RebootHost_Task"] == 0
+    assert vc.transport.tally.names["RebootHost_Task"] == 0
 
 
 @call("hosts.enter_maintenance", case="a host that isn't there")

@@ -415,7 +415,7 @@ def test_a_wrong_token_is_denied(kubernetes: KubernetesSide, account: Account) -
     cluster = kubernetes.open("admin", token="wrong")
     with account.refused(Denied):
         cluster.list("v1", "Pod", "default")
-    assert cluster._seam.tally.requests == 2
+    assert cluster._transport.tally.requests == 2
 
 
 @call("cluster.list", case="429 Too Many Requests, 503")

@@ -27,7 +27,7 @@ def enter(
     secret = Secret("env", "P", Sources(env={"P": password or side.passwords.get(user, "")}))
     settings = VCenterSettings(server=side.server, username=user, password=secret, trust=side.trust)
     roots = side.open().authorities()
-    made = Clusters(side.seam(), settings, lambda: roots)
+    made = Clusters(side.transport(), settings, lambda: roots)
     side.closing.append(made.close)
     return made.at(Endpoint(server=SUPERVISOR, **where)), made
 

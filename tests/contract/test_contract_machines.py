@@ -59,7 +59,7 @@ def test_a_reconfiguration_is_one_task(vcenter: VCenterSide) -> None:
     moid = imported(vcenter, vc, "reconfigured")
     network = vc.inventory.read().network(vcenter.network)
     assert network
-    writes = vc.seam.tally.writes
+    writes = vc.transport.tally.writes
     vc.machines.reconfigure(
         moid,
         Hardware(
@@ -71,7 +71,7 @@ def test_a_reconfiguration_is_one_task(vcenter: VCenterSide) -> None:
             firmware="efi",
         ),
     )
-    assert vc.seam.tally.writes == writes + 1
+    assert vc.transport.tally.writes == writes + 1
     (after,) = vc.machines.read([moid], [MARK, "a.b"])
     assert (after.cpus, after.memory, after.firmware) == (4, 8 * GIB, "efi")
     assert after.extra == {MARK: "mark of reconfigured", "a.b": "1"}
@@ -197,7 +197,7 @@ def test_power_is_harmless_to_repeat(vcenter: VCenterSide) -> None:
     for _ in range(2):
         vc.machines.stop(moid)
     assert not vc.machines.read([moid], [])[0].on
-    assert vc.seam.tally.names["PowerOnVM_Task"] == 1
+    assert vc.transport.tally.names["PowerOnVM_Task"] == 1
 
 
 @call("machines.power_on", case="a machine that isn't there")

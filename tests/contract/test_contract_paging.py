@@ -30,10 +30,10 @@ def test_several_pages_say_the_same_as_one(
 ) -> None:
     vc = vcenter.open()
     whole = READS[what](vc)
-    assert vc.seam.tally.names[NEXT] == 0
+    assert vc.transport.tally.names[NEXT] == 0
     monkeypatch.setattr(properties, "PAGE", 2)
     assert READS[what](vc) == whole
-    assert vc.seam.tally.names[NEXT] >= 3
+    assert vc.transport.tally.names[NEXT] >= 3
 
 
 @call("machines.survey", "machines.read", case="in several pages: each machine once")
@@ -44,9 +44,9 @@ def test_machines_come_once_each_in_pages_of_one(
     moids = {imported(vcenter, vc, f"page-{n}") for n in range(3)}
     monkeypatch.setattr(properties, "PAGE", 1)
     assert sorted(b.moid for b in vc.machines.survey(MARK) if b.name.startswith("page-")) == sorted(moids)
-    before = vc.seam.tally.names[NEXT]
+    before = vc.transport.tally.names[NEXT]
     assert sorted(m.moid for m in vc.machines.read(sorted(moids), [MARK])) == sorted(moids)
-    assert vc.seam.tally.names[NEXT] >= before + 2
+    assert vc.transport.tally.names[NEXT] >= before + 2
     monkeypatch.setattr(properties, "PAGE", 500)
 
 
@@ -58,13 +58,13 @@ def test_a_session_that_ends_between_two_pages(vcenter: VCenterSide, monkeypatch
     ended, read = vc.session.content(), soap.Stub.read
 
     def ending(stub: soap.Stub, mo: Any, method: str, *args: Any) -> Any:
-        if method == NEXT and vc.seam.tally.names["Logout"] == 0:
+        if method == NEXT and vc.transport.tally.names["Logout"] == 0:
             ended.sessionManager.Logout()
         return read(stub, mo, method, *args)
 
     monkeypatch.setattr(soap.Stub, "read", ending)
     assert vc.inventory.read() == whole
-    assert vc.seam.tally.names["Login"] == 2
+    assert vc.transport.tally.names["Login"] == 2
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_a_session_is_opened_when_needed_and_closed(vcenter: VCenterSide) -> Non
     vc = vcenter.open()
     assert vc.session.content().about.apiVersion == "8.0.3.0"
     vc.close()
-    names = vc.seam.tally.names
+    names = vc.transport.tally.names
     assert (names["Login"], names["Logout"]) == (1, 1)
 
 
@@ -38,7 +38,7 @@ def test_what_a_killed_run_left_is_ended(
     monkeypatch.setattr(leftovers.process, "ended", lambda who: who == "contract/1")
     following = vcenter.open(site="contract")
     following.session.content()
-    assert following.seam.tally.names["TerminateSession"] == 1
+    assert following.transport.tally.names["TerminateSession"] == 1
     with account.refused(Expired):
         left.session.write(lambda content: properties.one(content, content.rootFolder, ["name"]))
     other.session.write(lambda content: properties.one(content, content.rootFolder, ["name"]))
@@ -57,7 +57,7 @@ def test_a_read_survives_the_end_of_its_session(vcenter: VCenterSide) -> None:
     before = vc.inventory.read().hosts
     vc.session.content().sessionManager.Logout()
     assert vc.inventory.read().hosts == before
-    assert vc.seam.tally.names["Login"] == 2
+    assert vc.transport.tally.names["Login"] == 2
 
 
 @call("session.write", case="the session ended: a write is not repeated")
@@ -68,7 +68,7 @@ def test_a_write_on_an_ended_session_is_not_repeated(vcenter: VCenterSide, accou
     vc.session.content().sessionManager.Logout()
     with account.refused(Expired):
         vc.hosts.set_passthrough(host.moid, {"0000:17:00.0": True})
-    assert vc.seam.tally.names["Login"] == 1
+    assert vc.transport.tally.names["Login"] == 1
 
 
 @call("session.read", case="the session ended: properties are not just missing")
@@ -185,7 +185,7 @@ def test_rest_opens_a_session_and_closes_it(vcenter: VCenterSide, account: Accou
     vc = vcenter.open()
     assert isinstance(vc.rest.get(CLASSES), list)
     vc.rest.close()
-    doors = [name.split()[1] for name in vc.seam.tally.names if name.startswith("DELETE")]
+    doors = [name.split()[1] for name in vc.transport.tally.names if name.startswith("DELETE")]
     assert len(doors) == 1
     account.note(f"session at {doors[0]}")
 

@@ -47,7 +47,7 @@ def test_what_goes_while_it_is_followed_is_missing(vcenter: VCenterSide, account
     moid = imported(vcenter, vc, "leaving")
 
     def gone(_: Any) -> bool:
-        if vc.seam.tally.names["Destroy_Task"] == 0:
+        if vc.transport.tally.names["Destroy_Task"] == 0:
             vc.session.write(lambda _: vc.machines._ref(moid).Destroy_Task())
         return False
 
@@ -62,4 +62,4 @@ def test_a_lease_whose_wait_breaks_is_given_up(vcenter: VCenterSide, account: Ac
     vcenter.fault(WAIT, "NotAuthenticated")
     with account.refused(Unanswered):
         imported(vcenter, vc, "given-up")
-    assert vc.seam.tally.names["HttpNfcLeaseAbort"] == 1
+    assert vc.transport.tally.names["HttpNfcLeaseAbort"] == 1

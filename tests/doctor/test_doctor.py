@@ -102,19 +102,19 @@ def test_a_clock_that_is_off(context):
 def context(sandbox):
     """What checks stand on, with a clock of its own."""
     site = app.load(EXAMPLE / "gpu_host.yaml", sandbox=sandbox)
-    seam = Transport(read_only=True, route=sandbox.lookup)
-    server = VCenter(site.vcenter, seam)
+    transport = Transport(read_only=True, route=sandbox.lookup)
+    server = VCenter(site.vcenter, transport)
     yield CheckContext(
         site,
         app.privileges(site),
-        seam,
-        Clusters(seam, site.vcenter),
+        transport,
+        Clusters(transport, site.vcenter),
         Images(site, real=False),
         server,
         Path(),
     )
     server.close()
-    seam.close()
+    transport.close()
 
 
 def test_a_host_in_maintenance_and_one_that_is_not_there(changed, sandbox):

@@ -37,7 +37,7 @@ def test_names_that_lead_somewhere_and_nowhere(sandbox, monkeypatch):
 
     monkeypatch.setattr(server_checks.socket, "getaddrinfo", lead)
     with checks_on(sandbox, "gpu_host") as context:
-        outside = replace(context, seam=SimpleNamespace(routed=False))
+        outside = replace(context, transport=SimpleNamespace(routed=False))
         addresses = ["10.0.0.9", "10.0.0.8"]
         assert one(vcenter.CHECKS["servers.names"](outside)) == (
             GOOD,

@@ -84,15 +84,17 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
         replace(setting(sandbox), middleware=(reach.noting(asked),)),
     )
     steps = steps_of(plan(path, sandbox))
-    begun: set[tuple[Key, str]] = set()
+    started: set[tuple[Key, str]] = set()
     first = apply(
         path,
         sandbox,
         context=context,
-        on_event=lambda event: begun.add((event.key, event.title)) if isinstance(event, StepBegun) else None,
+        on_event=lambda event: (
+            started.add((event.key, event.title)) if isinstance(event, StepBegun) else None
+        ),
     )
     assert made(first), endings(first)
-    assert begun - {(key, step.title()) for key, step in steps} == set(), (
+    assert started - {(key, step.title()) for key, step in steps} == set(), (
         "apply takes a step that its plan did not show"
     )
     whole, made_by = world(sandbox), sandbox.tally()["written"]

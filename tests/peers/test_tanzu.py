@@ -69,8 +69,8 @@ class Site(SiteFile):
             self.space: self.given["supervisor_namespace"].pop("peers-tanzu")
         }
         self.cluster["namespace"] = self.space
-        self.seam = Transport(middleware=middleware)
-        self.clusters = Clusters(self.seam, None)
+        self.transport = Transport(middleware=middleware)
+        self.clusters = Clusters(self.transport, None)
         self.kinds = {
             "supervisor_namespace": Spaces(self.space, peers.kubeconfig),
             "tanzu_cluster": TanzuCluster(self.clusters),
@@ -98,7 +98,7 @@ class Site(SiteFile):
 
     def close(self) -> None:
         self.clusters.close()
-        self.seam.close()
+        self.transport.close()
 
 
 @pytest.fixture(scope="module")
@@ -170,9 +170,9 @@ def test_a_cluster_is_made_waited_for_and_agreed_without_another_write(
     ]
     assert found["spec"]["settings"]["network"]["pods"] == {"cidrBlocks": ["192.168.0.0/16"]}
     assert found["metadata"]["labels"]["bfinfra.io/site"] == site.given["site"]
-    writes = site.seam.tally.writes
+    writes = site.transport.tally.writes
     all_are(site.run(), "kept")
-    assert site.seam.tally.writes == writes
+    assert site.transport.tally.writes == writes
     assert site.changes() == {}
 
 

@@ -40,7 +40,7 @@ class Count:
             self.broken.append(f"{name}: {type(error).__name__}: {error}"[:2000])
 
     @contextlib.contextmanager
-    def ground(self) -> Iterator[None]:
+    def uncounted(self) -> Iterator[None]:
         """What all trials of the line stand on: broken where that raises, and the other lines go on."""
         try:
             yield

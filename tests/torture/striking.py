@@ -22,7 +22,7 @@ KILLED = -signal.SIGKILL
 
 
 class Striking:
-    """A filling of the seam; `counted` is shared by all of a process's transports."""
+    """Middleware of the transport; `counted` is shared by all of a process's transports."""
 
     def __init__(self, inner: Any, counted: list[int], nth: int, when: str) -> None:
         self._inner, self._counted, self._nth, self._when = inner, counted, nth, when

@@ -28,11 +28,11 @@ def vmca(tmp_path):
 @pytest.fixture
 def host_trust(vmca, monkeypatch):
     """Makes a HostTrust of a vCenter that holds this certificate of its host."""
-    seams = []
+    transports = []
 
     def make(held=None, denied=False):
-        seam = Transport(route=lambda host, port: ("127.0.0.1", port))
-        seams.append(seam)
+        transport = Transport(route=lambda host, port: ("127.0.0.1", port))
+        transports.append(transport)
         session = SimpleNamespace(
             server="vc.test:443", settings=SimpleNamespace(trust=OWN), read=lambda operation: operation(None)
         )
@@ -48,18 +48,18 @@ def host_trust(vmca, monkeypatch):
 
         monkeypatch.setattr(certificates.properties, "one", one)
         monkeypatch.setattr(certificates.refs, "refer", lambda *_: None)
-        return HostTrust(session, seam, lambda: vmca.pem)
+        return HostTrust(session, transport, lambda: vmca.pem)
 
     yield make
-    for seam in seams:
-        seam.close()
+    for transport in transports:
+        transport.close()
 
 
 def put(trust, server, name):
     """Upload as an import does; whether it came there."""
     url = httpx2.URL(f"https://{name}:{server.port}/nfc/x/disk.vmdk")
-    with contextlib.closing(Transport(route=lambda host, port: ("127.0.0.1", port))) as seam:
-        answer = seam.client(f"https://{name}:{server.port}", trust.of(url, "host-1")).put(
+    with contextlib.closing(Transport(route=lambda host, port: ("127.0.0.1", port))) as transport:
+        answer = transport.client(f"https://{name}:{server.port}", trust.of(url, "host-1")).put(
             url, content=b"disk"
         )
     return answer.status_code == 200 and len(server.asked) == 1

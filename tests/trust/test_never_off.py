@@ -93,15 +93,15 @@ def test_the_code_switches_it_off_in_the_one_function_that_pins_and_shows():
 
 def test_lightkube_asks_nobody_whom_the_kubeconfig_does_not_trust(tmp_path):
     shown, other = Authority(tmp_path).leaf(), Authority(tmp_path)
-    seam = Transport()
+    transport = Transport()
     with listening(shown.file) as server:
-        link = Link(seam, Access(server.url, Trust(ca_pem=other.pem), token="a-token"), "cluster")
+        link = Link(transport, Access(server.url, Trust(ca_pem=other.pem), token="a-token"), "cluster")
         for ask in (lambda: link.raw.get("/version"), lambda: link.objects.get(Namespace, "default")):
             with pytest.raises(Untrusted):
                 ask()
         assert server.asked == []
         link.close()
-    seam.close()
+    transport.close()
 
 
 def test_that_function_is_called_where_a_pin_is_checked_or_a_certificate_only_shown():

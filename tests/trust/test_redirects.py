@@ -39,11 +39,11 @@ def two(tmp_path):
 
 @pytest.fixture
 def vcenter(two):
-    seam = Transport()
-    made = VCenter(_settings(two), seam)
+    transport = Transport()
+    made = VCenter(_settings(two), transport)
     yield made
     made.close()
-    seam.close()
+    transport.close()
 
 
 def _settings(two):
@@ -89,7 +89,7 @@ def _authorities(vcenter, two):
 def _upload(vcenter, two):
     item = SimpleNamespace(path="disk.vmdk", create=True)
     upload = Upload(
-        vcenter.seam,
+        vcenter.transport,
         lambda _: Trust(ca_pem=two.ca),
         SimpleNamespace(percent=0, check=lambda: None),
         lambda *_: None,
@@ -104,12 +104,17 @@ def _upload(vcenter, two):
 
 def _supervisor(vcenter, two):
     settings = vcenter.settings.model_copy(update={"supervisor_trust": Trust(ca_pem=two.ca)})
-    enter(vcenter.seam, settings, lambda: "", Endpoint(server=f"127.0.0.1:{two.honest.port}", namespace="n"))
+    enter(
+        vcenter.transport,
+        settings,
+        lambda: "",
+        Endpoint(server=f"127.0.0.1:{two.honest.port}", namespace="n"),
+    )
 
 
 def _cluster(vcenter, two):
     kubeconfig = Secret("env", "KUBECONFIG", Sources(env={"KUBECONFIG": _kubeconfig(two)}))
-    Clusters(vcenter.seam, None).at(Endpoint(kubeconfig=kubeconfig)).list("v1", "Secret", "default")
+    Clusters(vcenter.transport, None).at(Endpoint(kubeconfig=kubeconfig)).list("v1", "Secret", "default")
 
 
 @pytest.mark.parametrize(
@@ -130,13 +135,13 @@ def test_no_server_sends_bfinfra_elsewhere(ask, vcenter, two):
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
 def test_every_redirect_of_every_method_is_refused(status, method, two):
     two.honest.answers["*"] = (status, b"", {"location": two.thief.url})
-    seam = Transport()
+    transport = Transport()
     with pytest.raises(Redirected, match=str(two.thief.port)):
-        seam.client(two.honest.url, Trust(ca_pem=two.ca)).request(
+        transport.client(two.honest.url, Trust(ca_pem=two.ca)).request(
             method, "/x", headers={"authorization": "Basic x"}, content=b"y"
         )
     assert two.thief.asked == []
-    seam.close()
+    transport.close()
 
 
 @pytest.mark.parametrize(
@@ -155,6 +160,6 @@ def test_the_place_is_shown_without_accounts_queries_and_escapes(place, shown):
 
 def test_an_answer_with_a_place_that_is_no_redirect_passes(two):
     two.honest.answers["*"] = (201, b"{}", {"location": "/made/1"})
-    seam = Transport()
-    assert seam.client(two.honest.url, Trust(ca_pem=two.ca)).post("/x").status_code == 201
-    seam.close()
+    transport = Transport()
+    assert transport.client(two.honest.url, Trust(ca_pem=two.ca)).post("/x").status_code == 201
+    transport.close()

@@ -19,19 +19,19 @@ from bfinfra.model.trust import Trust
 
 
 @pytest.fixture
-def seam():
+def transport():
     made = Transport()
     yield made
     made.close()
 
 
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
-def test_who_is_trusted_and_who_is_not(case, seam, tmp_path):
+def test_who_is_trusted_and_who_is_not(case, transport, tmp_path):
     shown = SERVERS[case.server](Authority(tmp_path))
     trust = case.trust(shown, Authority(tmp_path, "another authority"))
     with listening(shown.file) as server:
         assert case.says in tls.objection(("127.0.0.1", server.port), "127.0.0.1", trust)
-        client = seam.client(server.url, trust)
+        client = transport.client(server.url, trust)
         if not case.says:
             assert client.get("/x").status_code == 200
             return
@@ -44,23 +44,25 @@ def test_who_is_trusted_and_who_is_not(case, seam, tmp_path):
 
 @pytest.mark.parametrize(("begins", "ends", "says"), [(10, 20, "not yet valid"), (-20, -10, "has expired")])
 def test_a_clock_that_is_ten_minutes_off_is_thought_of_where_a_date_is_wrong(
-    seam, tmp_path, begins, ends, says
+    transport, tmp_path, begins, ends, says
 ):
     """A certificate that begins in ten minutes is what a clock ten minutes behind sees of one that has just
     begun.
     """
     shown = Authority(tmp_path).leaf(begins=dt.timedelta(minutes=begins), ends=dt.timedelta(minutes=ends))
     with listening(shown.file) as server, pytest.raises(Untrusted, match=says) as raised:
-        seam.client(server.url, Trust(ca_pem=shown.ca)).get("/x", headers={"authorization": "Basic secret"})
+        transport.client(server.url, Trust(ca_pem=shown.ca)).get(
+            "/x", headers={"authorization": "Basic secret"}
+        )
     assert "if this machine's clock is right (it says 20" in str(raised.value)
     assert server.asked == []
 
 
-def test_a_changed_certificate_says_both_fingerprints_and_how_to_accept_it(seam, tmp_path):
+def test_a_changed_certificate_says_both_fingerprints_and_how_to_accept_it(transport, tmp_path):
     authority = Authority(tmp_path)
     before, now = authority.leaf(), authority.leaf()
     with listening(now.file) as server, pytest.raises(Untrusted) as raised:
-        seam.client(server.url, Trust(sha256=before.sha256)).get("/x")
+        transport.client(server.url, Trust(sha256=before.sha256)).get("/x")
     for part in (
         tls.colons(before.sha256),
         tls.colons(now.sha256),
@@ -73,10 +75,10 @@ def test_a_changed_certificate_says_both_fingerprints_and_how_to_accept_it(seam,
 
 @pytest.mark.parametrize("trust", ["authority", "pin"])
 @pytest.mark.parametrize("newest", ["TLSv1", "TLSv1_1"])
-def test_nothing_older_than_tls_1_2_is_spoken(newest, trust, seam, tmp_path):
+def test_nothing_older_than_tls_1_2_is_spoken(newest, trust, transport, tmp_path):
     shown = Authority(tmp_path).leaf()
     with listening(shown.file, newest=ssl.TLSVersion[newest]) as server:
-        client = seam.client(
+        client = transport.client(
             server.url, Trust(ca_pem=shown.ca) if trust == "authority" else Trust(sha256=shown.sha256)
         )
         with pytest.raises(Untrusted, match=r"TLS 1\.2"):
@@ -84,22 +86,22 @@ def test_nothing_older_than_tls_1_2_is_spoken(newest, trust, seam, tmp_path):
         assert server.asked == []
 
 
-def test_tls_1_2_is_spoken(seam, tmp_path):
+def test_tls_1_2_is_spoken(transport, tmp_path):
     shown = Authority(tmp_path).leaf()
     with listening(shown.file, newest=ssl.TLSVersion.TLSv1_2) as server:
-        assert seam.client(server.url, Trust(ca_pem=shown.ca)).get("/x").status_code == 200
+        assert transport.client(server.url, Trust(ca_pem=shown.ca)).get("/x").status_code == 200
 
 
-def test_a_port_without_tls_is_named_as_that_and_not_asked_again(seam, tmp_path):
+def test_a_port_without_tls_is_named_as_that_and_not_asked_again(transport, tmp_path):
     with listening(None) as server, pytest.raises(Untrusted, match="speaks no TLS"):
-        seam.client(server.url, Trust()).get("/x")
+        transport.client(server.url, Trust()).get("/x")
 
 
-def test_a_connection_that_ends_in_the_handshake_may_be_tried_again(seam):
+def test_a_connection_that_ends_in_the_handshake_may_be_tried_again(transport):
     with socket.create_server(("127.0.0.1", 0)) as door:
         threading.Thread(target=_hang_up, args=(door,), daemon=True).start()
         with pytest.raises(Unreachable):
-            seam.client(f"https://127.0.0.1:{door.getsockname()[1]}", Trust()).get("/x")
+            transport.client(f"https://127.0.0.1:{door.getsockname()[1]}", Trust()).get("/x")
 
 
 def _hang_up(door):

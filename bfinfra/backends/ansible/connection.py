@@ -52,18 +52,18 @@ class Connection:
     """
 
     def __init__(
-        self, machine: LinuxMachine, folder: Path, number: int, seam: Transport, agent: Agent
+        self, machine: LinuxMachine, folder: Path, number: int, transport: Transport, agent: Agent
     ) -> None:
         self.machine = machine
         self._socket = folder / f"c{number}"
         self._hosts = folder / f"known-{number}"
-        self._folder, self._number, self._seam, self._agent = folder, number, seam, agent
+        self._folder, self._number, self._transport, self._agent = folder, number, transport, agent
         self._process: subprocess.Popen[bytes] | None = None
-        self.where = seam.where(machine.address, machine.port)
+        self.where = transport.where(machine.address, machine.port)
 
     def open(self) -> None:
         """Check the host's key, log in. Untrusted, Unreachable, Denied."""
-        self._hosts.write_text(hostkeys.known(self._seam, self.machine))
+        self._hosts.write_text(hostkeys.known(self._transport, self.machine))
         self._options = {
             **ALWAYS,
             "UserKnownHostsFile": str(self._hosts),

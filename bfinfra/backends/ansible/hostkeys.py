@@ -50,11 +50,11 @@ class Shown:
     objection: str
 
 
-def look(seam: Transport, machine: LinuxMachine, what: str) -> Shown:
+def look(transport: Transport, machine: LinuxMachine, what: str) -> Shown:
     """The keys of a machine, held against what the site pins. Unreachable. Nobody logs in."""
-    found = shown(seam, machine.address, machine.port)
+    found = shown(transport, machine.address, machine.port)
     try:
-        pinned = known(seam, machine)
+        pinned = known(transport, machine)
     except Untrusted as error:
         pinned, objection = "", error.problems[0].what
     else:
@@ -69,9 +69,9 @@ def _holds(pinned: str, found: Iterable[HostKey]) -> bool:
     return any(f"{key.type} {key.key}" in pinned for key in found)
 
 
-def shown(seam: Transport, address: str, port: int) -> tuple[HostKey, ...]:
+def shown(transport: Transport, address: str, port: int) -> tuple[HostKey, ...]:
     """The keys that a machine shows to anybody; nothing else is sent to it. Unreachable."""
-    host, real = seam.where(address, port)
+    host, real = transport.where(address, port)
     command = [programs.find("ssh-keyscan"), "-T", str(PATIENCE), "-t", TYPES, "-p", str(real), host]
     done = subprocess.run(
         command,
@@ -94,7 +94,7 @@ def shown(seam: Transport, address: str, port: int) -> tuple[HostKey, ...]:
     return found
 
 
-def known(seam: Transport, machine: LinuxMachine) -> str:
+def known(transport: Transport, machine: LinuxMachine) -> str:
     """What a known_hosts file says of a machine whose pin holds. Untrusted where it shows no such key, or the
     file holds none.
     """
@@ -105,7 +105,7 @@ def known(seam: Transport, machine: LinuxMachine) -> str:
             raise Untrusted(
                 "the known_hosts file can't be read", server=machine.server, why=error.strerror or ""
             ) from None
-    keys = shown(seam, machine.address, machine.port)
+    keys = shown(transport, machine.address, machine.port)
     lines = [
         f"{machine.known_as} {key.type} {key.key}\n" for key in keys if key.sha256 == machine.trust.sha256
     ]

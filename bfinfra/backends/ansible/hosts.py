@@ -34,8 +34,8 @@ class LinuxHosts:
     end with `close`.
     """
 
-    def __init__(self, seam: Transport) -> None:
-        self._seam = seam
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
         self._folder: Path | None = None
         self._agent: Agent | None = None
         self._open: dict[LinuxMachine, Connection] = {}
@@ -69,11 +69,11 @@ class LinuxHosts:
         A machine that fails doesn't keep the others: the answer says who failed and why. A machine does one
         play at a time: package managers want to be alone.
         """
-        if self._seam.read_only and not check:
+        if self._transport.read_only and not check:
             raise WriteRefused(
                 f"the role {wanted.role}", ", ".join(machine.server for machine in wanted.machines)
             )
-        self._seam.tally.count(f"ansible {wanted.role}", writing=not check)
+        self._transport.tally.count(f"ansible {wanted.role}", writing=not check)
         with ThreadPoolExecutor(min(AT_ONCE, len(wanted.machines) or 1)) as pool:
             connections = dict(zip(wanted.machines, pool.map(self._try, wanted.machines), strict=True))
         with contextlib.ExitStack() as alone:
@@ -100,7 +100,7 @@ class LinuxHosts:
     ) -> dict[str, Answer] | BfinfraError:
         try:
             connection = self._connection(machine)
-            self._seam.tally.count("ssh", writing=False)
+            self._transport.tally.count("ssh", writing=False)
             line, stdin = _as_root(machine, reading.script(commands))
             done = connection.run(line, stdin, patience)
             return reading.answers(commands, done.stdout)
@@ -130,7 +130,7 @@ class LinuxHosts:
     def _connection(self, machine: LinuxMachine) -> Connection:
         with self._lock_of(self._opening, machine):
             if machine not in self._open:
-                fresh = Connection(machine, self._home(), next(self._numbers), self._seam, self._keys())
+                fresh = Connection(machine, self._home(), next(self._numbers), self._transport, self._keys())
                 try:
                     fresh.open()
                 except RemoteError:

@@ -32,8 +32,10 @@ LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
 class ClusterClient(Discovery):
     """What is asked of a cluster. Raises RemoteError and its kin; safe in several threads."""
 
-    def __init__(self, seam: Transport, name: str, enter: Callable[[], Access], namespace: str = "") -> None:
-        super().__init__(seam, name, enter)
+    def __init__(
+        self, transport: Transport, name: str, enter: Callable[[], Access], namespace: str = ""
+    ) -> None:
+        super().__init__(transport, name, enter)
         self._namespace = namespace
         self._discovered: dict[tuple[str, str], resources.Resource] = {}
 

@@ -29,12 +29,12 @@ class Clusters:
 
     def __init__(
         self,
-        seam: Transport,
+        transport: Transport,
         settings: VCenterSettings | None,
         roots: Callable[[], str] = lambda: "",
         cache: SurveyCache | None = None,
     ) -> None:
-        self._seam = seam
+        self._transport = transport
         self._settings = settings
         self._roots = roots
         self.cache = cache or SurveyCache()
@@ -49,7 +49,7 @@ class Clusters:
             if endpoint not in self._made:
                 namespace = "" if endpoint.guest else endpoint.namespace
                 self._made[endpoint] = ClusterClient(
-                    self._seam, str(endpoint), lambda: self._enter(endpoint), namespace
+                    self._transport, str(endpoint), lambda: self._enter(endpoint), namespace
                 )
             return self._made[endpoint]
 
@@ -66,12 +66,12 @@ class Clusters:
         """The same with the addresses that are really called, for clients that don't know where the sandbox
         listens.
         """
-        if not self._seam.routed:
+        if not self._transport.routed:
             return kubeconfig
         config = yaml.safe_load(kubeconfig)
         for each in config["clusters"]:
             server = urlsplit(each["cluster"]["server"])
-            host, port = self._seam.where(server.hostname or "", server.port or 443)
+            host, port = self._transport.where(server.hostname or "", server.port or 443)
             each["cluster"] |= {
                 "server": f"https://{host}:{port}{server.path}",
                 "tls-server-name": server.hostname,
@@ -97,7 +97,7 @@ class Clusters:
                     next="write vcenter: with its server and account",
                 )
             )
-        return login.enter(self._seam, self._settings, self._roots, endpoint)
+        return login.enter(self._transport, self._settings, self._roots, endpoint)
 
     def _username(self) -> str:
         from bfinfra.backends.credentials import credentials

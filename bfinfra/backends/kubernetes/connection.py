@@ -22,9 +22,9 @@ class Connection:
     several threads.
     """
 
-    def __init__(self, seam: Transport, name: str, enter: Callable[[], Access]) -> None:
+    def __init__(self, transport: Transport, name: str, enter: Callable[[], Access]) -> None:
         self.name = name
-        self._seam = seam
+        self._transport = transport
         self._enter = enter
         self._link: Link | None = None
         self._lock = threading.Lock()
@@ -53,7 +53,7 @@ class Connection:
 
         with self._lock:
             if self._link is None or self._link.access.spent:
-                self._link = Link(self._seam, self._enter(), self.name)
+                self._link = Link(self._transport, self._enter(), self.name)
             return self._link
 
     def _do(self, call: Callable[[Link], T]) -> T:

@@ -1,4 +1,4 @@
-"""The wire of one Kubernetes API: our seam under lightkube, the token put on, every failure turned into
+"""The wire of one Kubernetes API: our transport under lightkube, the token put on, every failure turned into
 bfinfra's errors.
 """
 
@@ -29,21 +29,23 @@ ObjectMeta.from_dict(
 class Link:
     """One login's connections: `objects` (lightkube) and `raw` (plain HTTP), on the same transport."""
 
-    def __init__(self, seam: Transport, access: Access, server: str) -> None:
+    def __init__(self, transport: Transport, access: Access, server: str) -> None:
         self.access = access
         self._wire = _Wire(
-            seam.transport(access.url, access.trust, extra_pem=access.extra_pem, identity=access.identity),
+            transport.transport(
+                access.url, access.trust, extra_pem=access.extra_pem, identity=access.identity
+            ),
             access.token,
             server,
         )
         self.raw = httpx2.Client(
-            base_url=access.url, transport=self._wire, trust_env=False, timeout=seam.timeout
+            base_url=access.url, transport=self._wire, trust_env=False, timeout=transport.timeout
         )
         self.objects: Any = Client(
             config=_config(access.url),
             transport=self._wire,
             trust_env=False,
-            timeout=seam.timeout,
+            timeout=transport.timeout,
             field_manager=MANAGER,
         )
 

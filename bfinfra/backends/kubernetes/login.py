@@ -28,7 +28,9 @@ HOST = re.compile(r"[A-Za-z0-9.-]{1,253}|\[?[0-9A-Fa-f:.]{2,45}\]?")
 NO_REMEDY = "check vcenter.username and vcenter.password, and that the account has access to the namespace"
 
 
-def enter(seam: Transport, settings: VCenterSettings, roots: Callable[[], str], endpoint: Endpoint) -> Access:
+def enter(
+    transport: Transport, settings: VCenterSettings, roots: Callable[[], str], endpoint: Endpoint
+) -> Access:
     """Log in to the supervisor at `endpoint.server`, or through it to a guest cluster. Denied, Missing,
     Malformed, Untrusted.
     """
@@ -39,7 +41,7 @@ def enter(seam: Transport, settings: VCenterSettings, roots: Callable[[], str], 
         if endpoint.guest
         else {}
     )
-    with seam.client(f"https://{endpoint.server}", trust, extra_pem=pem) as client:
+    with transport.client(f"https://{endpoint.server}", trust, extra_pem=pem) as client:
         answer = _post(client, credentials(settings, before=PASSWORD), wish, endpoint)
     token = hide(_text(answer, "session_id", endpoint))
     if not endpoint.guest:

@@ -41,7 +41,7 @@ class RemoteSource:
     size: int
     state: str
     _trust: Trust = field(repr=False, compare=False)
-    _seam: Transport = field(repr=False, compare=False)
+    _transport: Transport = field(repr=False, compare=False)
     far: bool = True
 
     @property
@@ -55,9 +55,9 @@ class RemoteSource:
         return plain(self.url)
 
     @classmethod
-    def of(cls, url: str, trust: Trust, seam: Transport) -> RemoteSource:
+    def of(cls, url: str, trust: Trust, transport: Transport) -> RemoteSource:
         """As the server has it now. RemoteError; Refusal where it answers no parts."""
-        answer = _ask(seam, trust, url, 0, 1)
+        answer = _ask(transport, trust, url, 0, 1)
         answer.close()
         if not answer.state:
             raise refusal(
@@ -66,7 +66,7 @@ class RemoteSource:
                 "it sends neither an ETag nor a time of change",
                 NEXT,
             )
-        return cls(url, answer.total, answer.state, trust, seam)
+        return cls(url, answer.total, answer.state, trust, transport)
 
     def part(self, offset: int, size: int) -> BinaryIO:
         """Part of it, as it comes. Refusal where the server has another version now."""
@@ -74,7 +74,7 @@ class RemoteSource:
 
     def ask(self, offset: int, size: int) -> _Answer:
         """One request."""
-        answer = _ask(self._seam, self._trust, self.url, offset, size)
+        answer = _ask(self._transport, self._trust, self.url, offset, size)
         if (answer.total, answer.state) == (self.size, self.state):
             return answer
         answer.close()
@@ -146,12 +146,12 @@ class _Answer:
         self.http.close()
 
 
-def _ask(seam: Transport, trust: Trust, url: str, offset: int, size: int) -> _Answer:
+def _ask(transport: Transport, trust: Trust, url: str, offset: int, size: int) -> _Answer:
     """After all redirects."""
     name, first = named(url), _origin(url)
     wanted = {"Range": f"bytes={offset}-{offset + size - 1}", "Accept-Encoding": "identity"}
     for _ in range(HOPS + 1):
-        http = seam.client(
+        http = transport.client(
             _origin(url), trust if _origin(url) == first else Trust(ca_file=trust.ca_file), public=True
         )
         try:

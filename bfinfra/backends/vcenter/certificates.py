@@ -26,8 +26,8 @@ from bfinfra.model.trust import Trust
 class HostTrust:
     """`authorities`: vCenter's own as PEM, asked when needed."""
 
-    def __init__(self, session: SoapSession, seam: Transport, authorities: Callable[[], str]) -> None:
-        self._session, self._seam, self._authorities = session, seam, authorities
+    def __init__(self, session: SoapSession, transport: Transport, authorities: Callable[[], str]) -> None:
+        self._session, self._transport, self._authorities = session, transport, authorities
 
     def of(self, url: httpx2.URL, moid: str) -> Trust:
         """How to trust an upload's address; `moid` is the host that the machine is placed on. Untrusted says
@@ -42,7 +42,7 @@ class HostTrust:
         if url.host == httpx2.URL(f"https://{self._session.server}").host:
             return self._session.settings.trust
         by_authority, server = Trust(ca_pem=self._authorities()), f"{url.host}:{url.port or 443}"
-        address = self._seam.where(url.host, url.port or 443)
+        address = self._transport.where(url.host, url.port or 443)
         try:
             if not (objection := tls.objection(address, url.host, by_authority)):
                 return by_authority

@@ -43,16 +43,16 @@ class VCenter:
     def __init__(
         self,
         settings: VCenterSettings,
-        seam: Transport,
+        transport: Transport,
         env: Mapping[str, str] | None = None,
         site: str = "",
         door: Connector | None = None,
     ) -> None:
         self.settings = settings
         self.server = settings.server
-        self.seam = seam
-        self.session = SoapSession(settings, seam, env, site, door)
-        self.rest = Rest(settings, seam, env, site)
+        self.transport = transport
+        self.session = SoapSession(settings, transport, env, site, door)
+        self.rest = Rest(settings, transport, env, site)
         self.tasks = Tasks(self.session)
         self.capacity = Capacities(self.session)
         self.inventory = Inventories(self.session)
@@ -64,9 +64,9 @@ class VCenter:
         self.switches = Switches(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)
         self.events = Events(self.session)
-        self.libraries = Libraries(self.rest, seam, settings)
+        self.libraries = Libraries(self.rest, transport, settings)
         self.library_items = LibraryItems(self.rest)
-        self.imports = Imports(self.session, self.tasks, seam, self.authorities)
+        self.imports = Imports(self.session, self.tasks, transport, self.authorities)
 
     def about(self) -> tuple[str, str]:
         """The server's name with its build, and the API version that it speaks, as `8.0.3.0`."""
@@ -78,7 +78,7 @@ class VCenter:
         """Which one it is, as whoever registers with it must know it; its certificate is looked at when first
         asked.
         """
-        return identify.look(self.settings, self.seam, str(self.session.content().about.instanceUuid))
+        return identify.look(self.settings, self.transport, str(self.session.content().about.instanceUuid))
 
     def now(self) -> datetime:
         """The server's own time, UTC."""

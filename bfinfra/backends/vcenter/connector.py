@@ -24,9 +24,9 @@ def agent(site: str) -> str:
 class Connector:
     """Connects when first asked, or at once with `connect`."""
 
-    def __init__(self, settings: VCenterSettings, seam: Transport, site: str = "") -> None:
+    def __init__(self, settings: VCenterSettings, transport: Transport, site: str = "") -> None:
         self._settings = settings
-        self._seam = seam
+        self._transport = transport
         self._site = site
         self._http: httpx2.Client | None = None
         self._lock = threading.Lock()
@@ -48,7 +48,7 @@ class Connector:
         """The client of SOAP; it keeps the session's cookie."""
         with self._lock:
             if self._http is None:
-                self._http = self._seam.client(
+                self._http = self._transport.client(
                     f"https://{self._settings.server}",
                     self._settings.trust,
                     headers={"User-Agent": agent(self._site)},

@@ -12,7 +12,7 @@ from bfinfra.model.errors import RemoteError, Untrusted
 from bfinfra.model.site import VCenterSettings
 
 
-def look(settings: VCenterSettings, seam: Transport, guid: str) -> Identity:
+def look(settings: VCenterSettings, transport: Transport, guid: str) -> Identity:
     """The identity of the vCenter whose GUID that is; its certificate is looked at with a connection of its
     own.
     """
@@ -20,7 +20,7 @@ def look(settings: VCenterSettings, seam: Transport, guid: str) -> Identity:
     host, port = parts.hostname or "", parts.port or 443
     url = f"https://{settings.server.removesuffix(':443')}"
     try:
-        der, names = tls.trusted(seam.where(host, port), host, settings.trust)
+        der, names = tls.trusted(transport.where(host, port), host, settings.trust)
     except (
         OSError,
         RemoteError,

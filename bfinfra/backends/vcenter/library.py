@@ -43,8 +43,8 @@ EXTRA = {"@class": "com.vmware.vcenter.ovf.extra_config_params", "type": "ExtraC
 class Libraries:
     """The libraries of one vCenter. Raises RemoteError."""
 
-    def __init__(self, rest: Rest, seam: Transport, settings: VCenterSettings) -> None:
-        self._rest, self._seam, self._settings = rest, seam, settings
+    def __init__(self, rest: Rest, transport: Transport, settings: VCenterSettings) -> None:
+        self._rest, self._transport, self._settings = rest, transport, settings
         self._lock = threading.Lock()
 
     def store(self, library: str, datastore: str, appliance: Appliance, report: Report) -> str:
@@ -222,7 +222,7 @@ class Libraries:
             )
 
         with KeepAlive(alive, IDLE) as beat:
-            Upload(self._seam, lambda _: self._settings.trust, beat, report, self._rest.headers()).run(
+            Upload(self._transport, lambda _: self._settings.trust, beat, report, self._rest.headers()).run(
                 items, urls, appliance.files, appliance.open
             )
 

@@ -33,12 +33,12 @@ class Imports:
     """Imports OVFs."""
 
     def __init__(
-        self, session: SoapSession, tasks: Tasks, seam: Transport, authorities: Callable[[], str]
+        self, session: SoapSession, tasks: Tasks, transport: Transport, authorities: Callable[[], str]
     ) -> None:
         self._session = session
         self._tasks = tasks
-        self._seam = seam
-        self._hosts = HostTrust(session, seam, authorities)
+        self._transport = transport
+        self._hosts = HostTrust(session, transport, authorities)
 
     def run(self, wanted: Import, report: Report) -> str:
         """Import and return the VM's id. `report` gets bytes sent and bytes in all. After an error nothing of
@@ -145,7 +145,7 @@ class Imports:
         try:
             urls = [_url(info, item, self._session.server) for item in items]
             with KeepAlive(lease.HttpNfcLeaseProgress, info.leaseTimeout) as alive:
-                Upload(self._seam, lambda url: self._hosts.of(url, wanted.host), alive, report).run(
+                Upload(self._transport, lambda url: self._hosts.of(url, wanted.host), alive, report).run(
                     items, urls, wanted.files, wanted.open
                 )
             with contextlib.suppress(

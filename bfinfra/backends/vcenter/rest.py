@@ -33,11 +33,15 @@ class Rest:
     """
 
     def __init__(
-        self, settings: VCenterSettings, seam: Transport, env: Mapping[str, str] | None = None, site: str = ""
+        self,
+        settings: VCenterSettings,
+        transport: Transport,
+        env: Mapping[str, str] | None = None,
+        site: str = "",
     ) -> None:
         self.server = settings.server
         self._settings = settings
-        self._seam = seam
+        self._transport = transport
         self._env = env
         self._agent = agent(site)
         self._http: httpx2.Client | None = None
@@ -121,7 +125,7 @@ class Rest:
         with self._lock:
             self._check_open()
             if self._http is None:
-                self._http = self._seam.client(
+                self._http = self._transport.client(
                     f"https://{self.server}", self._settings.trust, headers={"User-Agent": self._agent}
                 )
             return self._http

@@ -47,17 +47,17 @@ class SoapSession:
     def __init__(
         self,
         settings: VCenterSettings,
-        seam: Transport,
+        transport: Transport,
         env: Mapping[str, str] | None = None,
         site: str = "",
         door: Connector | None = None,
     ) -> None:
         self.settings = settings
         self.server = settings.server
-        self._read_only = seam.read_only
+        self._read_only = transport.read_only
         self._env = env
         self._site = site
-        self._door = door or Connector(settings, seam, site)
+        self._door = door or Connector(settings, transport, site)
         self._content: Any = None
         self._closed = False
         self._entry: Future[Any] | None = None

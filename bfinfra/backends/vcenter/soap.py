@@ -1,4 +1,4 @@
-"""SOAP over the seam: pyVmomi's types, serialiser and parser on httpx2's requests. Faults come out as
+"""SOAP over the transport: pyVmomi's types, serialiser and parser on httpx2's requests. Faults come out as
 bfinfra's errors.
 """
 

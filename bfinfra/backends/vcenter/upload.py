@@ -37,14 +37,14 @@ class Upload:
 
     def __init__(
         self,
-        seam: Transport,
+        transport: Transport,
         trust: Callable[[httpx2.URL], Trust],
         alive: KeepAlive,
         report: Report,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self._seam, self._trust, self._alive, self._report, self._headers = (
-            seam,
+        self._transport, self._trust, self._alive, self._report, self._headers = (
+            transport,
             trust,
             alive,
             report,
@@ -83,7 +83,7 @@ class Upload:
         self, item: Item, url: httpx2.URL, size: int, source: Open, on_block: Callable[[int], None]
     ) -> None:
         origin = f"https://{url.host}:{url.port or 443}"
-        with source(item.path) as stream, self._seam.client(origin, self._trust(url)) as http:
+        with source(item.path) as stream, self._transport.client(origin, self._trust(url)) as http:
             headers = {"Content-Type": VMDK, "Content-Length": str(size), "Overwrite": "t", **self._headers}
             answer = http.request(
                 "PUT" if item.create else "POST",

@@ -250,7 +250,7 @@ def complete(call: Call, this: Managed, _: Any) -> None:
     missing = [
         url.targetId
         for url in this["info"].deviceUrl
-        if not came(files.get(url.targetId), expected.get(url.importKey), begun=bool(files))
+        if not came(files.get(url.targetId), expected.get(url.importKey), started=bool(files))
     ]
     if missing:
         raise vim.fault.InvalidState(
@@ -273,12 +273,12 @@ def complete(call: Call, this: Managed, _: Any) -> None:
     )
 
 
-def came(file: dict[str, Any] | None, size: int | None, *, begun: bool) -> bool:
+def came(file: dict[str, Any] | None, size: int | None, *, started: bool) -> bool:
     """Whether a disk is as it should be: whole, and of the size that the descriptor told (0: not told; None:
     the descriptor has no file for it).
     """
     if file is None:
-        return size is None and begun
+        return size is None and started
     return bool(file["whole"]) and size in (None, 0, file["size"])
 
 

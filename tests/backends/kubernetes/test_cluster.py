@@ -170,9 +170,9 @@ def test_a_token_that_is_not_accepted_is_denied_after_one_more_try(api, clusters
         wrong.list("v1", "Pod")
 
 
-def test_on_a_read_only_seam_nothing_is_written(api):
-    seam = Transport(read_only=True)
-    cluster = Clusters(seam, None).at(Endpoint(kubeconfig=api.secret()))
+def test_on_a_read_only_transport_nothing_is_written(api):
+    transport = Transport(read_only=True)
+    cluster = Clusters(transport, None).at(Endpoint(kubeconfig=api.secret()))
     assert cluster.list("v1", "Namespace")
     assert cluster.can("get", "pods") in (True, False)
     for write in (
@@ -183,8 +183,8 @@ def test_on_a_read_only_seam_nothing_is_written(api):
     ):
         with pytest.raises(WriteRefused):
             write()
-    assert seam.tally.writes == 0
-    seam.close()
+    assert transport.tally.writes == 0
+    transport.close()
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a%2Fb"])
@@ -199,11 +199,11 @@ def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(cluster, name)
 def test_in_the_sandbox_a_kubeconfig_leads_where_it_listens():
     cluster = {"server": "https://k8s.example.com:6443", "certificate-authority-data": "QQ=="}
     config = {"clusters": [{"name": "k", "cluster": cluster}]}
-    seam = Transport(
+    transport = Transport(
         route=lambda host, port: ("127.0.0.1", 40001) if (host, port) == ("k8s.example.com", 6443) else None
     )
     endpoint = Endpoint(kubeconfig=Secret("env", "CONFIG", Sources(env={"CONFIG": json.dumps(config)})))
-    (found,) = yaml.safe_load(Clusters(seam, None).kubeconfig(endpoint))["clusters"]
+    (found,) = yaml.safe_load(Clusters(transport, None).kubeconfig(endpoint))["clusters"]
     assert found["cluster"] == {
         **cluster,
         "server": "https://127.0.0.1:40001",

@@ -76,10 +76,10 @@ def supervisor(pki):
 
 
 def clusters_of(supervisor, pki, password="s3:cret"):
-    seam = Transport(read_only=True, middleware=[lambda _: supervisor])
+    transport = Transport(read_only=True, middleware=[lambda _: supervisor])
     secret = Secret("env", "PW", Sources(env={"PW": password}))
     settings = VCenterSettings(server="vc", username="me@vsphere.local", password=secret)
-    return Clusters(seam, settings, lambda: pki.ca_pem)
+    return Clusters(transport, settings, lambda: pki.ca_pem)
 
 
 def test_a_supervisor_is_entered_with_the_vcenter_account_and_asked_on_6443(supervisor, pki):

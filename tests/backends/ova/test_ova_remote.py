@@ -20,7 +20,7 @@ BIG = b"KDMV" + bytes(range(256)) * 8000
 
 
 @pytest.fixture
-def seam() -> Iterator[Transport]:
+def transport() -> Iterator[Transport]:
     made = Transport(read_only=True)
     yield made
     made.close()
@@ -36,9 +36,9 @@ def big(path: Path) -> bytes:
 
 
 @pytest.fixture
-def ova(files, seam, tmp_path) -> Ova:
+def ova(files, transport, tmp_path) -> Ova:
     files.data = big(tmp_path)
-    return read_from(RemoteSource.of(files.url, Trust(ca_pem=files.pem), seam))
+    return read_from(RemoteSource.of(files.url, Trust(ca_pem=files.pem), transport))
 
 
 def test_looking_into_it_takes_little_of_it(ova, files):
@@ -83,10 +83,10 @@ def test_a_file_that_changed_meanwhile_is_refused_by_its_version_and_by_its_byte
         stream.read()
 
 
-def test_a_redirect_is_followed_without_its_account_and_never_away_from_https(files, seam, tmp_path):
+def test_a_redirect_is_followed_without_its_account_and_never_away_from_https(files, transport, tmp_path):
     files.data, trust = big(tmp_path), Trust(ca_pem=files.pem)
     files.moved = {"/files/b.ova": files.url.replace("https://", "https://me:secret@") + "?key=4711"}
-    found = RemoteSource.of(files.url.replace("a.ova", "b.ova"), trust, seam)
+    found = RemoteSource.of(files.url.replace("a.ova", "b.ova"), trust, transport)
     assert (found.size, str(found.name)) == (len(files.data), "b.ova")
     assert all("Authorization" not in heard for heard in files.heard)
     for onward, message in {
@@ -95,50 +95,50 @@ def test_a_redirect_is_followed_without_its_account_and_never_away_from_https(fi
     }.items():
         files.moved = {"/files/c.ova": onward}
         with pytest.raises(Refusal, match=message) as raised:
-            RemoteSource.of(files.url.replace("a.ova", "c.ova"), trust, seam)
+            RemoteSource.of(files.url.replace("a.ova", "c.ova"), trust, transport)
         assert "4711" not in str(raised.value)
 
 
-def test_a_pin_is_the_first_server_s_only(files, seam, tmp_path):
+def test_a_pin_is_the_first_server_s_only(files, transport, tmp_path):
     files.data = big(tmp_path)
     pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(files.pem)).hexdigest()
-    assert RemoteSource.of(files.url, Trust(sha256=pin), seam).size == len(files.data)
+    assert RemoteSource.of(files.url, Trust(sha256=pin), transport).size == len(files.data)
     files.moved = {"/files/b.ova": files.url.replace("127.0.0.1", "localhost")}
     with pytest.raises(Untrusted):
-        RemoteSource.of(files.url.replace("a.ova", "b.ova"), Trust(sha256=pin), seam)
+        RemoteSource.of(files.url.replace("a.ova", "b.ova"), Trust(sha256=pin), transport)
 
 
 @pytest.mark.parametrize(
     ("how", "message"), [({"ranges": False}, "the whole file only"), ({"etag": ""}, "which version")]
 )
-def test_a_server_that_answers_no_parts_or_no_version_is_refused(files, seam, tmp_path, how, message):
+def test_a_server_that_answers_no_parts_or_no_version_is_refused(files, transport, tmp_path, how, message):
     files.data = big(tmp_path)
     for name, value in how.items():
         setattr(files, name, value)
     with pytest.raises(Refusal, match=message):
-        RemoteSource.of(files.url, Trust(ca_pem=files.pem), seam)
+        RemoteSource.of(files.url, Trust(ca_pem=files.pem), transport)
 
 
-def test_what_is_not_there_and_who_is_not_trusted_say_so_without_the_query(files, seam, tmp_path):
+def test_what_is_not_there_and_who_is_not_trusted_say_so_without_the_query(files, transport, tmp_path):
     files.data = pack(tmp_path / "a.ova", parts()).read_bytes()
     with pytest.raises(Untrusted):
-        RemoteSource.of(files.url, Trust(), seam)
+        RemoteSource.of(files.url, Trust(), transport)
     files.moved = {"/files/a.ova": "https://127.0.0.1:1/gone.ova?key=4711"}
     with pytest.raises(Unreachable) as raised:
-        RemoteSource.of(files.url, Trust(ca_pem=files.pem), seam)
+        RemoteSource.of(files.url, Trust(ca_pem=files.pem), transport)
     assert "4711" not in str(raised.value)
 
 
-def test_without_a_manifest_what_comes_from_far_is_not_sent_on(files, seam, tmp_path):
+def test_without_a_manifest_what_comes_from_far_is_not_sent_on(files, transport, tmp_path):
     files.data = pack(
         tmp_path / "a.ova", {name: data for name, data in parts().items() if name != "a.mf"}
     ).read_bytes()
-    found = read_from(RemoteSource.of(files.url, Trust(ca_pem=files.pem), seam))
+    found = read_from(RemoteSource.of(files.url, Trust(ca_pem=files.pem), transport))
     with pytest.raises(Refusal, match="no manifest, and comes from far"):
         verify(found, lambda _: None, sha256=hashlib.sha256(files.data).hexdigest())
 
 
-def test_another_status_is_an_error_that_says_where_to_look(files, seam, tmp_path):
+def test_another_status_is_an_error_that_says_where_to_look(files, transport, tmp_path):
     files.data, files.status = big(tmp_path), [404]
     with pytest.raises(Missing, match=r"check ova\.url"):
-        read_from(RemoteSource.of(files.url, Trust(ca_pem=files.pem), seam))
+        read_from(RemoteSource.of(files.url, Trust(ca_pem=files.pem), transport))

@@ -28,8 +28,8 @@ def enter(sandbox: Running, tmp_path: Path) -> Iterator[object]:
     settings = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter
     opened = []
 
-    def enter(site: str, **seam: bool) -> VCenter:
-        opened.append(VCenter(settings, Transport(route=sandbox.lookup, **seam), site=site))
+    def enter(site: str, **transport: bool) -> VCenter:
+        opened.append(VCenter(settings, Transport(route=sandbox.lookup, **transport), site=site))
         opened[-1].session.content()
         return opened[-1]
 

@@ -26,9 +26,9 @@ ENV = {"GOVC_USERNAME": "administrator@x", "GOVC_PASSWORD": "very-secret"}
 @pytest.fixture
 def rest(echo):
     echo.answers["/api/session"] = (201, b'"token-1"', {})
-    seam = Transport()
-    yield Rest(VCenterSettings(server=f"127.0.0.1:{echo.port}", trust=Trust(ca_pem=echo.pem)), seam, ENV)
-    seam.close()
+    transport = Transport()
+    yield Rest(VCenterSettings(server=f"127.0.0.1:{echo.port}", trust=Trust(ca_pem=echo.pem)), transport, ENV)
+    transport.close()
 
 
 def error(kind: str, words: str) -> bytes:

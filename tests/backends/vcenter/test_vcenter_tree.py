@@ -52,11 +52,11 @@ READ = {
 @pytest.fixture
 def vcenter(sandbox: Running, tmp_path) -> Iterator[VCenter]:
     (tmp_path / "site.yaml").write_text(SITE)
-    seam = Transport(route=sandbox.lookup)
-    made = VCenter(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, seam)
+    transport = Transport(route=sandbox.lookup)
+    made = VCenter(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, transport)
     yield made
     made.close()
-    seam.close()
+    transport.close()
 
 
 def machine(vcenter: VCenter) -> None:
@@ -146,7 +146,7 @@ def test_pages_are_joined(vcenter, monkeypatch):
         )
         == whole
     )
-    assert vcenter.seam.tally.names["ContinueRetrievePropertiesEx"] >= len(whole) // 2
+    assert vcenter.transport.tally.names["ContinueRetrievePropertiesEx"] >= len(whole) // 2
 
 
 def test_what_is_gone_is_left_out_and_what_may_not_be_read_is_an_error(vcenter):

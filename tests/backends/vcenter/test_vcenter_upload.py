@@ -89,14 +89,14 @@ def sent(
     """What is reported while both disks are sent."""
     monkeypatch.setattr(upload, "PAUSE", 0.001)
     seen: list[tuple[int, int]] = []
-    seam = Transport()
+    transport = Transport()
     items = [SimpleNamespace(path=name, create=False) for name in SIZES]
     with KeepAlive(lambda _: None, 300) as alive:
         made = upload.Upload(
-            seam, lambda _: Trust(ca_pem=host.pem), alive, lambda done, total: seen.append((done, total))
+            transport, lambda _: Trust(ca_pem=host.pem), alive, lambda done, total: seen.append((done, total))
         )
         made.run(items, [httpx2.URL(f"{host.url}/nfc/1/{name}") for name in SIZES], SIZES, source)
-    seam.close()
+    transport.close()
     return seen
 
 

@@ -76,9 +76,9 @@ def test_the_inventory_is_read_in_one_collector_call(vcsim):
     assert inventory.network("DC0_DVPG0").distributed
     assert inventory.datastore("LocalDS_0").free > 0
     assert inventory.folder("", "DC0").path == "vm"
-    assert vcenter.seam.tally.names["RetrievePropertiesEx"] == 1
+    assert vcenter.transport.tally.names["RetrievePropertiesEx"] == 1
     vcenter.close()
-    assert vcenter.seam.tally.names["Logout"] == 1
+    assert vcenter.transport.tally.names["Logout"] == 1
 
 
 def test_an_unknown_datacenter_is_refused_with_what_there_is(vcsim):
@@ -92,7 +92,7 @@ def test_an_ended_session_is_renewed_for_reads(vcenter):
     vcenter.inventory.read()
     vcenter.session.content().sessionManager.Logout()
     assert vcenter.inventory.read().hosts
-    assert vcenter.seam.tally.names["Login"] == 2
+    assert vcenter.transport.tally.names["Login"] == 2
 
 
 def test_an_ended_session_never_looks_like_an_empty_world(vcenter):
@@ -106,7 +106,7 @@ def test_a_write_on_an_ended_session_is_not_repeated(vcenter, place):
     vcenter.session.content().sessionManager.Logout()
     with pytest.raises(Expired):
         vcenter.hosts.set_passthrough(place[1].moid, {"0000:17:00.0": True})
-    assert vcenter.seam.tally.names["Login"] == 1
+    assert vcenter.transport.tally.names["Login"] == 1
 
 
 def test_an_object_that_is_gone_is_missing(vcenter):
@@ -188,7 +188,7 @@ def test_an_import_that_meets_another_one_leaves_no_folder_on_the_datastore(vcsi
             with pytest.raises(Exists) as error:
                 other.imports.run(server, lambda *_: None)
             refused.append(
-                (str(error.value.problems[0].what), other.seam.tally.names["ImportVApp"], folders())
+                (str(error.value.problems[0].what), other.transport.tally.names["ImportVApp"], folders())
             )
             other.close()
 
@@ -200,7 +200,7 @@ def test_an_import_that_meets_another_one_leaves_no_folder_on_the_datastore(vcsi
 def test_a_reconfiguration_is_one_task(vcenter, place):
     moid = vcenter.imports.run(wanted(place, "bf-2"), lambda *_: None)
     before = vcenter.machines.read([moid], [MARK])[0]
-    writes = vcenter.seam.tally.writes
+    writes = vcenter.transport.tally.writes
     network = place[0].network("VM Network").moid
     vcenter.machines.reconfigure(
         moid,
@@ -214,7 +214,7 @@ def test_a_reconfiguration_is_one_task(vcenter, place):
             nics={before.nics[0].key: network},
         ),
     )
-    assert vcenter.seam.tally.writes == writes + 1
+    assert vcenter.transport.tally.writes == writes + 1
     after = vcenter.machines.read([moid], [MARK, "a.b"])[0]
     assert (after.cpus, after.extra["a.b"], after.properties["hostname"]) == (4, "1", "other")
     assert [(p.way, p.allowed) for p in after.pci] == [("dynamic", ((0x10DE, 0x20B5),))]
@@ -230,8 +230,8 @@ def test_an_upload_that_fails_gives_its_lease_up(vcenter, place):
 
     with pytest.raises(OSError, match="the disk is gone"):
         vcenter.imports.run(replace(wanted(place, "bf-3"), open=lambda _: Broken()), lambda *_: None)
-    assert vcenter.seam.tally.names["HttpNfcLeaseAbort"] == 1
-    assert vcenter.seam.tally.names["HttpNfcLeaseComplete"] == 0
+    assert vcenter.transport.tally.names["HttpNfcLeaseAbort"] == 1
+    assert vcenter.transport.tally.names["HttpNfcLeaseComplete"] == 0
 
 
 def test_a_half_imported_machine_is_discarded_and_a_finished_one_is_not(vcenter, place):

@@ -22,11 +22,11 @@ vcenter: {server: vc.small.test, username: admin@small.test, password: {env: VCE
 @pytest.fixture
 def vcenter(sandbox: Running, tmp_path) -> Iterator[VCenter]:
     (tmp_path / "site.yaml").write_text(SITE)
-    seam = Transport(route=sandbox.lookup, read_only=True)
-    made = VCenter(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, seam)
+    transport = Transport(route=sandbox.lookup, read_only=True)
+    made = VCenter(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox).vcenter, transport)
     yield made
     made.close()
-    seam.close()
+    transport.close()
 
 
 def views(vcenter: VCenter) -> list:

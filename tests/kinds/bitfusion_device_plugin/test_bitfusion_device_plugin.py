@@ -339,7 +339,7 @@ def test_a_strangers_object_of_the_name_is_not_touched_and_a_record_leads_to_not
 
 
 SPEC = {"cluster": "k", "version": "0.4"}
-GROUND = NamespaceFacts(
+FACTS = NamespaceFacts(
     datetime.now(UTC), {"kube-system": {"kubernetes.io/metadata.name": "kube-system"}, "bwki": {}}
 )
 
@@ -355,7 +355,7 @@ def context(**needs):
         Mark("s", ADDRESS),
         {"cluster": ResolvedRef(Key("kubernetes_cluster", "k"), None, None), **found},
         {},
-        {"p": GROUND},
+        {"p": FACTS},
     )
 
 
@@ -366,7 +366,7 @@ def token(**changes):
 
 
 @pytest.mark.parametrize(
-    ("spec", "needs", "ground", "words"),
+    ("spec", "needs", "labels", "words"),
     [
         ({}, {}, {"bwki": None}, "there is no namespace bwki"),
         (
@@ -404,12 +404,12 @@ def token(**changes):
         ),
     ],
 )
-def test_what_can_not_work_is_refused_before_anything_is_written(spec, needs, ground, words):
+def test_what_can_not_work_is_refused_before_anything_is_written(spec, needs, labels, words):
     with pytest.raises(Refusal, match=words):
         check(
             Spec.model_validate(SPEC | spec),
             context(**needs),
-            replace(GROUND, labels={**GROUND.labels, **ground}),
+            replace(FACTS, labels={**FACTS.labels, **labels}),
         )
 
 
@@ -462,7 +462,7 @@ def test_namespaces_that_are_never_shown_to_the_webhook_are_told():
 def test_a_cluster_has_one_plug_in():
     spec = Spec.model_validate(SPEC)
     with pytest.raises(Refusal, match="q is in k already"):
-        check(spec, replace(context(), siblings={"q": (spec, None)}), GROUND)
+        check(spec, replace(context(), siblings={"q": (spec, None)}), FACTS)
 
 
 @pytest.mark.parametrize(
@@ -551,7 +551,7 @@ def test_a_certificate_is_judged_by_the_clock_it_is_given():
         authority.issue(ca, own, ("x",), 1)
     assert authority.read(b"nonsense") == ()
     assert authority.signer(leaf, authority.make("b", 1)[0]) == ""
-    late = replace(GROUND, now=datetime.now(UTC) + timedelta(days=340))
+    late = replace(FACTS, now=datetime.now(UTC) + timedelta(days=340))
     names = [
         type(step).__name__ for step in decide.decide("p", spec, None, replace(context(), facts={"p": late}))
     ]

@@ -112,7 +112,7 @@ def test_who_answers_for_a_server_must_be_it(fields, ip, says):
             """Somebody always answers."""
 
     kind = object.__new__(BitfusionServer)
-    kind._seam = Listening()
+    kind._transport = Listening()
     found = kind.ready(spec(**fields), state(machine(ip=ip)))
     assert (found.status, found.why) == ((Ready.WAITING, says) if says else (Ready.READY, ""))
 

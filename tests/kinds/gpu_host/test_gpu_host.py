@@ -96,8 +96,8 @@ def test_no_reboot_where_the_change_took_effect_at_once():
 
 
 def test_a_reboot_that_was_begun_is_finished_and_the_host_leaves_maintenance():
-    begun = GpuHostNote(MARK, {ONE: False}, "from:2025-12-31")
-    state = host(card(ONE, on=True), card(TWO, on=True), note=begun, maintenance=True)
+    started = GpuHostNote(MARK, {ONE: False}, "from:2025-12-31")
+    state = host(card(ONE, on=True), card(TWO, on=True), note=started, maintenance=True)
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)
     assert [type(s).__name__ for s in found] == ["Leave", "Seal"]
     assert not found[0].stay
@@ -133,13 +133,13 @@ def test_a_restarting_host_is_waited_for():
 
 @pytest.mark.parametrize("gone", [{"connected": False}, {"boot": ""}, {"connected": False, "boot": ""}])
 def test_nothing_is_noted_of_a_host_while_it_restarts_for_another_run(gone):
-    begun = host(
+    started = host(
         card(ONE, on=True, active=False),
         card(TWO, on=True),
         note=GpuHostNote(MARK, {ONE: False}, "from:2026-01-01"),
         maintenance=True,
     )
-    state = replace(begun, detail=replace(begun.detail, **gone))
+    state = replace(started, detail=replace(started.detail, **gone))
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)
     assert [type(s).__name__ for s in found] == ["Await", "Leave", "Seal"]
     assert found[0].settles

@@ -47,7 +47,7 @@ def spec(
     )
 
 
-def ground(capacity: Capacity | None = None, **limits: Any) -> Environment:
+def environment(capacity: Capacity | None = None, **limits: Any) -> Environment:
     spaces = {"a": Space("compute", **limits), "b": Space("compute"), "far": Space("other")}
     return Environment(
         spaces, classes=CLASSES, capacities={"compute": capacity or Capacity(1_000_000, 1000 * GIB, 2000)}
@@ -59,7 +59,7 @@ def ground(capacity: Capacity | None = None, **limits: Any) -> Environment:
     [({"memory": 16 * GIB}, 1), ({"cpu": 8000}, 1), ({}, 100), ({"memory": 24 * GIB, "cpu": 12000}, 2)],
 )
 def test_up_to_the_limit_it_fits(limits, workers):
-    fit.check(spec(workers), {}, ground(**limits))
+    fit.check(spec(workers), {}, environment(**limits))
 
 
 @pytest.mark.parametrize(
@@ -71,36 +71,36 @@ def test_up_to_the_limit_it_fits(limits, workers):
 )
 def test_more_than_the_namespace_may_use_is_refused_at_the_class(limits, says):
     with pytest.raises(Refusal, match=says) as refused:
-        fit.check(spec(2), {}, ground(**limits))
+        fit.check(spec(2), {}, environment(**limits))
     assert refused.value.field == "workers.pool.vm_class"
     assert "3 × guaranteed" in refused.value.problems[0].why
 
 
 def test_a_reservation_in_part_counts_in_part():
-    fit.check(spec(1, "half"), {}, ground(memory=8 * GIB, cpu=8000))
+    fit.check(spec(1, "half"), {}, environment(memory=8 * GIB, cpu=8000))
     with pytest.raises(Refusal, match="guaranteed 12GiB"):
-        fit.check(spec(2, "half"), {}, ground(memory=8 * GIB))
+        fit.check(spec(2, "half"), {}, environment(memory=8 * GIB))
 
 
 def test_best_effort_never_counts_nor_does_a_class_that_is_not_known():
-    fit.check(spec(100, "best-effort"), {}, ground(memory=GIB, cpu=1))
-    fit.check(spec(100, "mystery"), {}, ground(memory=GIB, cpu=1))
+    fit.check(spec(100, "best-effort"), {}, environment(memory=GIB, cpu=1))
+    fit.check(spec(100, "mystery"), {}, environment(memory=GIB, cpu=1))
 
 
 def test_what_the_site_s_other_clusters_take_counts():
     with pytest.raises(Refusal, match="guaranteed 16GiB") as refused:
-        fit.check(spec(), {"other": spec()}, ground(memory=24 * GIB))
+        fit.check(spec(), {"other": spec()}, environment(memory=24 * GIB))
     assert "tanzu_cluster/other takes 16GiB" in refused.value.problems[0].why
-    fit.check(spec(), {"other": spec(namespace="b")}, ground(memory=24 * GIB))
+    fit.check(spec(), {"other": spec(namespace="b")}, environment(memory=24 * GIB))
 
 
 def test_more_than_the_hosts_have_is_refused_over_all_namespaces_of_the_vsphere_cluster():
-    small = ground(Capacity(1_000_000, 24 * GIB, 2000))
+    small = environment(Capacity(1_000_000, 24 * GIB, 2000))
     fit.check(spec(), {"far": spec(100, namespace="far")}, small)
     with pytest.raises(Refusal, match="the hosts of compute have 24GiB"):
         fit.check(spec(), {"other": spec(namespace="b")}, small)
     with pytest.raises(Refusal, match="the hosts of compute have 7GHz"):
-        fit.check(spec(), {}, ground(Capacity(7000, 1000 * GIB, 2000)))
+        fit.check(spec(), {}, environment(Capacity(7000, 1000 * GIB, 2000)))
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_more_than_the_hosts_have_is_refused_over_all_namespaces_of_the_vsphere_
 )
 def test_volumes_beyond_the_namespace_s_storage_are_refused(limits, says):
     with pytest.raises(Refusal, match=says) as refused:
-        fit.check(spec(3, volume="50GiB"), {}, ground(**limits))
+        fit.check(spec(3, volume="50GiB"), {}, environment(**limits))
     assert refused.value.field == "workers.pool.volumes"
-    fit.check(spec(2, volume="50GiB"), {}, ground(**limits))
+    fit.check(spec(2, volume="50GiB"), {}, environment(**limits))
 
 
 def test_volumes_of_the_site_s_other_clusters_count_by_their_policy():
-    gold = ground(storage={"gold": 100 * GIB, "silver": None})
+    gold = environment(storage={"gold": 100 * GIB, "silver": None})
     fit.check(spec(2, volume="50GiB"), {"other": spec(2, volume="50GiB", storage="silver")}, gold)
     with pytest.raises(Refusal, match="may use 100GiB") as refused:
         fit.check(spec(2, volume="50GiB"), {"other": spec(1, volume="1GiB")}, gold)

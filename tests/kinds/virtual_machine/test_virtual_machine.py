@@ -177,8 +177,8 @@ def test_what_a_library_of_this_site_will_hold_is_not_known_before_it_stands():
 
 
 def test_a_deployment_that_was_cut_short_is_removed_and_made_anew():
-    begun = replace(standing(spec(**LIBRARY)), importing=True)
-    assert kinds(decide("w1", spec(**LIBRARY), begun, held(Item("i", "ovf")))) == [Discard, Make, Start]
+    started = replace(standing(spec(**LIBRARY)), importing=True)
+    assert kinds(decide("w1", spec(**LIBRARY), started, held(Item("i", "ovf")))) == [Discard, Make, Start]
 
 
 SECRET = Secret("env", "PASSWORD", Sources(env={"PASSWORD": "long-enough"}))

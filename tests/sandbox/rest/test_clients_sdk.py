@@ -35,7 +35,7 @@ FULL = {
 
 
 class Recorder:
-    """A filling of the seam that keeps every exchange with vCenter's REST API."""
+    """Middleware of the transport that keeps every exchange with vCenter's REST API."""
 
     def __init__(self) -> None:
         self.kept: list[Exchange] = []

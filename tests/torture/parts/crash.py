@@ -66,7 +66,7 @@ def at_every_write(place: Place, effort: Effort, cut: int) -> tuple[Count, Count
     of CUTS, or ALL.
     """
     applies, destroys, undone = (Count(line(place, what)) for what in LINES)
-    with applies.ground(), sandbox_of(place, effort.folder) as sandbox:
+    with applies.uncounted(), sandbox_of(place, effort.folder) as sandbox:
         before, whole = world(sandbox), undisturbed(place, sandbox)
         writes = sandbox.tally()["written"]
         apply(place.site, sandbox, destroy=True)
@@ -126,7 +126,7 @@ def strike_at(
 def at_random_instants(place: Place, effort: Effort) -> Count:
     count = Count(f"`{place.name}`, parallelism 10, killed at a random instant")
     chance = effort.chance("instants")
-    with count.ground(), sandbox_of(place, effort.folder) as sandbox:
+    with count.uncounted(), sandbox_of(place, effort.folder) as sandbox:
         whole = undisturbed(place, sandbox)
         longest = undisturbed_seconds(place.site, sandbox, effort.folder)
         for _ in range(effort.number(INSTANTS, 8)):

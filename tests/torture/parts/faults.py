@@ -269,7 +269,7 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
 
 
 class Impatient:
-    """A filling of the seam with a shorter time-out for each read, in seconds."""
+    """Middleware of the transport with a shorter time-out for each read, in seconds."""
 
     def __init__(self, inner: Any, seconds: float) -> None:
         self._inner, self._seconds = inner, seconds

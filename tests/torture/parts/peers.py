@@ -100,7 +100,7 @@ def tanzu(effort: Effort) -> Count:
     count, peers = Count(TANZU), found(effort)
     test_tanzu.define(peers)
     with test_tanzu.placed(peers, folder(effort)) as site, test_tanzu.controlled(site, peers):
-        many = [site.seam.tally.writes for act in range(len(ACTS)) if acted(site, act)]
+        many = [site.transport.tally.writes for act in range(len(ACTS)) if acted(site, act)]
     each = [
         (act, nth, when)
         for act, before in enumerate([0, *many[:-1]])
@@ -118,9 +118,9 @@ def tanzu(effort: Effort) -> Count:
             striking.run_to_its_kill(
                 killed_tanzu, folder(effort), peers, site.space.rpartition("-")[2], act, nth=nth, when=when
             )
-            writes = site.seam.tally.writes
+            writes = site.transport.tally.writes
             all_are(acted(site, act), "done", "kept")
-            count.add("writes left to the next run", site.seam.tally.writes - writes)
+            count.add("writes left to the next run", site.transport.tally.writes - writes)
             there = peers.kubectl("get", "tkc", "-n", site.space, "-o", "name").split()
             assert len(there) == (0 if ACTS[act] == "deleted" else 1), there
             assert ACTS[act] == "deleted" or site.changes() == {}

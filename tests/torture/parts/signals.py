@@ -104,9 +104,11 @@ def one(at: Desk, number: signal.Signals, after: float, count: Count, *, fresh: 
     assert "Exception ignored" not in output, output[-1000:]
     assert "Traceback" not in output or unborn, output[-1000:]
     lines = at.journal()[before:]
-    begun, done = ([line for line in lines if line["event"] == event] for event in ("StepBegun", "StepEnded"))
-    assert len(begun) == len(done), "a step that ran was not finished"
-    assert ended == 0 or not [line for line in begun if line["at"] > at_signal + HEARD], (
+    started, done = (
+        [line for line in lines if line["event"] == event] for event in ("StepBegun", "StepEnded")
+    )
+    assert len(started) == len(done), "a step that ran was not finished"
+    assert ended == 0 or not [line for line in started if line["at"] > at_signal + HEARD], (
         "a step began after the signal"
     )
     if found := running(state):

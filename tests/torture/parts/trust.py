@@ -78,9 +78,11 @@ def _redirects(effort: Effort) -> Count:
     with (
         listening(shown.file) as honest,
         listening(shown.file) as thief,
-        contextlib.closing(Transport()) as seam,
+        contextlib.closing(Transport()) as transport,
     ):
-        client = seam.client(honest.url, Trust(ca_pem=shown.ca), headers={"authorization": "Basic c2VjcmV0"})
+        client = transport.client(
+            honest.url, Trust(ca_pem=shown.ca), headers={"authorization": "Basic c2VjcmV0"}
+        )
         for status in REDIRECTS:
             for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
                 honest.answers["*"] = (status, b"", {"location": f"{thief.url}/x"})
@@ -104,14 +106,14 @@ def _holds(case: Case, url: str, trust: Trust) -> None:
     if case.says:
         _refused(url, trust, case.says)
         return
-    with contextlib.closing(Transport()) as seam:
-        assert seam.client(url, trust).get("/").status_code == 200
+    with contextlib.closing(Transport()) as transport:
+        assert transport.client(url, trust).get("/").status_code == 200
 
 
 def _refused(url: str, trust: Trust, says: str) -> None:
-    with contextlib.closing(Transport()) as seam:
+    with contextlib.closing(Transport()) as transport:
         try:
-            seam.client(url, trust).get("/", headers={"authorization": "Basic c2VjcmV0"})
+            transport.client(url, trust).get("/", headers={"authorization": "Basic c2VjcmV0"})
         except Untrusted as error:
             assert says in str(error), error
         else:

@@ -17,19 +17,19 @@ NAMED = "kubernetes.io/metadata.name"
 SYSTEM = "kube-system"
 
 
-def check(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> None:
+def check(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) -> None:
     """Refusal."""
     _alone(spec, context)
     for field in ("namespace", "plugin_namespace"):
-        _there(field, spec, context, ground)
+        _there(field, spec, context, namespace_facts)
     for number, quota in enumerate(spec.quotas):
-        _there(f"quotas.{number}.namespace", spec, context, ground, quota.namespace)
-    _shown(spec, context, ground)
-    _privileged(spec, context, ground)
-    _unprivileged(spec, context, ground)
+        _there(f"quotas.{number}.namespace", spec, context, namespace_facts, quota.namespace)
+    _shown(spec, context, namespace_facts)
+    _privileged(spec, context, namespace_facts)
+    _unprivileged(spec, context, namespace_facts)
     _token(spec, context)
     _credential(spec, context)
-    if spec.failure_policy == "Fail" and NAMED not in (ground.labels.get(SYSTEM) or {}):
+    if spec.failure_policy == "Fail" and NAMED not in (namespace_facts.labels.get(SYSTEM) or {}):
         raise Refusal(
             "the system's pods would be shown to the webhook",
             field="failure_policy",
@@ -61,9 +61,15 @@ def _own(need: ResolvedRef | None, spec: Spec) -> Any:
     )
 
 
-def _there(field: str, spec: Spec, context: PlanContext, ground: NamespaceFacts, written: str = "") -> None:
+def _there(
+    field: str, spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts, written: str = ""
+) -> None:
     name = written or getattr(spec, field)
-    if _own(context.needs.get(field), spec) is None and name in ground.labels and ground.labels[name] is None:
+    if (
+        _own(context.needs.get(field), spec) is None
+        and name in namespace_facts.labels
+        and namespace_facts.labels[name] is None
+    ):
         raise Refusal(
             f"there is no namespace {name}",
             field=field,
@@ -72,17 +78,21 @@ def _there(field: str, spec: Spec, context: PlanContext, ground: NamespaceFacts,
         )
 
 
-def _shown(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> None:
+def _shown(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) -> None:
     """Each of `namespaces` is there and can be selected, and the pods of one at least are shown to the
     webhook.
     """
     for number, name in enumerate(spec.namespaces):
         field = f"namespaces.{number}"
-        _there(field, spec, context, ground, name)
+        _there(field, spec, context, namespace_facts, name)
         need = context.needs.get(field)
         own = _own(need, spec)
         state = need.state if need is not None else None
-        labels = (state.labels if state is not None else None) if own is not None else ground.labels.get(name)
+        labels = (
+            (state.labels if state is not None else None)
+            if own is not None
+            else namespace_facts.labels.get(name)
+        )
         if labels is not None and NAMED not in labels:
             real = real_name(name, spec.cluster, need)
             raise Refusal(
@@ -108,14 +118,14 @@ def _shown(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> None:
         )
 
 
-def _privileged(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> None:
+def _privileged(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) -> None:
     own = _own(context.needs.get("plugin_namespace"), spec)
     if own is not None:
         level = own.pod_security.enforce or ""
         remedy = f"write pod_security: {{enforce: privileged}} into namespace/{spec.plugin_namespace}"
     else:
         level, remedy = (
-            (ground.labels.get(spec.plugin_namespace) or {}).get(ENFORCE, "privileged"),
+            (namespace_facts.labels.get(spec.plugin_namespace) or {}).get(ENFORCE, "privileged"),
             "name a namespace that allows it, or one of this site",
         )
     if level != "privileged":
@@ -130,13 +140,13 @@ def _privileged(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> Non
         )
 
 
-def _unprivileged(spec: Spec, context: PlanContext, ground: NamespaceFacts) -> None:
+def _unprivileged(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) -> None:
     """The webhook's image runs as root, which the level `restricted` refuses."""
     own = _own(context.needs.get("namespace"), spec)
     level = (
         own.pod_security.enforce
         if own is not None
-        else (ground.labels.get(spec.namespace) or {}).get(ENFORCE)
+        else (namespace_facts.labels.get(spec.namespace) or {}).get(ENFORCE)
     )
     if level == "restricted":
         remedy = (

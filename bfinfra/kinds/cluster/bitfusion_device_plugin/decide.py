@@ -65,17 +65,17 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     """Note, certificates, objects, pods, then what asks the webhook; that goes first where it goes."""
     if spec is None:
         return () if state is None else tuple(_removal(state, Remove, tuple(state.things)))
-    ground: NamespaceFacts = context.facts[name]
-    check(spec, context, ground)
+    namespace_facts: NamespaceFacts = context.facts[name]
+    check(spec, context, namespace_facts)
     if state is not None and state.cluster == spec.cluster:
         check_standing(state, filling_of(spec, context, state.trust))
     if state is not None and state.cluster != spec.cluster:
         moved = differences({"cluster": state.cluster}, {"cluster": spec.cluster})
         return (
             *_removal(state, Clear, tuple(state.things), moved),
-            *_here(name, spec, None, context, ground),
+            *_here(name, spec, None, context, namespace_facts),
         )
-    return tuple(_here(name, spec, state, context, ground))
+    return tuple(_here(name, spec, state, context, namespace_facts))
 
 
 def filling_of(spec: Spec, context: PlanContext, trust: Trust) -> Values:
@@ -141,12 +141,12 @@ def _template_notes(thing: Thing) -> Mapping[str, str]:
 
 
 def _here(
-    name: str, spec: Spec, state: State | None, context: PlanContext, ground: NamespaceFacts
+    name: str, spec: Spec, state: State | None, context: PlanContext, namespace_facts: NamespaceFacts
 ) -> Iterator[Step]:
     trust = state.trust if state else Trust()
     filling = filling_of(spec, context, trust)
     filling = replace(filling, config=_noted(spec, filling, state))
-    certificates = tuple(_certificates(spec, filling, state, context, ground))
+    certificates = tuple(_certificates(spec, filling, state, context, namespace_facts))
     objects = render(spec, _expecting(filling, certificates))
     home = state.home if state else context.needs["cluster"].get("endpoint")
     record = record_place(filling.namespace, name)
@@ -185,13 +185,13 @@ def _here(
 
 
 def _certificates(
-    spec: Spec, filling: Values, state: State | None, context: PlanContext, ground: NamespaceFacts
+    spec: Spec, filling: Values, state: State | None, context: PlanContext, namespace_facts: NamespaceFacts
 ) -> Iterator[Step]:
     """Anew where they lack, are spoiled, end soon, or are for another name. A new authority is trusted before
     anything is signed by it.
     """
     trust, wanted = (state.trust if state else Trust()), spec.certificates
-    soon = ground.now + timedelta(days=wanted.renew_before)
+    soon = namespace_facts.now + timedelta(days=wanted.renew_before)
     at: dict[str, Any] = {
         "namespace": filling.namespace,
         "home": state.home if state else context.needs["cluster"].get("endpoint"),

@@ -79,11 +79,11 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         super().__init__(clusters, site)
-        self._grounds: dict[str, NamespaceFacts] = {}
+        self._namespaces: dict[str, NamespaceFacts] = {}
 
     def _facts(self) -> dict[str, NamespaceFacts]:
         """The namespaces of each resource, by name."""
-        return dict(self._grounds)
+        return dict(self._namespaces)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -212,8 +212,8 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
             state = self._one(name, spec, by_name.get(name, []), cluster, needs)
             if state is not None:
                 found[name] = state
-            if spec is not None and (include_unlisted or name not in self._grounds):
-                self._grounds[name] = self._ground(spec, cluster)
+            if spec is not None and (include_unlisted or name not in self._namespaces):
+                self._namespaces[name] = self._read_facts(spec, cluster)
         return found
 
     def _standing(
@@ -269,7 +269,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
         rest = [obj for obj in own if place_of(obj) not in noted]
         return state_of(list(noted.values()), rest, cluster, namespace) if noted or rest else None
 
-    def _ground(self, spec: Spec, cluster: Cluster) -> NamespaceFacts:
+    def _read_facts(self, spec: Spec, cluster: Cluster) -> NamespaceFacts:
         names = dict.fromkeys(
             (
                 SYSTEM[0],

@@ -258,7 +258,7 @@ def _check(spec: Spec, context: PlanContext) -> dict[str, Authority]:
     fit.check(
         spec,
         {peer: other for peer, (other, _) in context.siblings.items() if other is not None},
-        facts.ground,
+        facts.environment,
     )
     return authorities_of(spec, context)
 

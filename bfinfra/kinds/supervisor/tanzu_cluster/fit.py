@@ -77,37 +77,37 @@ def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef]) -> Environment:
     )
 
 
-def check(spec: Spec, siblings: Specs, ground: Environment) -> None:
+def check(spec: Spec, siblings: Specs, environment: Environment) -> None:
     """Refuses what can't ever run: vSphere would make the cluster and then wait for ever for its nodes.
     `siblings`: the site's other clusters.
     """
-    space = ground.spaces.get(spec.namespace)
+    space = environment.spaces.get(spec.namespace)
     if space is None:
         return
     here = {name: peer for name, peer in siblings.items() if peer.namespace == spec.namespace}
     there = {
         name: peer
         for name, peer in siblings.items()
-        if (home := ground.spaces.get(peer.namespace)) and home.cluster == space.cluster
+        if (home := environment.spaces.get(peer.namespace)) and home.cluster == space.cluster
     }
-    room = ground.capacities.get(space.cluster)
+    room = environment.capacities.get(space.cluster)
     lets, raises = (
         f"the namespace {spec.namespace} may use",
         f"raise limits.{{}} of supervisor_namespace/{spec.namespace}",
     )
-    _reserved(spec, here, ground, "memory", space.memory, lets, raises)
-    _reserved(spec, here, ground, "cpu", space.cpu, lets, raises)
+    _reserved(spec, here, environment, "memory", space.memory, lets, raises)
+    _reserved(spec, here, environment, "cpu", space.cpu, lets, raises)
     if room is not None:
         has, adds = f"the hosts of {space.cluster} have", f"add hosts to {space.cluster}"
-        _reserved(spec, there, ground, "memory", room.memory, has, adds)
-        _reserved(spec, there, ground, "cpu", room.cpu, has, adds)
+        _reserved(spec, there, environment, "memory", room.memory, has, adds)
+        _reserved(spec, there, environment, "cpu", room.cpu, has, adds)
     _volumes(spec, here, space)
 
 
 def _reserved(  # noqa: PLR0913 - one sentence's parts
-    spec: Spec, siblings: Specs, ground: Environment, what: str, most: int | None, who: str, remedy: str
+    spec: Spec, siblings: Specs, environment: Environment, what: str, most: int | None, who: str, remedy: str
 ) -> None:
-    each = {"memory": _memory, "cpu": _cpu}[what](ground, spec.namespace)
+    each = {"memory": _memory, "cpu": _cpu}[what](environment, spec.namespace)
     mine, others = _sum(spec, each), {name: _sum(peer, each) for name, peer in siblings.items()}
     if most is None or not mine or mine + sum(others.values()) <= most:
         return
@@ -130,20 +130,20 @@ def _reserved(  # noqa: PLR0913 - one sentence's parts
     )
 
 
-def _memory(ground: Environment, _: str) -> Callable[[Nodes], int]:
+def _memory(environment: Environment, _: str) -> Callable[[Nodes], int]:
     def of(nodes: Nodes) -> int:
-        found = ground.classes.get(nodes.vm_class)
+        found = environment.classes.get(nodes.vm_class)
         return found.memory * found.memory_reservation // 100 if found else 0
 
     return of
 
 
-def _cpu(ground: Environment, namespace: str) -> Callable[[Nodes], int]:
+def _cpu(environment: Environment, namespace: str) -> Callable[[Nodes], int]:
     """A core's MHz is that of the slowest host, as vSphere counts it."""
-    room = ground.capacities.get(ground.spaces[namespace].cluster)
+    room = environment.capacities.get(environment.spaces[namespace].cluster)
 
     def of(nodes: Nodes) -> int:
-        found = ground.classes.get(nodes.vm_class)
+        found = environment.classes.get(nodes.vm_class)
         return found.cpus * room.core * found.cpu_reservation // 100 if found and room else 0
 
     return of

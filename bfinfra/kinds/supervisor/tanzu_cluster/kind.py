@@ -89,7 +89,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
     def __init__(self, clusters: Clusters, vcenter: VCenter | None = None) -> None:
         self._clusters = clusters
         self._vcenter = vcenter
-        self._ground = fit.Environment()
+        self._environment = fit.Environment()
         self._locator = ClusterLocator(clusters, LIVES_IN)
         self._offers: dict[str, offers.Offer] = {}
         self._undeclared: dict[str, frozenset[str] | None] = {}
@@ -127,7 +127,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
                     )
         self._learn(wanted, {key: answers.clusters[key] for key in answers.found}, states)
         if include_unlisted:
-            self._survey_ground(wanted, needs, states)
+            self._survey_environment(wanted, needs, states)
         files = {
             name: {f"trust.{each}": file for each, file in spec.files().items()}
             for name, spec in wanted.items()
@@ -139,7 +139,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
             if (spec := wanted[name]) and (each := away(spec, found))
         }
         facts = offers.TanzuClusterFacts(
-            dict(self._offers), dict(self._authorities), self._ground, dict(self._undeclared), gone
+            dict(self._offers), dict(self._authorities), self._environment, dict(self._undeclared), gone
         )
         return Observation(states, facts, answers.unreadable)
 
@@ -301,7 +301,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
                 self._undeclared[name] = declared.undeclared(cluster.client, spec.api, fields)
             self._authorities.update({str(file.path): _pem(str(file.path)) for file in spec.files().values()})
 
-    def _survey_ground(
+    def _survey_environment(
         self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], states: Mapping[str, State]
     ) -> None:
         """What clusters stand on, where one is to be made or changed; what a supervisor offers to namespaces
@@ -311,9 +311,11 @@ class TanzuCluster(kind.Kind[Spec, State]):
             spec is not None and _moves(spec, states.get(name)) for name, spec in wanted.items()
         ):
             return
-        self._ground = fit.read(self._vcenter, needs)
-        for name in {spec.namespace for spec in wanted.values() if spec is not None} & self._ground.absent:
-            supervisor = self._ground.supervisor(name)
+        self._environment = fit.read(self._vcenter, needs)
+        for name in {
+            spec.namespace for spec in wanted.values() if spec is not None
+        } & self._environment.absent:
+            supervisor = self._environment.supervisor(name)
             if supervisor is not None:
                 self._offers[name] = offers.of_new(self._clusters.at(Endpoint(server=supervisor.endpoint)))
 

@@ -42,7 +42,7 @@ class TanzuClusterFacts:
 
     offers: Mapping[str, Offer] = field(default_factory=dict)
     authorities: Mapping[str, str] = field(default_factory=dict)
-    ground: Environment = field(default_factory=Environment)
+    environment: Environment = field(default_factory=Environment)
     undeclared: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
     """Cluster → the first file of an authority that isn't there yet."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def appliances(context: CheckContext) -> Packages:
     """The OVAs of the site, each looked into once."""
-    return Packages(context.seam)
+    return Packages(context.transport)
 
 
 def packages(context: CheckContext) -> Iterator[Finding]:

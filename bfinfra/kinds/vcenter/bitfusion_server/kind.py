@@ -66,9 +66,9 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     prefetch = (MARKS, PLACES, COMPARED)
 
-    def __init__(self, vcenter: VCenter, cache: SurveyCache, seam: Transport, site: Site) -> None:
-        self._seam, self._vcenter = seam, vcenter
-        packages = Packages(seam)
+    def __init__(self, vcenter: VCenter, cache: SurveyCache, transport: Transport, site: Site) -> None:
+        self._transport, self._vcenter = transport, vcenter
+        packages = Packages(transport)
         self._observer = Observer(vcenter, cache, site, packages)
         self._runs = Runs(vcenter, site, packages, cache.objects(KIND))
 
@@ -144,7 +144,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
             return Readiness(Ready.READY, note=state.machine.ip)
         address = spec.answers_at() or state.machine.ip
         try:
-            self._seam.connect(address, spec.port, KNOCK)
+            self._transport.connect(address, spec.port, KNOCK)
         except Unreachable:
             return waiting(f"{address}:{spec.port} takes no connections yet")
         return Readiness(Ready.READY, note=f"{address}:{spec.port}")

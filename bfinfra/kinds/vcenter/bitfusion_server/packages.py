@@ -22,8 +22,8 @@ Version = tuple[str, int, object]
 class Packages:
     """What a run has read of its OVAs; used by several threads, which at worst read one twice."""
 
-    def __init__(self, seam: Transport) -> None:
-        self._seam = seam
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
         self._sources: dict[Ova, ova.Source] = {}
         self._read: dict[Version, ova.Ova | Problem] = {}
         self._whole: dict[tuple[Version, str], Problem | None] = {}
@@ -70,7 +70,7 @@ class Packages:
         if of.file:
             return ova.LocalSource.of(of.file.path)
         if of not in self._sources:
-            self._sources[of] = ova.RemoteSource.of(of.url or "", of.trust, self._seam)
+            self._sources[of] = ova.RemoteSource.of(of.url or "", of.trust, self._transport)
         return self._sources[of]
 
 

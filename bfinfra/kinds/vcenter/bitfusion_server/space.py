@@ -23,7 +23,7 @@ def claims(wanted: Specs, states: Specs, facts: BitfusionServerFacts) -> Iterato
         if isinstance(state, State) and not state.importing:
             yield from _grown(key, spec, state, facts.inventory)
         elif (store := _chosen(spec, states.get(Key("gpu_host", spec.host)), facts.inventory)) is not None:
-            yield from _made(key, spec, facts.ovas.get(spec.ova.text), store, begun=state is not None)
+            yield from _made(key, spec, facts.ovas.get(spec.ova.text), store, started=state is not None)
 
 
 def _grown(key: Key, spec: Spec, state: State, inventory: Inventory) -> Iterator[Claim]:
@@ -32,12 +32,12 @@ def _grown(key: Key, spec: Spec, state: State, inventory: Inventory) -> Iterator
         yield Claim(Spot(key, "disk"), store, spec.disk, spec.disk - first.capacity, first.thin is not False)
 
 
-def _made(key: Key, spec: Spec, ova: object, store: Datastore, *, begun: bool) -> Iterator[Claim]:
+def _made(key: Key, spec: Spec, ova: object, store: Datastore, *, started: bool) -> Iterator[Claim]:
     """What a half-made one takes already is not told apart: it is made anew."""
     own = [disk.capacity for disk in ova.disks] if isinstance(ova, Ova) else []
     for index, size in enumerate([spec.disk or 0, *own[1:]] if spec.disk else own):
         at = Spot(key, "disk" if spec.disk and not index else "datastore" if spec.datastore else "ova")
-        yield Claim(at, store, size, 0 if begun else size, spec.disk_provisioning == "thin")
+        yield Claim(at, store, size, 0 if started else size, spec.disk_provisioning == "thin")
 
 
 def _chosen(spec: Spec, host: object, inventory: Inventory) -> Datastore | None:

@@ -48,9 +48,9 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
             how=make(name, spec, guest, mark, context),
             changes=differences(None, spec.applied()),
         )
-        begun = () if state is None else (Discard(name=name, moid=state.machine.moid),)
+        discarded = () if state is None else (Discard(name=name, moid=state.machine.moid),)
         started = (Start(name=name, moid=""),) if spec.power == "on" else ()
-        return _unless_away(name, spec, (*begun, new, *started), context, fresh=True)
+        return _unless_away(name, spec, (*discarded, new, *started), context, fresh=True)
     named = {GUEST[field.partition(".")[2]]: file for field, file in spec.files().items()}
     kept = {key: state.machine.extra.get(key) or f"as in {file.text}" for key, file in named.items()}
     found = tuple(_settle(name, spec, state, context, ({**kept, **guest}, mark)))

@@ -12,100 +12,102 @@ from bfinfra.model.trust import Trust
 
 
 @pytest.fixture
-def seam():
+def transport():
     made = Transport()
     yield made
     made.close()
 
 
-def test_an_authority_given_is_trusted(seam, echo):
-    assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 200
+def test_an_authority_given_is_trusted(transport, echo):
+    assert transport.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 200
 
 
-def test_the_systems_store_does_not_know_the_test_server_and_its_fingerprint_is_shown(seam, echo):
+def test_the_systems_store_does_not_know_the_test_server_and_its_fingerprint_is_shown(transport, echo):
     with pytest.raises(Untrusted) as raised:
-        seam.client(echo.url, Trust()).get("/x")
+        transport.client(echo.url, Trust()).get("/x")
     assert echo.pin.upper()[:2] in str(raised.value)
     assert ":".join(echo.pin[i : i + 2] for i in range(0, 64, 2)).upper() in str(raised.value)
     assert echo.asked == []
 
 
-def test_an_extra_authority_counts_beside_the_systems_store(seam, echo):
-    assert seam.client(echo.url, Trust(), extra_pem=echo.pem).get("/x").status_code == 200
+def test_an_extra_authority_counts_beside_the_systems_store(transport, echo):
+    assert transport.client(echo.url, Trust(), extra_pem=echo.pem).get("/x").status_code == 200
 
 
-def test_the_right_pin_is_trusted_whatever_the_name(seam, echo_named):
+def test_the_right_pin_is_trusted_whatever_the_name(transport, echo_named):
     echo = echo_named("another.name")
-    assert seam.client(echo.url, Trust(sha256=echo.pin)).get("/x").status_code == 200
+    assert transport.client(echo.url, Trust(sha256=echo.pin)).get("/x").status_code == 200
 
 
-def test_a_wrong_pin_is_refused_before_anything_is_sent(seam, echo):
+def test_a_wrong_pin_is_refused_before_anything_is_sent(transport, echo):
     with pytest.raises(Untrusted, match="pinned"):
-        seam.client(echo.url, Trust(sha256="ab" * 32)).get("/x")
+        transport.client(echo.url, Trust(sha256="ab" * 32)).get("/x")
     assert echo.asked == []
 
 
 def test_a_pin_is_checked_on_every_handshake_not_only_on_the_first(echo, echo_named):
     other, ways = echo_named(), []
-    seam = Transport(route=lambda host, port: ("127.0.0.1", ways[-1]))
+    transport = Transport(route=lambda host, port: ("127.0.0.1", ways[-1]))
     ways.append(echo.port)
-    client = seam.client("https://vc.test", Trust(sha256=echo.pin), headers={"connection": "close"})
+    client = transport.client("https://vc.test", Trust(sha256=echo.pin), headers={"connection": "close"})
     assert client.get("/x").status_code == 200
     ways.append(other.port)
     with pytest.raises(Untrusted):
         client.get("/x")
     assert other.asked == []
-    seam.close()
+    transport.close()
 
 
-def test_a_certificate_for_another_name_is_refused(seam, echo_named):
+def test_a_certificate_for_another_name_is_refused(transport, echo_named):
     echo = echo_named("another.name")
     with pytest.raises(Untrusted):
-        seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x")
+        transport.client(echo.url, Trust(ca_pem=echo.pem)).get("/x")
 
 
 def test_a_route_leads_elsewhere_while_the_name_is_still_verified(echo_named):
     echo = echo_named("vcsa.aiml.local")
-    seam = Transport(
+    transport = Transport(
         route=lambda host, port: (
             ("127.0.0.1", echo.port) if (host, port) == ("vcsa.aiml.local", 443) else None
         )
     )
-    assert seam.client("https://vcsa.aiml.local", Trust(ca_pem=echo.pem)).get("/x").status_code == 200
-    seam.connect("vcsa.aiml.local", 443, 1)
-    seam.close()
+    assert transport.client("https://vcsa.aiml.local", Trust(ca_pem=echo.pem)).get("/x").status_code == 200
+    transport.connect("vcsa.aiml.local", 443, 1)
+    transport.close()
 
 
-def test_plain_http_is_refused(seam):
+def test_plain_http_is_refused(transport):
     with pytest.raises(Untrusted, match="not https"):
-        seam.client("http://127.0.0.1:1", Trust())
+        transport.client("http://127.0.0.1:1", Trust())
 
 
-def test_a_client_does_not_leave_https_for_an_absolute_address(seam, echo):
+def test_a_client_does_not_leave_https_for_an_absolute_address(transport, echo):
     with pytest.raises(Untrusted, match="over http"):
-        seam.client(echo.url, Trust(ca_pem=echo.pem)).put(
+        transport.client(echo.url, Trust(ca_pem=echo.pem)).put(
             f"http://127.0.0.1:{echo.port}/x", content=b"secret"
         )
     assert echo.asked == []
 
 
-def test_an_authority_file_without_a_certificate_is_named(seam, tmp_path):
+def test_an_authority_file_without_a_certificate_is_named(transport, tmp_path):
     (tmp_path / "ca.pem").write_text("nothing\n")
     with pytest.raises(Untrusted, match=r"ca\.pem"):
-        seam.client("https://vc.test", Trust(ca_file=LocalFile("ca.pem", tmp_path / "ca.pem")))
+        transport.client("https://vc.test", Trust(ca_file=LocalFile("ca.pem", tmp_path / "ca.pem")))
 
 
-def test_the_systems_store_is_read_once_for_all_servers_that_are_trusted_alike(seam, echo_named, monkeypatch):
+def test_the_systems_store_is_read_once_for_all_servers_that_are_trusted_alike(
+    transport, echo_named, monkeypatch
+):
     read, first, second = [], echo_named(), echo_named()
     monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: read.append(1))
     both = first.pem + second.pem
     for echo in (first, second, first):
-        assert seam.client(echo.url, Trust(), extra_pem=both).get("/x").status_code == 200
+        assert transport.client(echo.url, Trust(), extra_pem=both).get("/x").status_code == 200
     assert read == [1]
 
 
 @pytest.mark.parametrize("trust", [lambda echo: Trust(ca_pem=echo.pem), lambda echo: Trust(sha256=echo.pin)])
-def test_the_protocols_of_a_context_that_threads_share_are_set_once(seam, echo, monkeypatch, trust):
+def test_the_protocols_of_a_context_that_threads_share_are_set_once(transport, echo, monkeypatch, trust):
     """OpenSSL frees those of before, which another thread may be copying into its greeting: one in 40,000 was
     garbled, and the server said decode error.
     """
@@ -115,13 +117,13 @@ def test_the_protocols_of_a_context_that_threads_share_are_set_once(seam, echo, 
         "set_alpn_protocols",
         lambda self, protocols: (known.append(protocols), ssl_s(self, protocols))[1],
     )
-    client = seam.client(echo.url, trust(echo), headers={"connection": "close"})
+    client = transport.client(echo.url, trust(echo), headers={"connection": "close"})
     for _ in range(3):
         assert client.get("/x").status_code == 200
     assert known == [["http/1.1"]]
 
 
-def test_two_authority_files_of_the_same_name_are_two(seam, echo_named, tmp_path):
+def test_two_authority_files_of_the_same_name_are_two(transport, echo_named, tmp_path):
     trusts = {}
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -130,16 +132,16 @@ def test_two_authority_files_of_the_same_name_are_two(seam, echo_named, tmp_path
         file.write_text(echo.pem)
         trusts[folder] = (echo, Trust(ca_file=LocalFile("ca.pem", file)))
     for echo, trust in trusts.values():
-        assert seam.client(echo.url, trust).get("/x").status_code == 200
+        assert transport.client(echo.url, trust).get("/x").status_code == 200
     with pytest.raises(Untrusted):
-        seam.client(trusts["a"][0].url, trusts["b"][1]).get("/x")
+        transport.client(trusts["a"][0].url, trusts["b"][1]).get("/x")
 
 
-def test_only_who_was_given_a_certificate_shows_it(seam, echo):
+def test_only_who_was_given_a_certificate_shows_it(transport, echo):
     trust, own = Trust(ca_pem=echo.pem), echo.both.read_text()
     for identity in (None, (own, own), None):
         with httpx2.Client(
-            base_url=echo.url, transport=seam.transport(echo.url, trust, identity=identity)
+            base_url=echo.url, transport=transport.transport(echo.url, trust, identity=identity)
         ) as client:
             client.get("/x")
     assert echo.met == [False, True, False]
@@ -147,49 +149,49 @@ def test_only_who_was_given_a_certificate_shows_it(seam, echo):
 
 def test_proxies_of_the_environment_are_ignored(echo, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-    seam = Transport()
-    assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 200
-    seam.close()
+    transport = Transport()
+    assert transport.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 200
+    transport.close()
 
 
-def test_nobody_there_is_unreachable(seam):
+def test_nobody_there_is_unreachable(transport):
     with pytest.raises(Unreachable):
-        seam.client("https://127.0.0.1:1", Trust()).get("/x")
+        transport.client("https://127.0.0.1:1", Trust()).get("/x")
     with pytest.raises(Unreachable):
-        seam.connect("127.0.0.1", 1, 1)
+        transport.connect("127.0.0.1", 1, 1)
 
 
-def test_a_lost_answer_to_a_write_is_unanswered_and_to_a_read_unreachable(seam, echo):
+def test_a_lost_answer_to_a_write_is_unanswered_and_to_a_read_unreachable(transport, echo):
     echo.answers["/x"] = (0, b"", {})
-    client = seam.client(echo.url, Trust(ca_pem=echo.pem))
+    client = transport.client(echo.url, Trust(ca_pem=echo.pem))
     with pytest.raises(Unanswered):
         client.put("/x", content=b"1")
     with pytest.raises(Unreachable):
         client.get("/x")
 
 
-def test_an_answer_that_breaks_off_is_noticed(seam, echo):
+def test_an_answer_that_breaks_off_is_noticed(transport, echo):
     echo.answers["/x"] = (200, b"half", {"content-length": "8", "connection": "close"})
     with pytest.raises(Unanswered):
-        seam.client(echo.url, Trust(ca_pem=echo.pem)).post("/x", content=b"1")
+        transport.client(echo.url, Trust(ca_pem=echo.pem)).post("/x", content=b"1")
 
 
 def test_reading_only_refuses_a_write_before_it_leaves(echo):
-    seam = Transport(read_only=True)
-    client = seam.client(echo.url, Trust(ca_pem=echo.pem))
+    transport = Transport(read_only=True)
+    client = transport.client(echo.url, Trust(ca_pem=echo.pem))
     with pytest.raises(WriteRefused, match="PUT /api/x"):
         client.put("/api/x", json={})
     assert echo.asked == []
     assert client.get("/api/x").status_code == 200
-    seam.close()
+    transport.close()
 
 
-def test_requests_and_writes_are_counted(seam, echo):
-    client = seam.client(echo.url, Trust(ca_pem=echo.pem))
+def test_requests_and_writes_are_counted(transport, echo):
+    client = transport.client(echo.url, Trust(ca_pem=echo.pem))
     client.get("/a")
     client.post("/b", json={})
-    assert (seam.tally.requests, seam.tally.writes) == (2, 1)
-    assert seam.tally.names["POST /b"] == 1
+    assert (transport.tally.requests, transport.tally.writes) == (2, 1)
+    assert transport.tally.names["POST /b"] == 1
 
 
 def test_a_filling_stands_between_the_client_and_the_network(echo):
@@ -200,7 +202,7 @@ def test_a_filling_stands_between_the_client_and_the_network(echo):
         def handle_request(self, request: httpx2.Request) -> httpx2.Response:
             return httpx2.Response(299)
 
-    seam = Transport(middleware=(Canned,))
-    assert seam.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 299
+    transport = Transport(middleware=(Canned,))
+    assert transport.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 299
     assert echo.asked == []
-    seam.close()
+    transport.close()

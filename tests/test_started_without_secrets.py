@@ -93,7 +93,7 @@ FREE = {"gpu_host/esx1.small.test", "namespace/apart", "supervisor_namespace/tea
 
 
 @dataclass
-class Begun:
+class StartedSite:
     """A site without its secrets, and the sandbox that it is applied to."""
 
     sandbox: bfinfra.sandbox.Running
@@ -124,11 +124,11 @@ FLEXDIRECT = SITE[SITE.index("flexdirect_host:") :]
 
 
 @pytest.fixture
-def begun(tmp_path, monkeypatch) -> Iterator[Begun]:
+def site(tmp_path, monkeypatch) -> Iterator[StartedSite]:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     running = bfinfra.sandbox.start(SPECS / "worlds/small.yaml", tmp_path / "sandbox", pace=0)
     try:
-        found = Begun(running, tmp_path / "site.yaml")
+        found = StartedSite(running, tmp_path / "site.yaml")
         found.bring("secrets/pepper")
         found.write()
         yield found
@@ -136,11 +136,11 @@ def begun(tmp_path, monkeypatch) -> Iterator[Begun]:
         bfinfra.sandbox.stop(tmp_path / "sandbox")
 
 
-def test_each_missing_file_holds_back_only_what_needs_it_until_it_is_brought(begun):
-    warned = [each.problem.what for each in app.load(begun.path, sandbox=begun.sandbox).warnings]
+def test_each_missing_file_holds_back_only_what_needs_it_until_it_is_brought(site):
+    warned = [each.problem.what for each in app.load(site.path, sandbox=site.sandbox).warnings]
     for name in SECRETS:
         assert any(what.endswith(f"{name} is not there yet") for what in warned), (name, warned)
-    found = plan(begun.path, begun.sandbox)
+    found = plan(site.path, site.sandbox)
     assert not found.problems
     assert not found.unreadable
     held = {str(item.key): item.held for item in found.held}
@@ -151,77 +151,77 @@ def test_each_missing_file_holds_back_only_what_needs_it_until_it_is_brought(beg
     assert held["flexdirect_host/t4"].what == "flexdirect_host/t4: secrets/license is not there yet"
     assert held["flexdirect_host/behind"].what == "flexdirect_host/behind waits for linux_host/cpu-01"
     assert FREE.isdisjoint(held)
-    begun.write(without=(FLEXDIRECT,))
-    before = world(begun.sandbox)
-    code, ended = begun.apply()
+    site.write(without=(FLEXDIRECT,))
+    before = world(site.sandbox)
+    code, ended = site.apply()
     assert code == 3
     assert all(ended[address].startswith("still-waiting") for address in WAITING)
     assert FREE & ended.keys() <= {address for address, how in ended.items() if how in ("done", "kept")}
-    begun.bring("secrets/customer")
-    begun.bring("secrets/registry", "a-registry-password")
-    shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
-    shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
-    code, ended = begun.apply()
+    site.bring("secrets/customer")
+    site.bring("secrets/registry", "a-registry-password")
+    shutil.copy(site.files / "ca.pem", site.files / "corporate.pem")
+    shutil.copy(site.files / "ssh/id_ed25519", site.files / "ssh/other_key")
+    code, ended = site.apply()
     assert (code, set(ended.values())) == (0, {"done", "kept"})
-    assert begun.apply()[0] == 0
+    assert site.apply()[0] == 0
 
     for name in ("secrets/customer", "secrets/registry", "corporate.pem"):
-        (begun.files / name).unlink()
-    output = drift(begun.path, begun.sandbox)
+        (site.files / name).unlink()
+    output = drift(site.path, site.sandbox)
     assert (output.found, output.problems, output.blind) == ((), (), False)
-    assert plan(begun.path, begun.sandbox).held == ()
-    written = begun.sandbox.tally()["written"]
-    assert begun.apply()[0] == 0
-    assert begun.sandbox.tally()["written"] == written
+    assert plan(site.path, site.sandbox).held == ()
+    written = site.sandbox.tally()["written"]
+    assert site.apply()[0] == 0
+    assert site.sandbox.tally()["written"] == written
 
-    (begun.files / "secrets/pepper").unlink()
-    code, ended = begun.apply(destroy=True)
+    (site.files / "secrets/pepper").unlink()
+    code, ended = site.apply(destroy=True)
     assert (code, set(ended.values())) == (0, {"done"})
-    assert world(begun.sandbox) == before
+    assert world(site.sandbox) == before
 
 
-def test_a_machine_whose_known_hosts_are_not_there_is_never_asked(begun):
-    begun.write(without=(FLEXDIRECT,))
+def test_a_machine_whose_known_hosts_are_not_there_is_never_asked(site):
+    site.write(without=(FLEXDIRECT,))
     for name in ("secrets/customer", "secrets/registry"):
-        begun.bring(name)
-    shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
-    shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
-    (begun.files / "ssh/known_hosts").unlink()
-    held = {str(item.key): item.held.what for item in plan(begun.path, begun.sandbox).held}
+        site.bring(name)
+    shutil.copy(site.files / "ca.pem", site.files / "corporate.pem")
+    shutil.copy(site.files / "ssh/id_ed25519", site.files / "ssh/other_key")
+    (site.files / "ssh/known_hosts").unlink()
+    held = {str(item.key): item.held.what for item in plan(site.path, site.sandbox).held}
     assert held == {
         f"linux_host/{name}": f"linux_host/{name}: ssh/known_hosts is not there yet"
         for name in ("gpu-01", "cpu-01")
     }
-    found = drift(begun.path, begun.sandbox)
+    found = drift(site.path, site.sandbox)
     assert found.blind
     assert "ssh/known_hosts is not there yet" in found.unreadable["linux_host/gpu-01"]
-    before = begun.sandbox.tally()["written"]
+    before = site.sandbox.tally()["written"]
     with pytest.raises(bfinfra.BfinfraError, match="known_hosts"):
-        begun.apply(destroy=True)
-    assert begun.sandbox.tally()["written"] == before
+        site.apply(destroy=True)
+    assert site.sandbox.tally()["written"] == before
 
 
-def test_an_unset_variable_is_still_an_error_before_anything_is_written(begun, monkeypatch):
-    text = begun.path.read_text().replace("{file: secrets/registry}", "{env: NOT_SET}")
-    begun.path.write_text(text)
+def test_an_unset_variable_is_still_an_error_before_anything_is_written(site, monkeypatch):
+    text = site.path.read_text().replace("{file: secrets/registry}", "{env: NOT_SET}")
+    site.path.write_text(text)
     with pytest.raises(bfinfra.SiteError, match="NOT_SET"):
-        plan(begun.path, begun.sandbox)
+        plan(site.path, site.sandbox)
 
 
-def test_a_value_that_changed_in_the_file_while_its_secret_is_away_waits_for_it(begun):
-    begun.write(without=(FLEXDIRECT,))
+def test_a_value_that_changed_in_the_file_while_its_secret_is_away_waits_for_it(site):
+    site.write(without=(FLEXDIRECT,))
     for name in ("secrets/customer", "secrets/registry"):
-        begun.bring(name)
-    shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
-    shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
-    assert begun.apply()[0] == 0
-    begun.path.write_text(
-        begun.path.read_text()
+        site.bring(name)
+    shutil.copy(site.files / "ca.pem", site.files / "corporate.pem")
+    shutil.copy(site.files / "ssh/id_ed25519", site.files / "ssh/other_key")
+    assert site.apply()[0] == 0
+    site.path.write_text(
+        site.path.read_text()
         .replace("secrets/registry", "secrets/registry-2")
         .replace("secrets/customer", "secrets/customer-2")
         .replace("corporate: corporate.pem", "corporate: corporate-2.pem")
     )
-    held = {str(item.key): item.held.what for item in plan(begun.path, begun.sandbox).held}
+    held = {str(item.key): item.held.what for item in plan(site.path, site.sandbox).held}
     assert held == {
         "bitfusion_server/bf-01": "bitfusion_server/bf-01: secrets/customer-2 is not there yet",
         "registry_credential/pull": "registry_credential/pull: secrets/registry-2 is not there yet",
@@ -235,60 +235,58 @@ VCENTERS = {"gpu_host/esx1.small.test", "bitfusion_server/bf-01", "supervisor_na
 @pytest.mark.parametrize(
     ("missing", "written"), [("ca.pem", ""), ("secrets/vcenter", "password: {file: secrets/vcenter}")]
 )
-def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_else(begun, missing, written):
-    begun.write(without=(FLEXDIRECT,))
+def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_else(site, missing, written):
+    site.write(without=(FLEXDIRECT,))
     for name in ("secrets/customer", "secrets/registry"):
-        begun.bring(name)
-    shutil.copy(begun.files / "ca.pem", begun.files / "corporate.pem")
-    shutil.copy(begun.files / "ssh/id_ed25519", begun.files / "ssh/other_key")
+        site.bring(name)
+    shutil.copy(site.files / "ca.pem", site.files / "corporate.pem")
+    shutil.copy(site.files / "ssh/id_ed25519", site.files / "ssh/other_key")
     if written:
-        output = begun.path.read_text()
-        begun.path.write_text(output.replace("  password: {env: VCENTER_PASSWORD}\n", f"  {written}\n"))
+        output = site.path.read_text()
+        site.path.write_text(output.replace("  password: {env: VCENTER_PASSWORD}\n", f"  {written}\n"))
     else:
-        (begun.files / missing).rename(begun.files / "away.pem")
-    found = plan(begun.path, begun.sandbox)
+        (site.files / missing).rename(site.files / "away.pem")
+    found = plan(site.path, site.sandbox)
     assert (found.problems, found.unreadable) == ((), {})
     held = {str(item.key): item.held for item in found.held}
     assert held.keys() == {*VCENTERS, "tanzu_cluster/cluster-01"}
     assert {held[address].what for address in VCENTERS} == {
         f"{address}: {missing} is not there yet" for address in VCENTERS
     }
-    code, ended = begun.apply()
+    code, ended = site.apply()
     assert code == 3
     assert {address for address, how in ended.items() if how == "done"} == {
         "namespace/apart",
         "registry_credential/pull",
     }
-    report = drift(begun.path, begun.sandbox)
+    report = drift(site.path, site.sandbox)
     assert report.blind
     assert report.unreadable.keys() == held.keys()
     assert report.found == ()
-    before = begun.sandbox.tally()["written"]
+    before = site.sandbox.tally()["written"]
     with pytest.raises(bfinfra.SiteError, match="leads nowhere"):
-        app.kubeconfig(
-            app.load(begun.path, sandbox=begun.sandbox), "cluster-01", context=setting(begun.sandbox)
-        )
+        app.kubeconfig(app.load(site.path, sandbox=site.sandbox), "cluster-01", context=setting(site.sandbox))
     with pytest.raises(bfinfra.BfinfraError, match="leads nowhere"):
-        begun.apply(destroy=True)
-    assert begun.sandbox.tally()["written"] == before
+        site.apply(destroy=True)
+    assert site.sandbox.tally()["written"] == before
     if written:
-        begun.bring(missing, begun.sandbox.env["VCENTER_PASSWORD"])
+        site.bring(missing, site.sandbox.env["VCENTER_PASSWORD"])
     else:
-        (begun.files / "away.pem").rename(begun.files / missing)
-    assert begun.apply()[0] == 0
+        (site.files / "away.pem").rename(site.files / missing)
+    assert site.apply()[0] == 0
 
 
-def test_where_nothing_of_a_vcenter_is_wanted_what_leads_into_it_must_be_there(begun):
+def test_where_nothing_of_a_vcenter_is_wanted_what_leads_into_it_must_be_there(site):
     at = SITE.index("gpu_host:"), SITE.index("kubernetes_cluster:"), SITE.index("supervisor_namespace:")
-    begun.path.write_text(SITE[: at[0]] + SITE[at[1] : at[2]])
-    (begun.files / "ca.pem").unlink()
+    site.path.write_text(SITE[: at[0]] + SITE[at[1] : at[2]])
+    (site.files / "ca.pem").unlink()
     with pytest.raises(bfinfra.SiteError, match=r"vcenter\.trust\.ca_file leads nowhere"):
-        plan(begun.path, begun.sandbox)
+        plan(site.path, site.sandbox)
 
 
-def test_what_a_plan_says_of_a_file_that_waits_is_said_once_and_by_one_reason(begun):
-    begun.write(without=(FLEXDIRECT,))
-    found = plan(begun.path, begun.sandbox)
+def test_what_a_plan_says_of_a_file_that_waits_is_said_once_and_by_one_reason(site):
+    site.write(without=(FLEXDIRECT,))
+    found = plan(site.path, site.sandbox)
     output = text.plan(found)
     assert output.count("corporate.pem is not there yet") == 1
     why = {str(item.key): item.held.why for item in found.held}
