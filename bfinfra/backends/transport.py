@@ -1,5 +1,5 @@
-"""The one way to the network: every byte to or from a server goes through `Transport`, which decides where to,
-whom to trust and what may be written.
+"""The one way to the network: every byte to or from a server goes through `Transport`. It decides where to
+go, whom to trust and what may be written.
 """
 
 from __future__ import annotations
