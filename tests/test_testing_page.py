@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs/how-to/test-your-site.md").read_text()
 
 
 def test_the_examples_of_the_page_pass(tmp_path: Path) -> None:
-    files = dict(re.findall(r"```\w+ file=(\S+)\n(.*?)```", PAGE, re.DOTALL))
+    files = dict(re.findall(r"```\w+ title=\"(\S+)\"\n(.*?)```", PAGE, re.DOTALL))
     assert set(files) == {"conftest.py", "site.yaml", "test_site.py"}
     for name, text in files.items():
         (tmp_path / name).write_text(text)

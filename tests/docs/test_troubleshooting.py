@@ -1,0 +1,60 @@
+"""The page of errors quotes messages that bfinfra prints."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from docs.commands import blocks
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/troubleshooting.md").read_text()
+MESSAGES = [block.text.strip() for block in blocks(PAGE) if block.language == "text"]
+SHORTEST = 10  # letters of a message that are its own, not a name's
+
+
+@cache
+def templates() -> list[re.Pattern[str]]:
+    """Every text in bfinfra's code; what a format fills in stands for any text."""
+    found = set()
+    for file in (ROOT / "bfinfra").rglob("*.py"):
+        tree = ast.parse(file.read_text())
+        docstrings = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        for node in ast.walk(tree):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
+            written = "".join(text for text in texts if isinstance(text, str))
+            if len(written.replace(" ", "")) >= SHORTEST and id(node) not in docstrings:
+                found.add("".join(".+" if text is None else re.escape(str(text)) for text in texts))
+    return [re.compile(text) for text in found]
+
+
+def is_printed(message: str) -> bool:
+    return any(template.fullmatch(message) for template in templates())
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_message_on_the_page_is_one_that_the_code_has(message):
+    assert is_printed(message) or any(
+        template.pattern.startswith(re.escape(message)) for template in templates()
+    )
+
+
+@pytest.mark.parametrize(
+    "message", ["there is no shield cpus", "no connexion", "it stands there, and bfinfra"]
+)
+def test_a_message_that_the_code_does_not_have_is_found(message):
+    assert not is_printed(message)
+
+
+def test_the_page_quotes_each_message_once():
+    assert len(MESSAGES) == len(set(MESSAGES)) >= 30
