@@ -13,7 +13,7 @@ from bfinfra.app.drift import drift, notify, remember
 from bfinfra.app.health import health
 from bfinfra.app.history import history
 from bfinfra.app.kubeconfig import kubeconfig
-from bfinfra.app.load import load
+from bfinfra.app.load import load, load_variant
 from bfinfra.app.plan import plan
 from bfinfra.app.privileges import privileges
 from bfinfra.app.rotation import Rotation
@@ -37,6 +37,7 @@ __all__ = [
     "host_keys",
     "kubeconfig",
     "load",
+    "load_variant",
     "notify",
     "plan",
     "privileges",

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.model.site import Site
+from bfinfra.model.variant import Given, Variant
 from bfinfra.spec.load import load as load_files
 
 if TYPE_CHECKING:
     from bfinfra.sandbox import Running
 
 
-def load(*paths: str | Path, sandbox: Running | None = None) -> Site:
-    """Read a site's files; the sandbox brings values for its references. SiteError carries every problem."""
-    files = [Path(path) for path in paths]
+def load(
+    *paths: str | Path,
+    sandbox: Running | None = None,
+    overlays: Sequence[str | Path] = (),
+    values: Mapping[str, Any] | None = None,
+    value_files: Sequence[str | Path] = (),
+) -> Site:
+    """Read a site's files; the sandbox brings values for its references. SiteError carries every problem.
+
+    `overlays`: files or folders, each laid on what stands before it; `values`: what `{value: NAME}` in the
+    site stands for, as the site declares them; `value_files`: files of such values.
+    """
+    given = tuple(Given(name, data, f"values: {name}") for name, data in (values or {}).items())
+    variant = Variant(tuple(map(Path, overlays)), tuple(map(Path, value_files)), given)
+    return load_variant([Path(path) for path in paths], variant, sandbox)
+
+
+def load_variant(paths: Sequence[Path], variant: Variant, sandbox: Running | None = None) -> Site:
+    """The same, with what makes the variant in one."""
     if sandbox is None:
-        return load_files(files)
-    return load_files(files, env={**os.environ, **sandbox.env}, stand_ins=Path(sandbox.files))
+        return load_files(paths, variant=variant)
+    return load_files(
+        paths, variant=variant, env={**os.environ, **sandbox.env}, stand_ins=Path(sandbox.files)
+    )

@@ -111,6 +111,33 @@ def common(parser: Parser, *, first: bool = False) -> None:
 def sites(parser: Parser, about: str = SITES) -> Parser:
     """The parser, which takes a site's files."""
     parser.add_argument("sites", nargs="*", default=DEFAULT_SITES, metavar="SITE", help=about)
+    return variant(parser)
+
+
+def variant(parser: Parser) -> Parser:
+    """The parser, which takes what makes one site of several out of the same files."""
+    parser.add_argument(
+        "--overlay",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="lay this on the site, field by field; null removes a field or a resource; repeat",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=name_and_value,
+        metavar="NAME=VALUE",
+        help="give a value that the site declares under values:; repeat",
+    )
+    parser.add_argument(
+        "--values",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a YAML file of such values, NAME: VALUE; --set counts before it; repeat",
+    )
     return parser
 
 
@@ -183,6 +210,14 @@ def allowances(parser: Parser) -> Parser:
         help="reboot or power-cycle this without asking; repeat or separate by commas",
     )
     return parser
+
+
+def name_and_value(text: str) -> tuple[str, str]:
+    """NAME=VALUE, as the two."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as workers=3, not {text!r}")
+    return name, value
 
 
 def positive(text: str) -> int:

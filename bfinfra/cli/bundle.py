@@ -5,7 +5,7 @@ is left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
 
@@ -52,14 +52,14 @@ class _Load:
     problems: list[Problem] = field(default_factory=list)
 
 
-def bundle(site: Site, base: Path, *, applies: bool) -> Bundle:
+def bundle(site: Site, base: Path, own: Iterable[Path], *, applies: bool) -> Bundle:
     """What goes into the ConfigMap, what into the Secret, and what is left out: what isn't there yet, or
     isn't used.
 
-    `applies`: what it is carried for applies as well. BfinfraError for what must be there and isn't, is
-    elsewhere or too large.
+    `own`: the files that the site is read from; `applies`: what it is carried for applies as well.
+    BfinfraError for what must be there and isn't, is elsewhere or too large.
     """
-    load = _Load(dict.fromkeys(Path(file).absolute() for file in site.files))
+    load = _Load(dict.fromkeys(Path(file).absolute() for file in own))
     used = (*used_settings(site, site.resources), "drift")
     nowhere = {(each.key, each.field): each for each in references(site)}
 

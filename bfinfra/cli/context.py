@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from bfinfra.app import RunContext
     from bfinfra.model.site import Site
+    from bfinfra.model.variant import Variant
     from bfinfra.sandbox import Running
 
 
@@ -19,9 +20,24 @@ def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
     from bfinfra.engine.retry import RetryPolicy
 
     running = sandbox(args)
-    return app.load(*args.sites, sandbox=running), app.RunContext(
+    return site(args, running), app.RunContext(
         sandbox=running, stop=args.stop, patience=RetryPolicy(halt=args.stop.flag)
     )
+
+
+def site(args: argparse.Namespace, running: Running | None = None) -> Site:
+    """The site that the arguments name. `running`: the sandbox that brings values for its references."""
+    from bfinfra import app
+
+    return app.load_variant([Path(each) for each in args.sites], variant(args), running)
+
+
+def variant(args: argparse.Namespace) -> Variant:
+    """The overlays and values that the arguments give."""
+    from bfinfra.model.variant import Given, Variant
+
+    given = tuple(Given(name, text, f"--set {name}") for name, text in args.set)
+    return Variant(tuple(map(Path, args.overlay)), tuple(map(Path, args.values)), given)
 
 
 def sandbox(args: argparse.Namespace) -> Running | None:

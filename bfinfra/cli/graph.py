@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
     import argparse
@@ -18,12 +18,11 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the order, as a tree or for Graphviz; 0."""
-    from bfinfra import app
     from bfinfra.cli.screen import Screen
     from bfinfra.engine.graph import waits
     from bfinfra.render import graph as render
 
-    site = app.load(*args.sites)
+    site = context.site(args)
     before = waits(site.resources, {})
     Screen.of(args).show(
         lambda _: render.dot(before, site.name) if args.dot else render.tree(before),

@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen
     from bfinfra.render import history as render
 
-    name = context.named(args) or app.load(*args.sites).name
+    name = context.named(args) or context.site(args).name
     lines = list(app.history(name))
     Screen.of(args).show(lambda style: render.history(lines, style), lambda: render.data(name, lines))
     return 0

@@ -11,6 +11,8 @@ from bfinfra.cli.arguments import Parser, common
 
 VERBS = {
     "validate": "check a site without a network",
+    "render": "print the site as one YAML document, with overlays merged and values filled in; with -v where "
+    "each value comes from",
     "plan": "read the live state and show what apply would do; never writes",
     "drift": "compare the live state with the site and show who changed what; never writes to a server; ends "
     "with 2 on drift",

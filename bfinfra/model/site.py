@@ -50,7 +50,7 @@ class Site:
     resources: Mapping[Key, Any]
     places: Mapping[tuple[Key | None, str], Place] = field(default_factory=dict, repr=False)
     files: Mapping[Path, str] = field(default_factory=dict)
-    """Each file read and the SHA-256 of what was read."""
+    """Each file of it and the SHA-256 of what was read."""
     pepper: Secret | None = None
     """Mixed into the digests of write-only secrets."""
     warnings: tuple[Warned, ...] = ()
@@ -62,6 +62,8 @@ class Site:
     """The files and folders that it was read from, as they were named."""
     variant: Variant = PLAIN
     """What was laid on them, and what its values were given."""
+    variant_files: Mapping[Path, str] = field(default_factory=dict)
+    """The same as `files`, of overlays and files of values."""
 
     def place(self, key: Key | None, field: str = "") -> Place | None:
         """Where a field stands; where it isn't written, the nearest enclosing piece that is."""

@@ -4,30 +4,21 @@ text, as it was written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from bfinfra import kinds as registry
-from bfinfra.model.errors import Problem, SiteError
+from bfinfra.model.site import Site
 from bfinfra.operator.structural import Schema
-from bfinfra.spec import files
-from bfinfra.spec.merge import merge
+from bfinfra.spec.resolve import merged
 
 TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
-def written(paths: Sequence[Path], schema: Schema) -> dict[str, Any]:
-    """The files merged. `schema`: the structural one of the site language. SiteError for what can't be
-    read.
+def written(site: Site, schema: Schema) -> dict[str, Any]:
+    """The files of a valid site, overlays merged and values filled in. `schema`: the structural one of the
+    site language.
     """
-    problems: list[Problem] = []
-    blocks = merge(files.read(list(paths), problems), registry.names(), problems)
-    if problems:
-        raise SiteError(*problems)
-    found: dict[str, Any] = {name: block.data() for name, block in blocks.settings.items()}
-    for key, block in blocks.resources.items():
-        found.setdefault(key.kind, {})[key.name] = block.data()
+    found = merged(site).plain()
     return {name: shaped(value, schema["properties"].get(name, {})) for name, value in found.items()}
 
 

@@ -48,7 +48,7 @@ SAFE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capa
 @dataclass(frozen=True)
 class Check:
     """What is run: `program` and `sites` as absolute paths; `env`: the variables that the site's references
-    name.
+    name; `options`: the arguments that make the site's variant.
     """
 
     site: str
@@ -56,6 +56,12 @@ class Check:
     sites: tuple[str, ...]
     when: Schedule
     env: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What `drift` is told of the site."""
+        return (*self.options, *self.sites)
 
     @property
     def name(self) -> str:
@@ -73,7 +79,7 @@ def systemd(check: Check, user: str = "") -> dict[str, str]:
     that OnFailure= in a drop-in tells somebody.
     """
     who = f"User={user}" if user else "DynamicUser=yes"
-    command = " ".join(map(_unit_word, (check.program, "drift", "--changes-only", *check.sites)))
+    command = " ".join(map(_unit_word, (check.program, "drift", "--changes-only", *check.words)))
     needs = (
         (
             f"# {', '.join(check.env)}: one NAME=value a line, mode "
@@ -99,7 +105,7 @@ def systemd(check: Check, user: str = "") -> dict[str, str]:
 
 def cron(check: Check) -> str:
     """One line of a user's crontab; cron mails what it prints: what is new, and nothing while nothing is."""
-    command = shlex.join([check.program, "drift", "--changes-only", *check.sites])
+    command = shlex.join([check.program, "drift", "--changes-only", *check.words])
     given = f"set -a; . {shlex.quote(check.variables)}; set +a; " if check.env else ""
     return f"{check.when.cron} {given}{command}".replace("%", r"\%")
 
@@ -166,11 +172,7 @@ def _container(check: Check, image: str, claim: str) -> dict[str, Any]:
     return {
         "name": "drift",
         "image": image,
-        "args": [
-            "drift",
-            *(["--changes-only"] if claim else ["--forget"]),
-            *(f"{MOUNT}/{site}" for site in check.sites),
-        ],
+        "args": ["drift", *(["--changes-only"] if claim else ["--forget"]), *check.words],
         "env": [
             {"name": "BFINFRA_STATE_HOME", "value": STATE},
             {"name": "HOME", "value": STATE},

@@ -89,18 +89,19 @@ def load(
     reading.problems.extend(problem for stops, problem in disputed if stops)
     if reading.problems:
         raise SiteError(*_sorted(reading.problems, [document.path for document in documents]))
-    digests = {document.path: document.digest for document in documents}
+    digests = [(document.path, document.digest) for document in documents]
     site = Site(
         name,
         vcenter,
         resources,
         SourcePlaces(blocks),
-        digests,
+        dict(digests[: found.own]),
         pepper,
         stand_ins=stand_ins,
         drift=drift,
         paths=paths,
         variant=variant,
+        variant_files=dict(digests[found.own :]),
     )
     nowhere = (each.problem for each in missing.references(site))
     warned = (*found.unused, *nowhere, *_warnings(site), *(problem for _, problem in disputed))

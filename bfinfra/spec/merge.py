@@ -14,7 +14,9 @@ from bfinfra.model.suggest import nearest
 from bfinfra.model.yaml import Entry, Source
 from bfinfra.spec.files import Document
 
-SETTINGS = ("site", "vcenter", "pepper", "drift", "values")
+SETTINGS = ("site", "vcenter", "pepper", "drift")
+VALUES = "values"
+"""The key of the declarations of values, which are a setting until they are filled in."""
 ANCHORS = "x-"  # keys that begin so may hold anything: a home for anchors
 
 
@@ -47,7 +49,7 @@ def merge(documents: list[Document], kinds: Collection[str], problems: list[Prob
     for document in documents:
         for key, entry in _top(document, problems):
             block = _block(document, entry)
-            if key in SETTINGS:
+            if key in SETTINGS or key == VALUES:
                 _put(blocks.settings, key, block, problems)
             elif key in kinds:
                 for name, inner in _names(key, entry, problems):
@@ -109,7 +111,7 @@ def _unknown(key: str, at: Place, kinds: Collection[str], document: Document) ->
             "a site file holds kinds of bfinfra only",
             "keep manifests in a folder of their own and name them from a workload",
         )
-    return Problem(f"there is no kind {key}", at, next=nearest(key, [*SETTINGS, *kinds]))
+    return Problem(f"there is no kind {key}", at, next=nearest(key, [*SETTINGS, VALUES, *kinds]))
 
 
 def _noun(value: Any) -> str:

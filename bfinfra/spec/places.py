@@ -16,19 +16,19 @@ class SourcePlaces(Mapping[Spot, Place]):
     """(key, dotted field) → place; ("" = the name itself; key None = the settings, `vcenter.server`)."""
 
     def __init__(self, blocks: Blocks) -> None:
-        self._blocks = blocks
+        self.blocks = blocks
 
     def __getitem__(self, spot: Spot) -> Place:
         key, field = spot
         if key is not None:
-            return _find(self._blocks.resources[key], field)[spot[1]]
+            return _find(self.blocks.resources[key], field)[spot[1]]
         head, _, rest = field.partition(".")
-        return _find(self._blocks.settings[head], rest)[rest]
+        return _find(self.blocks.settings[head], rest)[rest]
 
     def __iter__(self) -> Iterator[Spot]:
-        for name, block in self._blocks.settings.items():
+        for name, block in self.blocks.settings.items():
             yield from ((None, f"{name}.{field}" if field else name) for field in _flat(block))
-        for key, block in self._blocks.resources.items():
+        for key, block in self.blocks.resources.items():
             yield from ((key, field) for field in _flat(block))
 
     def __len__(self) -> int:

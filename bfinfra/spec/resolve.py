@@ -10,11 +10,14 @@ from pathlib import Path
 from bfinfra.model.errors import Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
 from bfinfra.model.variant import Variant
+from bfinfra.model.yaml import Entry, Node
 from bfinfra.spec import files
 from bfinfra.spec.files import Document
 from bfinfra.spec.merge import Blocks, merge
 from bfinfra.spec.overlay import overlaid
+from bfinfra.spec.places import SourcePlaces
 from bfinfra.spec.values import fill
 
 
@@ -61,6 +64,21 @@ def resolved(
     given = files.read(variant.value_files, problems)
     filled = fill(blocks, given, variant.given, problems)
     return Resolved(filled.blocks, [*read, *given], len(documents), filled.broken, filled.unused)
+
+
+def merged(site: Site) -> Node:
+    """The files of a site as one document, in which nothing is left to merge or to fill in. Every node knows
+    where it comes from.
+    """
+    assert isinstance(site.places, SourcePlaces), "it was read from files"
+    blocks = site.places.blocks
+    found = {name: block.entry for name, block in blocks.settings.items()}
+    first = next(iter(found.values()))
+    for key, block in blocks.resources.items():
+        if key.kind not in found:
+            found[key.kind] = Entry(first.mark, first.node._replace(value={}))
+        found[key.kind].node.value[key.name] = block.entry
+    return first.node._replace(value=found)
 
 
 def _also_of_the_site(documents: Sequence[Document], overlay: Sequence[Document]) -> list[Problem]:

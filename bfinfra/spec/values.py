@@ -20,9 +20,9 @@ from bfinfra.model.yaml import HINT, ZEROS, Entry, Node, Source, Unreadable, com
 from bfinfra.spec import messages
 from bfinfra.spec.fields import validated
 from bfinfra.spec.files import Document
-from bfinfra.spec.merge import Block, Blocks
+from bfinfra.spec.merge import VALUES, Block, Blocks
 
-VALUE, VALUES = "value", "values"
+VALUE = "value"
 NAME, NAME_RULE = r"[A-Za-z][A-Za-z0-9_-]*", "letters, digits, _ and -, a letter first"
 Type = Literal["string", "integer", "number", "boolean", "list", "map"]
 SCALARS: Mapping[str, tuple[TypeAdapter[Any], str]] = {
@@ -156,6 +156,8 @@ def _outright(
         source = _Origin(each.origin)
         value = values.get(each.name)
         node = _node(each.data, source)
+        if value and value.type in SCALARS:
+            node = node._replace(plainly=True)
         if value and value.type in ("list", "map") and isinstance(each.data, str):
             try:
                 root, found = compose(Path(each.origin), each.data)

@@ -243,3 +243,47 @@ def test_a_file_without_which_nothing_is_seen_must_be_there(folder, capsys, comm
     output = capsys.readouterr().err
     assert "vcenter.trust.ca_file leads nowhere" in output
     assert "site.yaml:2:" in output
+
+
+VARIANT = ("--overlay", "overlays/prod.yaml", "--values", "overlays/values.yaml", "--set", "name=poc-prod")
+
+
+@pytest.fixture
+def varied(folder: Path) -> Path:
+    (folder / "overlays").mkdir()
+    (folder / "site.yaml").write_text(
+        SITE.replace("site: poc", "site: {value: name}\nvalues: {name: {}, host: {}}").replace(
+            "server: vc.test", "server: {value: host}"
+        )
+    )
+    (folder / "overlays/prod.yaml").write_text("vcenter: {username: prod}\n")
+    (folder / "overlays/values.yaml").write_text("host: vc.test\n")
+    return folder
+
+
+def test_a_scheduled_check_is_of_the_same_variant(varied, capsys):
+    words = [f"--overlay {varied}/overlays/prod.yaml --values {varied}/overlays/values.yaml"]
+    assert main(["schedule", "cron", "site.yaml", *VARIANT]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert f"drift --changes-only {words[0]} --set name=poc-prod {varied}/site.yaml" in line
+    assert main(["schedule", "systemd", "site.yaml", *VARIANT]) == 0
+    found = capsys.readouterr().out
+    assert f"drift --changes-only {words[0]} --set name=poc-prod {varied}/site.yaml\n" in found
+
+
+def test_a_cronjob_carries_what_makes_the_variant(varied, capsys):
+    found, _ = kubernetes(capsys, *VARIANT)
+    pod = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["args"] == [
+        "drift",
+        "--forget",
+        "--overlay",
+        "/site/overlays/prod.yaml",
+        "--values",
+        "/site/overlays/values.yaml",
+        "--set",
+        "name=poc-prod",
+        "/site/site.yaml",
+    ]
+    carried = [each["path"] for each in pod["volumes"][0]["projected"]["sources"][0]["configMap"]["items"]]
+    assert carried[:3] == ["site.yaml", "overlays/prod.yaml", "overlays/values.yaml"]

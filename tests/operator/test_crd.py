@@ -14,7 +14,6 @@ import yaml
 from bfinfra import app
 from bfinfra import kinds as registry
 from bfinfra.cli.main import main
-from bfinfra.model.errors import SiteError
 from bfinfra.operator.crd import definition
 from bfinfra.operator.structural import structural
 from bfinfra.operator.written import shaped, written
@@ -164,7 +163,7 @@ def test_a_sites_file_means_the_same_in_a_site_object(
         if not beside.is_file():
             (folder / beside.name).symlink_to(beside)
     copied = folder / file.name
-    copied.write_text(yaml.safe_dump(written([file], language)))
+    copied.write_text(yaml.safe_dump(written(app.load(file), language)))
     first, second = app.load(file), app.load(copied)
     assert second.name == first.name
     assert {key: spec.model_dump(mode="json") for key, spec in second.resources.items()} == {
@@ -172,10 +171,14 @@ def test_a_sites_file_means_the_same_in_a_site_object(
     }
 
 
-def test_what_is_no_site_file_is_said(tmp_path: Path, language: dict[str, Any]) -> None:
-    (tmp_path / "a.yaml").write_text("site: a\nnamespaces: {}\n")
-    with pytest.raises(SiteError, match="there is no kind namespaces"):
-        written([tmp_path / "a.yaml"], language)
+def test_a_variant_becomes_an_object_with_everything_merged(tmp_path: Path, language: dict[str, Any]) -> None:
+    (tmp_path / "site.yaml").write_text(
+        "site: {value: n}\nvalues: {n: {}, c: {type: integer, default: 2}}\n"
+        "vm_class:\n  big: {cpus: {value: c}, memory: 4GiB}\n  gone: {cpus: 1, memory: 4GiB}\n"
+    )
+    (tmp_path / "prod.yaml").write_text("vm_class: {gone: null}\n")
+    site = app.load(tmp_path / "site.yaml", overlays=[tmp_path / "prod.yaml"], values={"n": "prod"})
+    assert written(site, language) == {"site": "prod", "vm_class": {"big": {"cpus": 2, "memory": "4GiB"}}}
 
 
 def test_a_site_is_printed_with_where_its_references_lead(

@@ -78,7 +78,8 @@ def test_a_place_is_that_of_the_file_that_the_value_came_from(tmp_path: Path) ->
 
 def test_the_digests_are_of_every_file_that_was_read(tmp_path: Path) -> None:
     found = variant(tmp_path, BASE, "tree: {oak: {label: b}}\n")
-    assert [file.name for file in found.files] == ["site.yaml", "over1.yaml"]
+    assert [file.name for file in found.files] == ["site.yaml"]
+    assert [file.name for file in found.variant_files] == ["over1.yaml"]
 
 
 def test_a_number_with_leading_zeros_is_refused_in_an_overlay_as_well(tmp_path: Path) -> None:

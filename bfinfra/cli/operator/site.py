@@ -41,11 +41,7 @@ def run(args: argparse.Namespace) -> int:
     print(
         manifest(
             manifests(
-                name,
-                written([Path(each) for each in args.sites], language),
-                given,
-                namespace=args.namespace or "",
-                interval=args.every,
+                name, written(loaded, language), given, namespace=args.namespace or "", interval=args.every
             )
         )
     )
@@ -70,7 +66,7 @@ def _given(loaded: Site) -> tuple[Given, list[str], str]:
 
     no_keyring(loaded, commands=True)
     base = Path(next(iter(loaded.files))).absolute().parent
-    found = bundle(loaded, base, applies=True)
+    found = bundle(loaded, base, loaded.files, applies=True)
     secrets = found.secrets
     own = {str(below(path, base)) for path in loaded.files}
     plain = {path: content for path, content in found.files.items() if path not in own}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,17 @@ def check_of(args: argparse.Namespace, site: Site) -> Check:
         tuple(str(Path(each).absolute()) for each in args.sites),
         Schedule.every(args.every, site.name),
         variables(site),
+        options(site, lambda path: str(path.absolute())),
+    )
+
+
+def options(site: Site, written: Callable[[Path], str]) -> tuple[str, ...]:
+    """The arguments that make the same variant of the site. `written`: a path as the check finds it."""
+    variant = site.variant
+    return (
+        *(word for path in variant.overlays for word in ("--overlay", written(path))),
+        *(word for path in variant.value_files for word in ("--values", written(path))),
+        *(word for each in variant.given for word in ("--set", f"{each.name}={each.data}")),
     )
 
 

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
     from bfinfra.cli.bundle import below, bundle
     from bfinfra.cli.references import no_keyring
-    from bfinfra.cli.schedule.check import check_of
+    from bfinfra.cli.schedule.check import check_of, options
     from bfinfra.cli.screen import Screen
     from bfinfra.render import schedule as render
 
@@ -49,9 +49,13 @@ def run(args: argparse.Namespace) -> int:
     no_keyring(site, commands=True)
     check = check_of(args, site)
     base = Path(next(iter(site.files))).absolute().parent
-    given = bundle(site, base, applies=False)
+    given = bundle(site, base, (*site.files, *site.variant_files), applies=False)
     secrets = given.secrets
-    check = replace(check, sites=tuple(str(below(file, base)) for file in site.files))
+
+    def mounted(path: Path) -> str:
+        return f"{render.MOUNT}/{below(path, base)}"
+
+    check = replace(check, sites=tuple(map(mounted, site.files)), options=options(site, mounted))
     made = render.kubernetes(
         check, args.image, given.files, secrets, namespace=args.namespace or "", claim=args.claim or ""
     )

@@ -1,0 +1,77 @@
+"""A site as one YAML document, in which overlays are merged and values are filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bfinfra.model.errors import Place
+from bfinfra.model.yaml import Node, compose
+from bfinfra.render.data import document
+
+TEXT, NOTHING = "tag:yaml.org,2002:str", "tag:yaml.org,2002:null"
+WIDEST = 1 << 30  # columns: a value stands on one line, so that its origin has a place behind it
+
+
+def text(root: Node, *, origins: bool = False) -> str:
+    """The document; with `origins` each value is followed by where it comes from, as a comment."""
+    written: str = yaml.serialize(
+        _node(root), Dumper=yaml.SafeDumper, width=WIDEST, allow_unicode=True, encoding=None
+    )
+    return _with_origins(written, root) if origins else written
+
+
+def data(site: str, root: Node) -> dict[str, Any]:
+    """A site with everything merged and filled in; `origins`: where each value comes from, by its path."""
+    found = [{"path": list(path), "origin": origin(node.at)} for path, node in _leaves(root, ())]
+    return document("site", site=site, merged=root.plain(), origins=found)
+
+
+def origin(place: Place) -> str:
+    """`overlays/prod.yaml:3`, or the argument."""
+    return f"{place.file}:{place.line}" if place.line else str(place.file)
+
+
+def _node(node: Node) -> yaml.Node:
+    """As PyYAML writes it: what stood there without quotes stands so again."""
+    if isinstance(node.value, dict):
+        pairs = [(yaml.ScalarNode(TEXT, name), _node(entry.node)) for name, entry in node.value.items()]
+        return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=not pairs)
+    if isinstance(node.value, list):
+        items = [_node(each) for each in node.value]
+        return yaml.SequenceNode("tag:yaml.org,2002:seq", items, flow_style=not items)
+    if node.value is None:
+        return yaml.ScalarNode(NOTHING, "")
+    tag = _tag(node.value) if node.plainly else TEXT
+    return yaml.ScalarNode(tag, node.value, style="|" if "\n" in node.value else None)
+
+
+def _tag(plainly: str) -> str:
+    """What YAML takes it for where it has no quotes."""
+    read = yaml.compose(plainly, Loader=yaml.SafeLoader)
+    return read.tag if isinstance(read, yaml.ScalarNode) else TEXT
+
+
+def _with_origins(written: str, root: Node) -> str:
+    """The written document is read once more: its values stand in the same order, each with its line."""
+    again, _ = compose(Path("site.yaml"), written)
+    lines = written.splitlines()
+    if again is not None:
+        for (_, node), (_, mine) in zip(_leaves(root, ()), _leaves(again, ()), strict=True):
+            lines[mine.mark.line] += f"  # {origin(node.at)}"
+    return "\n".join([*lines, ""])
+
+
+def _leaves(node: Node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node]]:
+    """Each value that holds no others, and its path."""
+    if isinstance(node.value, dict) and node.value:
+        for name, entry in node.value.items():
+            yield from _leaves(entry.node, (*path, name))
+    elif isinstance(node.value, list) and node.value:
+        for number, each in enumerate(node.value):
+            yield from _leaves(each, (*path, str(number)))
+    else:
+        yield path, node
