@@ -138,7 +138,7 @@ sys.exit(main([*words, *Reader(Path({folder!r}), Path({world!r}))._on_world(word
 
 def _verb(words: list[str]):
     """The parser of the command that is typed."""
-    parser = build(words[0])
+    parser = build(words)
     for word in words:
         inner = next(
             (each for each in parser._actions if hasattr(each, "choices") and each.nargs == "A..."), None
