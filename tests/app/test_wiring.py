@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from importlib.util import find_spec
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -28,15 +27,15 @@ TYPES = {
 def takes(name: str) -> dict[str, Any]:
     """Type by parameter of a kind's constructor; imported for type checkers alone, as start-up wants it."""
     parameters = inspect.signature(kind(name)).parameters
-    own = {str(each.annotation): cls for each in parameters.values() if (cls := of_its_module(each))}
+    own = {
+        str(each.annotation): of_its_module(each) for each in parameters.values() if each.name not in given()
+    }
     hints = get_type_hints(kind(name).__init__, localns={**TYPES, **own})
     return {parameter: hints[parameter] for parameter in parameters}
 
 
-def of_its_module(taken: inspect.Parameter) -> type | None:
+def of_its_module(taken: inspect.Parameter) -> type:
     """The class of a vCenter backend that is in the module of the parameter's name."""
-    if find_spec(f"bfinfra.backends.vcenter.{taken.name}") is None:
-        return None
     found = getattr(importlib.import_module(f"bfinfra.backends.vcenter.{taken.name}"), str(taken.annotation))
     assert isinstance(found, type)
     return found
