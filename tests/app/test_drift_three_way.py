@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds.unmanaged import STRANGERS
+from kinds.unmanaged import entry
 
 from bfinfra import app
 from bfinfra.sandbox import Running
@@ -87,7 +87,7 @@ def test_what_was_deleted_has_vanished_and_what_was_never_made_is_not_there(desk
 
 
 def test_what_somebody_made_in_its_place_is_unmarked(desk):
-    STRANGERS["supervisor_namespace"].plant(desk.sandbox, desk.path.parent, "team-b")
+    entry("supervisor_namespace").plant(desk.sandbox, desk.path.parent, "team-b")
     desk.write(more="  team-b: {cluster: compute}\n")
     assert desk.check() == [("unmarked", "")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import json
 import multiprocessing
@@ -27,7 +28,8 @@ from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Plan
 from bfinfra.sandbox import Running
 
-SPECS = Path(__file__).parents[2] / "specs"
+HERE = Path(__file__).parent
+SPECS = HERE.parents[1] / "specs"
 EXAMPLES = {path.stem: path for path in sorted((SPECS / "kinds").glob("*.yaml"))}
 MADE_ANEW = re.compile(
     r'(applied=|license=)[\w+/=$-]*|("(?:tls\.crt|tls\.key|cert\.pem|key\.pem|caBundle|bfinfra\.io/certificate|pod-template-hash|nodeName)": '
@@ -69,6 +71,19 @@ def unhurried(kinds: Iterable[str]) -> list[Any]:
     tests/kinds/test_by_ansible.py has their share of every run.
     """
     return [pytest.param(kind, marks=pytest.mark.peers) if by_ansible(kind) else kind for kind in kinds]
+
+
+def said_by_tests(word: str) -> list[str]:
+    """The kinds whose test files say this for the tests of every kind."""
+    found = (HERE / kind / f"test_{kind}.py" for kind in registry.names())
+    return [each.parent.name for each in found if each.exists() and f"\n{word} = " in each.read_text()]
+
+
+def of_test(kind: str, word: str) -> object:
+    """What the test file of a kind says for the tests of every kind; None where it says nothing."""
+    if not (HERE / kind / f"test_{kind}.py").exists():
+        return None
+    return vars(importlib.import_module(f"kinds.{kind}.test_{kind}")).get(word)
 
 
 def setting(sandbox: Running) -> app.RunContext:

@@ -5,8 +5,10 @@ what was put there goes.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from kinds.unmanaged import Entry, Look, on_machine
 from pydantic import ValidationError
 
 from bfinfra.backends.ansible.play import Played
@@ -24,6 +26,7 @@ from bfinfra.model.plan import step_data
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import HostTrust, LinuxMachine
+from bfinfra.sandbox import Running
 from bfinfra.sandbox.makers.token import make_token
 
 PACKAGE, TOKEN = "ab" * 32, {"ca.crt": "11" * 32, "client.yaml": "22" * 32, "servers.conf": "33" * 32}
@@ -223,3 +226,10 @@ def test_files_are_read_when_they_are_put_and_stand_nowhere_else(tmp_path):
 def test_what_is_not_ours_stops_all():
     with pytest.raises(Refusal, match="the client on two is not of bitfusion_client/desk"):
         steps(spec(), one=installed(spec()), two=installed(spec(), mark=None))
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "cpu-01", f"/usr/bin/{name}", "theirs\n")
+
+
+UNMANAGED = Entry(at="bitfusion", plant=unmanaged, inside="what else is on a machine is no part of it")

@@ -9,13 +9,16 @@ import json
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import yaml
 from at_cluster import Site
 from cryptography import x509
+from kinds.unmanaged import Entry, Look, kube_object
 from kube_api import somebody_patches
 from pydantic import ValidationError
+from rights.given import other
 
 from bfinfra.backends import authority
 from bfinfra.kinds.cluster.bitfusion_device_plugin import decide, manifests
@@ -30,6 +33,7 @@ from bfinfra.model.errors import BfinfraError, Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import step_data
 from bfinfra.model.refs import Key
+from bfinfra.sandbox import Running
 
 ADDRESS = "bitfusion_device_plugin/p"
 ADMISSION = "admissionregistration.k8s.io/v1"
@@ -556,3 +560,18 @@ def test_a_certificate_is_judged_by_the_clock_it_is_given():
         type(step).__name__ for step in decide.decide("p", spec, None, replace(context(), facts={"p": late}))
     ]
     assert names[:3] == ["Note", "Authorize", "Certify"]
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return kube_object(
+        other(sandbox),
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        {"metadata": {"name": name}, "rules": []},
+    )
+
+
+UNMANAGED = Entry(
+    at="bwki-webhook-deployment",
+    plant=unmanaged,
+    inside="its objects hold nothing; its namespaces are resources of their own",
+)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,7 @@ from kinds.servers import (
     steps,
     titles,
 )
+from kinds.unmanaged import Entry, Look, somebodys_machine
 from pydantic import ValidationError
 
 from bfinfra.backends.survey_cache import KnownObjects
@@ -35,6 +37,7 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.siblings import Siblings
 from bfinfra.model.site import Site
 from bfinfra.model.step import Disruption
+from bfinfra.sandbox import Running
 
 
 def refused(**how) -> Refusal:
@@ -375,3 +378,26 @@ def test_a_vm_that_this_run_made_and_another_run_removed_is_decided_anew(left, e
     with pytest.raises(error):
         runs.small(PowerOn(name="bf-01", moid="vm-1"))
     assert known.of(["bf-01"]) == (None if error is Conflict else frozenset({"vm-1"}))
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return somebodys_machine(sandbox, name)
+
+
+UNMANAGED = Entry(
+    at="bf-01", plant=unmanaged, inside="a VM holds its own disks; what else has the name is no part of it"
+)
+
+
+CHANGED_FIELDS = [
+    {"cpus": 8},
+    {"memory": "32GiB"},
+    {"mmio": "64GiB"},
+    {"disk": "2MiB"},
+    {"disk": "1MiB"},
+    {"disk_provisioning": "thick"},
+    {"attach": "dynamic"},
+    {"networks": {"Network 1": {"network": "VM Network", "address": "10.2.0.6/24", "gateway": "10.2.0.1"}}},
+    {"properties": {"hostname": "other.small.test"}},
+    {"gpus": 0},
+]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kinds.unmanaged import Entry, Look
 
 from bfinfra.backends.ansible import Answer
 from bfinfra.backends.bitfusion import read_token
@@ -30,6 +31,7 @@ from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import HostTrust, LinuxMachine
 from bfinfra.model.step import Step
+from bfinfra.sandbox import Running
 from bfinfra.sandbox.makers.deb import make_deb
 from bfinfra.sandbox.makers.token import make_token
 from bfinfra.spec.load import load
@@ -526,3 +528,15 @@ def test_centos_is_installed_with_yum(place: Place) -> None:
 
 def test_the_registry_knows_it() -> None:
     assert kind("client_image") is ClientImage
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    file = sandbox.files / (folder / name).relative_to("/") / "Dockerfile"
+    file.parent.mkdir(parents=True)
+    file.write_text("FROM scratch\n")
+    return lambda: (file.read_text(), file.stat().st_ino, sorted(file.parent.iterdir()))
+
+
+UNMANAGED = Entry(
+    at="context", plant=unmanaged, inside="what else is in its folder stays there (test_client_image.py)"
+)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, made, plan
+from kinds.unmanaged import Entry, Look
 from pydantic import ValidationError
 from sandbox.asking import Rest
 
@@ -25,6 +27,7 @@ from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.readiness import Ready
+from bfinfra.sandbox import Running
 
 MARK = Mark("site", "content_library/releases")
 
@@ -121,3 +124,24 @@ def test_a_namespace_of_the_same_file_gets_it_and_what_others_keep_in_it_is_name
         each for each in plan(path, sandbox, destroy=True).items if each.key.kind == "content_library"
     )
     assert item.contents == ("item theirs ()",)
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    rest = Rest(sandbox)
+    store = next(each["datastore"] for each in rest.get("/api/vcenter/datastore") if each["name"] == "shared")
+    made = rest.call(
+        "POST",
+        "/api/content/local-library",
+        {"name": name, "type": "LOCAL", "storage_backings": [{"type": "DATASTORE", "datastore_id": store}]},
+    )
+    return lambda: rest.get(f"/api/content/library/{made.data}")
+
+
+UNMANAGED = Entry(
+    at="releases",
+    plant=unmanaged,
+    inside="what is subscribed can be had again; items of a local one are named (test_content_library.py)",
+)
+
+
+CHANGED_FIELDS = [{"description": "words"}, {"datastore": "local"}]

@@ -5,9 +5,11 @@ ours is left.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.kinds.machine.flexdirect_host import decide
 from bfinfra.kinds.machine.flexdirect_host.decide import Anew, Remove, Restart, SetUp, unit_text
@@ -18,6 +20,7 @@ from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, LinuxMachine
+from bfinfra.sandbox import Running
 
 PACKAGE = "ab" * 32
 MARK = Mark("site", "flexdirect_host/v100")
@@ -217,3 +220,10 @@ def test_host_and_container_have_the_same_operating_system(os, fits):
     else:
         with pytest.raises(Refusal, match=r"one runs ubuntu 20\.04, and the containers are"):
             decide.steps(spec(os=os), None, PlanContext(MARK, facts=facts))
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "gpu-01", f"/usr/bin/{name}", "theirs\n")
+
+
+UNMANAGED = Entry(at="flexdirect", plant=unmanaged, inside="what else is on a machine is no part of it")

@@ -7,9 +7,12 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from kinds.unmanaged import Entry, Look, config_map, on_machine
+from rights.given import by_kubeadm
 
 from bfinfra.backends.ansible import Answer
 from bfinfra.kinds.machine.kubeadm_cluster import decide
@@ -33,6 +36,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import Sources
 from bfinfra.model.ssh import HostTrust, LinuxMachine
+from bfinfra.sandbox import Running
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"
 MARK = Mark("site", "kubeadm_cluster/rdg")
@@ -306,3 +310,14 @@ def test_the_administrators_kubeconfig_is_a_secret_of_this_run() -> None:
 def test_what_a_site_may_not_say(how: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         spec(**how)
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "gpu-01", f"/etc/kubernetes/{name}", "kind: Config\n")
+
+
+UNMANAGED = Entry(
+    at="kubelet.conf",
+    plant=unmanaged,
+    inside=(lambda sandbox: config_map(by_kubeadm(sandbox, "cpu-01"), "default"), "ConfigMap default/theirs"),
+)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan, world
+from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.backends.ansible import LinuxHosts
 from bfinfra.backends.images import Images
@@ -423,3 +424,17 @@ def test_without_a_tool_what_is_built_here_is_planned_and_the_apply_says_what_to
     assert [item.held.what for item in plan(site, sandbox).held] == [
         "loaded_image/webhook: container_image/webhook is not built on this machine"
     ]
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    """What docker has stands in one file: the look is at this image alone."""
+    store = on_machine(
+        sandbox,
+        "gpu-01",
+        "/var/lib/docker/images.json",
+        json.dumps({f"docker.io/{name}": f"sha256:{'7' * 64}"}) + "\n",
+    )
+    return lambda: str(json.loads(store()).get(f"docker.io/{name}"))
+
+
+UNMANAGED = Entry(at="team/bitfusion-webhook:0.4-1", plant=unmanaged, inside="an image is whole")

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
 from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, apply, endings, made, plan
+from kinds.unmanaged import Entry, Look, mpi
+from rights.given import other
 
 from bfinfra import app
 from bfinfra.engine import guard
@@ -19,6 +22,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
+from bfinfra.sandbox import Running
 
 COMMAND = (
     "python",
@@ -299,3 +303,10 @@ def test_an_image_that_changes_is_a_changed_deployment(sandbox, edited):
     outcome = apply(path, sandbox)
     assert made(outcome), endings(outcome)
     assert plan(path, sandbox).pending == ()
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return mpi(other(sandbox), name)
+
+
+UNMANAGED = Entry(at="tensorflow-benchmarks", plant=unmanaged, inside="what a job makes is its own")

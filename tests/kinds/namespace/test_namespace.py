@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import uuid
+from pathlib import Path
 
 import pytest
 from at_cluster import Site
+from kinds.unmanaged import Entry, Look, config_map, kube_object
 from kube_api import somebody_patches
+from rights.given import other
 
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.plan import Action
+from bfinfra.sandbox import Running
 
 
 @pytest.fixture
@@ -116,3 +120,14 @@ def test_a_cluster_that_does_not_answer_leaves_what_is_in_it_unread(site, cluste
     with pytest.raises(BfinfraError):
         site.apply()
     (site.folder / "kubeconfig").write_text(config)
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return kube_object(other(sandbox), "/api/v1/namespaces", {"metadata": {"name": name}})
+
+
+UNMANAGED = Entry(
+    at="training",
+    plant=unmanaged,
+    inside=(lambda sandbox: config_map(other(sandbox), "training"), "ConfigMap training/theirs"),
+)

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
+from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.kinds.machine.nvidia_container_toolkit import decide
 from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
@@ -20,6 +22,7 @@ from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, LinuxMachine
+from bfinfra.sandbox import Running
 
 PACKAGE = "ab" * 32
 MARK = Mark("site", "nvidia_container_toolkit/workers")
@@ -251,3 +254,12 @@ def test_a_machine_without_the_runtime_and_one_of_others_are_refused() -> None:
             one=standing_as(spec()),
             two=standing_as(spec(), mark=Mark("other", "nvidia_container_toolkit/x")),
         )
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "gpu-01", f"/usr/bin/{name}", "theirs\n")
+
+
+UNMANAGED = Entry(
+    at="nvidia-container-runtime", plant=unmanaged, inside="what else is on a machine is no part of it"
+)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import uuid
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ import yaml
 from at_cluster import Site
 from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, SPECS, apply, drift, endings, made, plan
 from kinds.nvidia_manifests import OLD, OLDEST, UPSTREAM
+from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import other
 
 import bfinfra.sandbox
@@ -30,6 +32,7 @@ from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Refusal, SiteError
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
+from bfinfra.sandbox import Running
 
 MARK = Mark("s", "nvidia_device_plugin/gpus")
 SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
@@ -375,3 +378,20 @@ def test_what_kubectl_made_of_upstreams_manifest_is_adopted_whole(site, cluster,
     assert mark_of(after).site == site.name
     assert fields(after) == fields(manifest(spec(), "kube-system"))
     assert site.item("nvidia_device_plugin/gpus").steps == ()
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    pod = {
+        "metadata": {"labels": {"name": name}},
+        "spec": {"containers": [{"name": "c", "image": "busybox"}]},
+    }
+    body = {
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": {"name": name}}, "template": pod},
+    }
+    return kube_object(other(sandbox), "/apis/apps/v1/namespaces/kube-system/daemonsets", body)
+
+
+UNMANAGED = Entry(
+    at="nvidia-device-plugin-daemonset", plant=unmanaged, inside="a DaemonSet's pods are its own"
+)

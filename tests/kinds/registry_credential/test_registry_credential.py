@@ -3,12 +3,15 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from pathlib import Path
 
 import pytest
 from at_cluster import Site
+from kinds.unmanaged import Entry, Look, secret
 
 from bfinfra.model.plan import Action, step_data
 from bfinfra.model.refs import Key
+from bfinfra.sandbox import Running
 
 KEY = Key("registry_credential", "cred")
 
@@ -113,3 +116,10 @@ def test_making_one_and_removing_it_take_a_request_each_beside_the_looks(site):
     removed, nothing = site.applied(destroy=True), site.applied(destroy=True)
     assert (removed.writes, nothing.writes) == (1, 0)
     assert removed.requests - nothing.requests == 1
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return secret(sandbox, name)
+
+
+UNMANAGED = Entry(at="pull", plant=unmanaged, inside="a Secret holds nothing")

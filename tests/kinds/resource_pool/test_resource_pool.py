@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, world
 from kinds.test_unmanaged import forced
-from kinds.unmanaged import pool
+from kinds.unmanaged import Entry, Look
+from pyVmomi import vim
+from rights.given import administrator
 
 from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
 from bfinfra.kinds.vcenter.resource_pool import Spec
@@ -108,3 +110,31 @@ def test_what_others_put_into_it_is_named_before_it_goes_and_stays(sandbox: Runn
     assert "resource pool theirs is in it" in forced(leaving, sandbox, lambda _: EVERYTHING)["refused"]
     assert forced(leaving, sandbox) == {"resource_pool/gpu": "done"}
     assert "ResourcePool /dc/host/farm/Resources/theirs" in world(sandbox)
+
+
+def pool(sandbox: Running, name: str, within: str = "") -> Look:
+    path = f"/dc/host/farm/Resources{within}"
+    with administrator(sandbox) as si:
+        share = vim.ResourceAllocationInfo(
+            reservation=0, limit=-1, expandableReservation=True, shares=vim.SharesInfo(level="low", shares=0)
+        )
+        spec = vim.ResourceConfigSpec(cpuAllocation=share, memoryAllocation=share)
+        si.content.searchIndex.FindByInventoryPath(path).CreateResourcePool(name, spec)
+
+    def look() -> object:
+        with administrator(sandbox) as si:
+            found = si.content.searchIndex.FindByInventoryPath(f"{path}/{name}")
+            return found.config.changeVersion, str(found.config.cpuAllocation)
+
+    return look
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return pool(sandbox, name)
+
+
+UNMANAGED = Entry(
+    at="gpu",
+    plant=unmanaged,
+    inside="what others put into it goes to its parent, once that is allowed (test_resource_pool.py)",
+)

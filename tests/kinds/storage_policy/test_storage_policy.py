@@ -4,15 +4,20 @@ keeps.
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
-from kinds.unmanaged import asking, policies
+from kinds.unmanaged import Entry, Look
 from pydantic import ValidationError
-from pyVmomi import pbm
+from pyVmomi import SoapStubAdapter, pbm
+from rights.given import administrator
 from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter.policies import Policy, StoragePolicies
@@ -36,6 +41,7 @@ from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
+from bfinfra.sandbox import Running
 
 CATEGORIES, TAGS, BEARERS = (
     "/api/cis/tagging/category",
@@ -329,3 +335,67 @@ def test_a_policy_that_a_namespace_still_names_does_not_go(sandbox, tmp_path):
         == "supervisor_namespace/team-a: storage_policy/bf-k8s would be deleted, and this names it"
     )
     assert str(problem.where).startswith(f"{path}:")
+
+
+def asking(name: str, category: str, tag: str) -> Any:
+    """What somebody gives to the manager to have a policy made that asks for this tag."""
+    values = pbm.capability.types.DiscreteSet(values=[tag])
+    rule = pbm.capability.CapabilityInstance(
+        id=pbm.capability.CapabilityMetadata.UniqueId(
+            namespace="http://www.vmware.com/storage/tag", id=category
+        ),
+        constraint=[
+            pbm.capability.ConstraintInstance(
+                propertyInstance=[
+                    pbm.capability.PropertyInstance(
+                        id=f"com.vmware.storage.tag.{category}.property", value=values
+                    )
+                ]
+            )
+        ],
+    )
+    sub = pbm.profile.SubProfileCapabilityConstraints
+    return pbm.profile.CapabilityBasedProfileCreateSpec(
+        name=name,
+        description="theirs",
+        category="REQUIREMENT",
+        resourceType=pbm.profile.ResourceType(resourceType="STORAGE"),
+        constraints=sub(subProfiles=[sub.SubProfile(name="x", capability=[rule])]),
+    )
+
+
+@contextmanager
+def policies(sandbox: Running) -> Iterator[Any]:
+    """The manager of policies, by pyVmomi as shipped."""
+    with administrator(sandbox) as si:
+        main = si._stub
+        host, _, port = main.host.rpartition(":")
+        stub = SoapStubAdapter(
+            host=host,
+            port=int(port),
+            version="pbm.version.v8_0_3_0",
+            path="/pbm/sdk",
+            poolSize=0,
+            sslContext=ssl.create_default_context(cafile=str(sandbox.ca_file)),
+        )
+        stub.requestContext = {"vcSessionCookie": main.cookie.split('"')[1]}
+        yield pbm.ServiceInstance("ServiceInstance", stub).RetrieveContent().profileManager
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    with policies(sandbox) as manager:
+        made = manager.Create(asking(name, "tier", "slow"))
+
+    def look() -> object:
+        with policies(sandbox) as manager:
+            (found,) = manager.RetrieveContent([made])
+            return found.name, found.description, str(found.constraints)
+
+    return look
+
+
+UNMANAGED = Entry(
+    at="bf-k8s",
+    plant=unmanaged,
+    inside="a policy holds nothing; one that a namespace uses vCenter keeps (test_storage_policy.py)",
+)

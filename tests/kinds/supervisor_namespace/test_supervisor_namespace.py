@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 from kinds.lifecycle import EXAMPLES, plan, setting, world
+from kinds.unmanaged import Entry, Look, config_map
+from rights.given import supervisor
+from sandbox.asking import Rest, until
 
 from bfinfra import app
 from bfinfra.model.errors import BfinfraError
+from bfinfra.sandbox import Running
 
 
 def test_a_site_without_tanzu_asks_for_no_more_than_a_list_of_each_kind(sandbox):
@@ -79,3 +83,34 @@ def test_a_directory_that_may_not_be_asked_is_said_and_stops_nothing(sandbox, tm
     assert not found.problems
     [warning] = found.warnings
     assert "vCenter doesn't say whether there is a group devz@small.test" in str(warning)
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    rest, path = Rest(sandbox), "/api/vcenter/namespaces/instances"
+    cluster = rest.get("/api/vcenter/namespace-management/clusters")[0]["cluster"]
+    assert (
+        rest.call("POST", path, {"cluster": cluster, "namespace": name, "description": "theirs"}).status
+        == 204
+    )
+    until(lambda: rest.get(f"{path}/{name}")["config_status"] == "RUNNING")
+    return lambda: {field: value for field, value in rest.get(f"{path}/{name}").items() if field != "stats"}
+
+
+UNMANAGED = Entry(
+    at="team-a",
+    plant=unmanaged,
+    inside=(lambda sandbox: config_map(supervisor(sandbox), "team-a"), "ConfigMap team-a/theirs"),
+)
+
+
+CHANGED_FIELDS = [
+    {"limits": {"cpu": "20GHz", "memory": "64GiB"}},
+    {"limits": {"cpu": "16GHz", "memory": "96GiB"}},
+    {"limits": {"storage": "1TiB"}},
+    {"description": "words"},
+    {"storage": {"gold": "1TiB"}},
+    {"access": [{"group": "devs@small.test", "role": "edit"}]},
+    {"vm_classes": ["guaranteed-small"]},
+    {"content_libraries": ["tkr"]},
+]
+SLOW_TO_CHANGE = True

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from kinds.unmanaged import TANZU, Entry, Look, config_map, kube_object
 from pydantic import ValidationError
+from rights.given import guest, supervisor
+from sandbox.asking import until
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.backends.vcenter.registries import Registry
@@ -25,6 +29,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.plan import agrees, plain
 from bfinfra.model.readiness import Ready
 from bfinfra.model.refs import Key, edges
+from bfinfra.sandbox import Running
 
 HOME = Endpoint(server="172.24.206.1", namespace="cnasg")
 MARK = Mark("poc", "tanzu_cluster/cluster-01")
@@ -485,3 +490,30 @@ def test_what_can_not_be_is_an_error_in_the_file(changes):
 )
 def test_versions_match_at_their_joints(full, wanted, same):
     assert upgrade.matches(full, wanted) is same
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    part = {"count": 1, "class": "best-effort-small", "storageClass": "gold"}
+    spec = {"distribution": {"version": "v1.20.2"}, "topology": {"controlPlane": part, "workers": part}}
+    kube, body = (
+        supervisor(sandbox),
+        {
+            "apiVersion": "run.tanzu.vmware.com/v1alpha1",
+            "kind": "TanzuKubernetesCluster",
+            "metadata": {"name": name},
+            "spec": spec,
+        },
+    )
+    look = kube_object(kube, TANZU, body)
+    until(lambda: kube.call("GET", f"{TANZU}/{name}").get("status", {}).get("phase") == "running")
+    return look
+
+
+UNMANAGED = Entry(
+    at="cluster-01",
+    plant=unmanaged,
+    inside=(
+        lambda sandbox: config_map(guest(sandbox, "team-a", "cluster-01"), "default"),
+        "ConfigMap default/theirs",
+    ),
+)

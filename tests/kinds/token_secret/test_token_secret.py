@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import base64
 import uuid
+from pathlib import Path
 
 import pytest
 from at_cluster import Site
+from kinds.unmanaged import Entry, Look, secret
 from pydantic import ValidationError
 
 from bfinfra.kinds.cluster.token_secret.spec import Spec
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.plan import Action, step_data
+from bfinfra.sandbox import Running
 from bfinfra.sandbox.makers.token import make_token
 
 ADDRESS = "token_secret/t"
@@ -139,3 +142,10 @@ def test_an_expired_token_stops_the_plan(site):
 def test_at_least_one_namespace():
     with pytest.raises(ValidationError):
         Spec.model_validate({"cluster": "k", "token": "t", "namespaces": []})
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return secret(sandbox, name)
+
+
+UNMANAGED = Entry(at="bitfusion-client-secret-ca.crt", plant=unmanaged, inside="a Secret holds nothing")

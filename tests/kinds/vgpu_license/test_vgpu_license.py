@@ -4,9 +4,11 @@ where it changes.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.kinds.machine.vgpu_license import (
     Installed,
@@ -24,6 +26,7 @@ from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.ssh import HostTrust, LinuxMachine
+from bfinfra.sandbox import Running
 
 MARK = Mark("site", "vgpu_license/workers")
 MACHINES = {
@@ -159,3 +162,10 @@ def test_machines_without_the_driver_and_those_of_others_are_refused() -> None:
 )
 def test_the_worst_of_several_gpus_counts(text: str, status: str) -> None:
     assert license_status(text) == status
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return on_machine(sandbox, "gpu-01", f"/etc/nvidia/{name}", "ServerAddress=10.9.9.9\n")
+
+
+UNMANAGED = Entry(at="gridd.conf", plant=unmanaged, inside="a file holds lines only")

@@ -7,11 +7,13 @@ from __future__ import annotations
 import base64
 import gzip
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
 from kinds.servers import INVENTORY
+from kinds.unmanaged import Entry, Look, somebodys_machine
 from pydantic import ValidationError
 from pyVmomi import vim
 from rights.given import administrator
@@ -44,6 +46,7 @@ from bfinfra.model.plan import Item as PlanItem
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret, digest
 from bfinfra.model.sources import Sources
+from bfinfra.sandbox import Running
 
 GIB = 1 << 30
 OWN = Mark("s", "virtual_machine/w1")
@@ -725,3 +728,26 @@ def test_a_standing_machine_needs_no_secret_that_it_was_given_but_one_that_the_f
     renamed = spec(**LIBRARY, properties={"password": Secret("file", "other.txt", Sources(base=tmp_path))})
     (seen,) = look(renamed, kept, OFFERED, "", given).values()
     assert seen.stale
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    return somebodys_machine(sandbox, name)
+
+
+UNMANAGED = Entry(at="sckubw01", plant=unmanaged, inside="a VM holds its own disks")
+
+
+CHANGED_FIELDS = [
+    {"cpus": 6},
+    {"memory": "32GiB"},
+    {"reserve": True},
+    {"disk": "64GiB"},
+    {"disk": "32GiB"},
+    {"disks": {"scsi0:1": {"size": "50GiB"}}},
+    {"disks": {"scsi0:1": {"size": "30GiB"}}},
+    {"disks": {"scsi0:1": {"size": "40GiB", "thin": False}}},
+    {"extra": {"a.b": "c"}},
+    {"power": "off"},
+    {"adapters": []},
+]
+SLOW_TO_CHANGE = True

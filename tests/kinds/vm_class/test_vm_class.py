@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, made, plan
+from kinds.unmanaged import Entry, Look
 from pydantic import ValidationError
 from sandbox.asking import Rest
 
@@ -16,6 +17,7 @@ from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
+from bfinfra.sandbox import Running
 from bfinfra.testing import world
 
 MARK = Mark("site", "vm_class/gpu")
@@ -206,3 +208,24 @@ def agrees(sandbox, tmp_path) -> None:
     path.write_text(yaml.safe_dump(given))
     assert made(apply(path, sandbox))
     assert plan(path, sandbox).pending == ()
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    rest, path = Rest(sandbox), "/api/vcenter/namespace-management/virtual-machine-classes"
+    assert rest.call("POST", path, {"id": name, "cpu_count": 1, "memory_MB": 1024}).status == 204
+    return lambda: rest.get(f"{path}/{name}")
+
+
+UNMANAGED = Entry(
+    at="gpu-small", plant=unmanaged, inside="a class holds nothing; one that a namespace offers vCenter keeps"
+)
+
+
+CHANGED_FIELDS = [
+    {"cpus": 8},
+    {"memory": "8GiB"},
+    {"cpu_reservation": 50},
+    {"description": "words"},
+    {"devices": []},
+]
+SLOW_TO_CHANGE = True

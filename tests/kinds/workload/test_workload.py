@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 from at_cluster import Site
+from kinds.lifecycle import EXAMPLES
+from kinds.unmanaged import Entry, Look, kube_object
 from kube_api import until
+from rights.given import other
 
 from bfinfra.engine import guard
 from bfinfra.kinds.cluster.base.pods import ran
@@ -22,6 +25,7 @@ from bfinfra.model.compare import Change
 from bfinfra.model.errors import Unsafe
 from bfinfra.model.mark import Mark
 from bfinfra.model.plan import Action
+from bfinfra.sandbox import Running
 
 DOCUMENT = Path(__file__).parents[3] / "specs" / "manifests" / "pytorch-mock-bitfusion.yaml"
 ADDRESS = "workload/w"
@@ -464,3 +468,13 @@ def test_a_manifest_that_is_none_is_an_error_of_the_file(tmp_path, text, says):
     (tmp_path / "w.yaml").write_text(text)
     with pytest.raises(ValueError, match=says):
         manifests.read(tmp_path / "w.yaml")
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    job = yaml.safe_load((EXAMPLES["workload"].parent / "../manifests/hello.yaml").read_text())
+    return kube_object(
+        other(sandbox), "/apis/batch/v1/namespaces/default/jobs", {**job, "metadata": {"name": name}}
+    )
+
+
+UNMANAGED = Entry(at="hello", plant=unmanaged, inside="what a Job makes is its own")

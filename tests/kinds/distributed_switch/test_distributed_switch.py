@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from kinds.checking import GOOD, WARNING
 from kinds.hosts_seen import SETUP, VIBS, findings
+from kinds.unmanaged import Entry, Look, network, port_group_on, switch
 
 from bfinfra.kinds.vcenter.distributed_switch.checks import CHECKS, alike, software
 from bfinfra.model.errors import Denied
 from bfinfra.model.finding import Blocked
+from bfinfra.sandbox import Running
 
 ON_SWITCH = SimpleNamespace(hosts={"a": (), "b": (), "c": ()})
 
@@ -71,3 +74,19 @@ def test_hosts_whose_vibs_nobody_may_see_are_skipped():
 def test_a_site_without_hosts_asks_for_none():
     for check in CHECKS.values():
         assert findings(check, {}) == []
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    switch(sandbox, name)
+    return network(sandbox, name)
+
+
+UNMANAGED = Entry(
+    at="roce",
+    plant=unmanaged,
+    inside=(lambda sandbox: port_group_on(sandbox, "theirs", "roce"), "port group theirs"),
+)
+
+
+CHANGED_FIELDS = [{"mtu": 1500}, {"uplinks": 2}, {"hosts": {"esx1.small.test": ["vmnic1"]}}]
+SLOW_TO_CHANGE = True

@@ -1,4 +1,4 @@
-"""Options and firewall rules of hosts are put back as they were; adapters have an address each."""
+"""Options of hosts are put back as they were."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfinfra.kinds.vcenter import host_option, vmkernel_adapter
 from bfinfra.kinds.vcenter.base.host_note import HostNote
 from bfinfra.kinds.vcenter.base.host_setting import Setting
 from bfinfra.kinds.vcenter.host_option import HostOption
-from bfinfra.kinds.vcenter.vmkernel_adapter import Adapter, VmkernelAdapter
+from bfinfra.kinds.vcenter.vmkernel_adapter import Adapter
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
@@ -95,43 +95,6 @@ def test_what_can_not_be_set_is_refused(spec, state, says):
 def test_value_or_adapter():
     with pytest.raises(ValidationError, match="value or adapter"):
         option(adapter="x")
-    with pytest.raises(ValidationError, match="prefix"):
-        vmkernel_adapter.Spec(port_group="p", hosts={"a": "192.168.0.24"})
-
-
-def adapters(vmk=None, note=None):
-    return vmkernel_adapter.State(
-        mark=note.mark if note else None, port_group="p", adapters={"a": Adapter("host-1", vmk, note)}
-    )
-
-
-def of_adapters(state, **changes):
-    mark = Mark("s", "vmkernel_adapter/roce")
-    spec = vmkernel_adapter.Spec(
-        **{"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000, **changes}
-    )
-    return VmkernelAdapter.steps(
-        "roce",
-        spec,
-        state,
-        PlanContext(mark, {"port_group": ResolvedRef(Key("port_group", "p"), None, None)}, facts=("a",)),
-    )
-
-
-def test_an_adapter_is_compared_field_by_field():
-    note = HostNote(
-        Mark("s", "vmkernel_adapter/roce").seal(
-            {"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000}
-        )
-    )
-    assert of_adapters(adapters(Vmk("vmk3", "k", "192.168.0.24/24", 9000), note)) == []
-    (step,) = of_adapters(adapters(Vmk("vmk3", "k", "192.168.0.99/24", 1500), note))
-    assert {change.field for change in step.changes} == {"hosts.a", "mtu"}
-
-
-def test_an_adapter_that_somebody_made_there_is_left_alone():
-    with pytest.raises(Refusal, match="already"):
-        of_adapters(adapters(Vmk("vmk5", "k", "dhcp", 1500)))
 
 
 def test_the_option_follows_the_adapter_and_is_put_back_before_it_goes(sandbox, tmp_path):
@@ -151,3 +114,6 @@ def value(sandbox):
     with administrator(sandbox) as si:
         host = si.content.searchIndex.FindByInventoryPath("/dc/host/farm/esx1.small.test")
         return host.configManager.advancedOption.QueryOptions(KEY)[0].value
+
+
+CHANGED_FIELDS = [{"value": "vmk4"}, {"key": "Net.PVRDMAVmknic", "hosts": ["esx2.small.test"]}]

@@ -4,12 +4,17 @@ serves it.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from kinds.at_cluster import Site
+from kinds.unmanaged import Entry, Look, kube_object, mpi
 from kube_api import until
+from rights.given import other
 
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, definition
+from bfinfra.sandbox import Running
 
 
 @pytest.mark.parametrize("api", ["sandbox"], indirect=True)
@@ -32,3 +37,15 @@ def test_jobs_of_a_definition_that_is_not_served_yet_are_asked_for_again(api, cl
     assert not found.problems
     assert [str(item.key) for item in found.pending] == ["mpi_job/job"]
     assert len(waits) == 1
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+    return kube_object(other(sandbox), "/api/v1/namespaces/default/serviceaccounts", body)
+
+
+UNMANAGED = Entry(
+    at="mpi-operator",
+    plant=unmanaged,
+    inside=(lambda sandbox: mpi(other(sandbox), "theirs"), "MPIJob default/theirs"),
+)

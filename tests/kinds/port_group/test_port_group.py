@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
+from kinds.unmanaged import Entry, Look, network, port_group_on, switch
 from pydantic import ValidationError
 from pyVim.task import WaitForTask
 from pyVmomi import vim
@@ -20,6 +23,7 @@ from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark, below
 from bfinfra.model.refs import Key
+from bfinfra.sandbox import Running
 
 MARK = Mark("s", "distributed_switch/roce")
 FACTS = Networks(hosts={"a": "host-1", "b": "host-2", "c": "host-3"}, folders={"dc": "group-n1"})
@@ -169,3 +173,23 @@ def test_a_port_group_with_a_machine_on_it_is_named_before_it_goes(sandbox):
         str(item.key): item.contents for item in plan(EXAMPLES["port_group"], sandbox, destroy=True).items
     }
     assert held["port_group/high-speed"] == ("VM theirs is on it",)
+
+
+def there(sandbox: Running, name: str) -> bool:
+    with administrator(sandbox) as si:
+        return si.content.searchIndex.FindByInventoryPath(f"/dc/network/{name}") is not None
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    if not there(sandbox, "theirs-too"):
+        switch(sandbox, "theirs-too")
+    port_group_on(sandbox, name, "theirs-too")
+    return network(sandbox, name)
+
+
+UNMANAGED = Entry(
+    at="high-speed", plant=unmanaged, inside="a VM or adapter on it stands in its way (above)"
+)
+
+
+CHANGED_FIELDS = [{"vlan": 32}, {"ports": 16}, {"ports": 4}]
