@@ -92,6 +92,17 @@ def test_namespaces_of_a_cluster_are_listed(vcenter: VCenterSide) -> None:
     assert supervisors.namespaces(clusters["DC0_C0"][0]) == {}
 
 
+@call("cluster_notes.noted", case="attributes that begin so, on all clusters, and none where there is none")
+def test_notes_on_clusters_are_found_by_how_they_begin(vcenter: VCenterSide) -> None:
+    notes = vcenter.open().cluster_notes
+    assert notes.noted(NOTE, everyone=False) == {}
+    found = notes.noted(NOTE, everyone=True)[vcenter.cluster]
+    assert found.notes == {}
+    notes.set(found.moid, f"{NOTE}.x", "1")
+    assert notes.noted(NOTE, everyone=False)[vcenter.cluster].notes == {f"{NOTE}.x": "1"}
+    notes.drop(found.moid, f"{NOTE}.x")
+
+
 @call("cluster_notes.read", "cluster_notes.set", "cluster_notes.drop", case="none, one, two, none again")
 def test_a_note_on_a_cluster_comes_and_goes(vcenter: VCenterSide) -> None:
     notes = vcenter.open().cluster_notes

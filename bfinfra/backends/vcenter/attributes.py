@@ -7,8 +7,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from bfinfra.backends.vcenter import properties
+from bfinfra.backends.vcenter.esxi_settings import Noted
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.model.errors import Exists, Missing, Rejected
 
@@ -49,6 +51,22 @@ def defined(content: Any) -> dict[int, str]:
 def names(row: Row) -> dict[int, str]:
     """The same of a row that has the manager's `field`."""
     return {each.key: each.name for each in row["field"] or ()}
+
+
+def noted(content: Any, sort: type[Any], prefix: str, *, everyone: bool) -> dict[str, Noted]:
+    """The entities of a sort by name, with those of their attributes that begin so. Unless `everyone`: none
+    where there is no such attribute at all.
+    """
+    known = {key: name for key, name in defined(content).items() if name.startswith(prefix)}
+    if not known and not everyone:
+        return {}
+    rows = properties.below(content, content.rootFolder, {sort: ["name", "customValue"]}, properties.whole)
+    return {
+        unquote(row["name"] or ""): Noted(
+            row.moid, {known[v.key]: v.value for v in row["customValue"] or () if v.key in known and v.value}
+        )
+        for row in rows
+    }
 
 
 def keys(content: Any, attribute: str) -> list[int]:

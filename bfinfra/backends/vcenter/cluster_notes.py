@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from pyVmomi import vim
 
 from bfinfra.backends.vcenter import attributes, properties, refs
+from bfinfra.backends.vcenter.esxi_settings import Noted
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 
@@ -39,6 +40,14 @@ class ClusterNotes:
             return {unquote(row["name"] or ""): (row.moid, _note(row, keys)) for row in rows}
 
         return self._session.read(read)
+
+    def noted(self, prefix: str, *, everyone: bool) -> dict[str, Noted]:
+        """Clusters by name, with those of their attributes that begin so. Unless `everyone`: none where there
+        is no such attribute at all.
+        """
+        return self._session.read(
+            lambda content: attributes.noted(content, vim.ClusterComputeResource, prefix, everyone=everyone)
+        )
 
     def set(self, moid: str, attribute: str, text: str) -> None:
         """Write a note; the attribute is defined for clusters where it isn't yet."""

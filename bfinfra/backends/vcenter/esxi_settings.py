@@ -11,8 +11,8 @@ Value = str | int | bool
 
 
 @dataclass(frozen=True, slots=True)
-class NotedHost:
-    """A host and the custom attributes on it whose names begin as asked for."""
+class Noted:
+    """A host or cluster, and the custom attributes on it whose names begin as asked for."""
 
     moid: str
     notes: Mapping[str, str] = field(default_factory=dict)

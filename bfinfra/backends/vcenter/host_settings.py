@@ -7,20 +7,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import ipaddress
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
-from urllib.parse import unquote
 
 from pyVmomi import vim
 
-from bfinfra.backends.vcenter import properties, refs
-from bfinfra.backends.vcenter.esxi_settings import HostSetup, NotedHost, Value, Vmk, VmkPlan
+from bfinfra.backends.vcenter import attributes, properties, refs
+from bfinfra.backends.vcenter.esxi_settings import HostSetup, Noted, Value, Vmk, VmkPlan
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.errors import Busy, Missing, Rejected, Unreachable
 
 DHCP = "dhcp"
-NOTED: Mapping[type[Any], Sequence[str]] = {vim.HostSystem: ["name", "customValue"]}
 SETUP = [
     "config.dateTimeInfo.ntpConfig.server",
     "config.service.service",
@@ -39,23 +37,13 @@ class HostSettings:
     def __init__(self, session: SoapSession) -> None:
         self._session = session
 
-    def noted(self, prefix: str, *, everyone: bool) -> dict[str, NotedHost]:
+    def noted(self, prefix: str, *, everyone: bool) -> dict[str, Noted]:
         """The hosts by name, with those of their custom attributes that begin so. Unless `everyone`: none
         where there is no such attribute at all.
         """
-
-        def read(content: Any) -> dict[str, NotedHost]:
-            defined = {
-                d.key: d.name
-                for d in properties.one(content, content.customFieldsManager, ["field"])["field"] or ()
-                if d.name.startswith(prefix)
-            }
-            if not defined and not everyone:
-                return {}
-            rows = properties.below(content, content.rootFolder, NOTED, properties.whole)
-            return {unquote(row["name"] or ""): NotedHost(row.moid, _notes(row, defined)) for row in rows}
-
-        return self._session.read(read)
+        return self._session.read(
+            lambda content: attributes.noted(content, vim.HostSystem, prefix, everyone=everyone)
+        )
 
     def options(self, moids: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, Value]]:
         """Values of advanced options by host and key; what a host doesn't have is left out."""
@@ -186,10 +174,6 @@ def _system(content: Any, moid: str, name: str) -> Any:
 def _installed(content: Any, moid: str) -> Any:
     manager = _system(content, moid, "imageConfigManager")
     return None if manager is None else manager.FetchSoftwarePackages()
-
-
-def _notes(row: Row, defined: Mapping[int, str]) -> dict[str, str]:
-    return {defined[v.key]: v.value for v in row["customValue"] or () if v.key in defined and v.value}
 
 
 def _setup(row: Row) -> HostSetup:

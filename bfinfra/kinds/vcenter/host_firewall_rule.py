@@ -12,7 +12,7 @@ from pydantic import StringConstraints
 from bfinfra.kinds.capabilities import PVRDMA
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
-from bfinfra.kinds.vcenter.base.host_setting import State, Steps
+from bfinfra.kinds.vcenter.base.host_setting import Place, State, Steps
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.records import dataclass
@@ -32,11 +32,11 @@ class Spec(host_setting.Spec):
     """Whether what it is about may pass."""
 
     @property
-    def setting(self) -> str:
+    def settings(self) -> tuple[str, ...]:
         """The rule set."""
-        return self.ruleset
+        return (self.ruleset,)
 
-    def wanted(self, host: str, context: PlanContext) -> str:
+    def wanted(self, place: Place, context: PlanContext) -> str:
         """On or off."""
         return WORDS[self.enabled]
 

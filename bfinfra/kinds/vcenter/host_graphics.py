@@ -10,7 +10,7 @@ from typing import Literal
 from bfinfra.kinds import capabilities
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
-from bfinfra.kinds.vcenter.base.host_setting import State, Steps
+from bfinfra.kinds.vcenter.base.host_setting import Place, State, Steps
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.records import dataclass
@@ -31,11 +31,11 @@ class Spec(host_setting.Spec):
     """
 
     @property
-    def setting(self) -> str:
+    def settings(self) -> tuple[str, ...]:
         """There is one."""
-        return "type"
+        return ("type",)
 
-    def wanted(self, host: str, context: PlanContext) -> str:
+    def wanted(self, place: Place, context: PlanContext) -> str:
         """The type."""
         return self.type
 

@@ -12,7 +12,7 @@ from pydantic import StringConstraints, model_validator
 from bfinfra.kinds.capabilities import PVRDMA
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
-from bfinfra.kinds.vcenter.base.host_setting import Steps
+from bfinfra.kinds.vcenter.base.host_setting import Place, Steps
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
@@ -41,17 +41,17 @@ class Spec(host_setting.Spec):
         return self
 
     @property
-    def setting(self) -> str:
+    def settings(self) -> tuple[str, ...]:
         """The option."""
-        return self.key
+        return (self.key,)
 
-    def wanted(self, host: str, context: PlanContext) -> str | Unknown:
+    def wanted(self, place: Place, context: PlanContext) -> str | Unknown:
         """The value, or the adapter's device on this host."""
         if self.value is not None:
             return self.value
         need = context.needs["adapter"]
         devices: Mapping[str, str] = need.state.devices if need.state else {}
-        return devices.get(host) or Unknown(need.key, f"device on {host}")
+        return devices.get(place[0]) or Unknown(need.key, f"device on {place[0]}")
 
     def serves(self) -> tuple[str, ...]:
         """PVRDMA needs to know its adapter."""

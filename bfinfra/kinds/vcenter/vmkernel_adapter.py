@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from bfinfra.backends.vcenter.esxi_settings import NotedHost, Vmk, VmkPlan
+from bfinfra.backends.vcenter.esxi_settings import Noted, Vmk, VmkPlan
 from bfinfra.kinds.capabilities import SETTINGS
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS, HostNote
 from bfinfra.model import compare, conflict, kind, resource
@@ -198,7 +198,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         return Observation(states, tuple(sorted(hosts)))
 
     def _noted(
-        self, hosts: Mapping[str, NotedHost], wanted: Mapping[str, Spec | None], *, include_unlisted: bool
+        self, hosts: Mapping[str, Noted], wanted: Mapping[str, Spec | None], *, include_unlisted: bool
     ) -> tuple[dict[str, str], dict[str, dict[str, None]]]:
         """Port group, and hosts, by the resources that the notes name."""
         groups: dict[str, str] = {}
@@ -276,7 +276,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
 
-def _adapter(host: NotedHost, group: str, key: str | None, vmks: Sequence[Vmk]) -> Adapter:
+def _adapter(host: Noted, group: str, key: str | None, vmks: Sequence[Vmk]) -> Adapter:
     return Adapter(
         host.moid,
         next((vmk for vmk in vmks if key and vmk.group == key), None),

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import importlib
+import pkgutil
 
-MODULES = (
-    "lookups",
-    "storage",
-    "items",
-    "ovf",
-    "vm_templates",
-    "content",
-    "vm_classes",
-    "supervisors",
-    "enabling",
-    "registries",
-    "access",
-    "namespaces",
-    "tagging",
-)
+from bfinfra.sandbox import rest
 
 
 def load() -> None:
     """Import every handler."""
-    for name in MODULES:
-        import_module(f"bfinfra.sandbox.rest.{name}")
+    for each in pkgutil.iter_modules(rest.__path__, f"{rest.__name__}."):
+        importlib.import_module(each.name)

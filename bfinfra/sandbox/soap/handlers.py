@@ -3,40 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 
-MODULES = (
-    "service",
-    "session_manager",
-    "collector",
-    "updates",
-    "views",
-    "search",
-    "tasks",
-    "folders",
-    "switches",
-    "pools",
-    "hosts",
-    "host_network",
-    "graphics",
-    "images",
-    "passthrough",
-    "environment",
-    "vm_create",
-    "vm_reconfigure",
-    "vm_power",
-    "vm_life",
-    "ovf_manager",
-    "lease",
-    "custom_fields",
-    "authorization",
-    "user_directory",
-    "events",
-    "options",
-    "files",
-)
+from bfinfra.sandbox import soap
 
 
 def load() -> None:
     """Every handler is registered after this."""
-    for name in MODULES:
-        importlib.import_module(f"bfinfra.sandbox.soap.{name}")
+    for each in pkgutil.iter_modules(soap.__path__, f"{soap.__name__}."):
+        importlib.import_module(each.name)

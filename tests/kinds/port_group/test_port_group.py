@@ -187,9 +187,7 @@ def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
     return network(sandbox, name)
 
 
-UNMANAGED = Entry(
-    at="high-speed", plant=unmanaged, inside="a VM or adapter on it stands in its way (above)"
-)
+UNMANAGED = Entry(at="high-speed", plant=unmanaged, inside="a VM or adapter on it stands in its way (above)")
 
 
 CHANGED_FIELDS = [{"vlan": 32}, {"ports": 16}, {"ports": 4}]

@@ -1,16 +1,17 @@
-"""One value that is set on several hosts, and put back as it was: what host_option and host_firewall_rule
-share.
+"""Values that are set on several hosts or clusters, and put back as they were: what host_option,
+host_firewall_rule, host_graphics and cluster_option share.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from bfinfra.backends.vcenter.esxi_settings import NotedHost
+from bfinfra.backends.vcenter.esxi_settings import Noted
 from bfinfra.kinds.capabilities import SETTINGS, anywhere
 from bfinfra.kinds.vcenter.base.host_note import HostNote
 from bfinfra.model import compare, conflict, kind, resource
@@ -33,28 +34,41 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 Place = tuple[str, str]
-"""Host and key."""
+"""Host or cluster, and key."""
 
 
-class Spec(resource.Spec):
-    """What both kinds have in common."""
+class SettingSpec(resource.Spec):
+    """What the kinds have in common."""
 
-    hosts: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Hosts that it is set on, by their names in vCenter."""
+    thing: ClassVar[str] = "host"
+    """What it is set on; the field that names them is its plural."""
+
+    @property
+    def on(self) -> tuple[str, ...]:
+        """The names of those that it is set on."""
+        return tuple(getattr(self, f"{self.thing}s"))
 
     @property
     @abstractmethod
-    def setting(self) -> str:
-        """Its name on the host."""
+    def settings(self) -> tuple[str, ...]:
+        """Their names there."""
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """The setting of each host: it has one value."""
-        for index, host in enumerate(self.hosts):
-            yield conflict.thing(f"hosts.{index}", f"{self.setting} of {host}", type(self).__module__)
+        """The settings of each: they have one value."""
+        for index, each in enumerate(self.on):
+            for key in self.settings:
+                yield conflict.thing(f"{self.thing}s.{index}", f"{key} of {each}", type(self).__module__)
 
     @abstractmethod
-    def wanted(self, host: str, context: PlanContext) -> str | Unknown:
+    def wanted(self, place: Place, context: PlanContext) -> str | Unknown:
         """The value as text."""
+
+
+class Spec(SettingSpec):
+    """The same on hosts."""
+
+    hosts: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Hosts that it is set on, by their names in vCenter."""
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """That it is set, and what that is good for."""
@@ -69,8 +83,8 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True)
 class Setting:
-    """One value on one host. `now`: None where the host has no such setting; `note`: what bfinfra wrote about
-    it.
+    """One value on a host or cluster. `now`: None where it has no such setting; `note`: what bfinfra wrote
+    about it.
     """
 
     host: str
@@ -82,12 +96,12 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What the hosts say."""
+    """What the hosts or clusters say."""
 
     settings: tuple[Setting, ...] = ()
 
     def at(self, place: Place) -> Setting | None:
-        """The setting of a key on a host."""
+        """The setting of a key on one of them."""
         return next((each for each in self.settings if (each.host, each.key) == place), None)
 
 
@@ -127,12 +141,12 @@ class PutBack(Step):
     """It is so already, and only the note goes."""
 
 
-S = TypeVar("S", bound=Spec)
+S = TypeVar("S", bound=SettingSpec)
 T = TypeVar("T", bound=State)
 
 
-class HostSettings(kind.Kind[S, T]):
-    """A kind that sets one value on several hosts, each with a note in a custom attribute."""
+class Settings(kind.Kind[S, T]):
+    """A kind that sets values on several hosts or clusters, each with a note in a custom attribute."""
 
     managed = False
     alone = True
@@ -147,8 +161,20 @@ class HostSettings(kind.Kind[S, T]):
         self._site = site.name
 
     @abstractmethod
+    def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
+        """Those that have notes, by name; unless `everyone`, none where nothing is noted anywhere."""
+
+    @abstractmethod
+    def note(self, moid: str, attribute: str, text: str) -> None:
+        """Write a note."""
+
+    @abstractmethod
+    def forget(self, moid: str, attribute: str) -> None:
+        """Take it away."""
+
+    @abstractmethod
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-        """By host id and key, as text."""
+        """By id and key, as text."""
 
     @abstractmethod
     def write(self, moid: str, key: str, value: str) -> None:
@@ -161,8 +187,8 @@ class HostSettings(kind.Kind[S, T]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The notes on all hosts, then the values where one is wanted or noted."""
-        hosts = self._vcenter.host_settings.noted(self.prefix, everyone=any(wanted.values()))
+        """The notes on all, then the values where one is wanted or noted."""
+        hosts = self.noted(everyone=any(wanted.values()))
         places: dict[str, dict[Place, None]] = {}
         for host, found in hosts.items():
             for attribute, text in found.notes.items():
@@ -172,7 +198,7 @@ class HostSettings(kind.Kind[S, T]):
                     places.setdefault(name, {})[host, attribute.removeprefix(self.prefix)] = None
         for name, spec in wanted.items():
             if spec is not None:
-                places.setdefault(name, {}).update(dict.fromkeys((host, spec.setting) for host in spec.hosts))
+                places.setdefault(name, {}).update(dict.fromkeys(product(spec.on, spec.settings)))
         there = [place for each in places.values() for place in each if place[0] in hosts]
         values = self.values((hosts[host].moid for host, _ in there), (key for _, key in there))
         states = {
@@ -207,7 +233,7 @@ class HostSettings(kind.Kind[S, T]):
                 yield Description(name, {**fields, "hosts": [host for host, _ in places]}, state)
 
     def _state(
-        self, places: Iterable[Place], hosts: Mapping[str, NotedHost], values: Mapping[str, Mapping[str, str]]
+        self, places: Iterable[Place], hosts: Mapping[str, Noted], values: Mapping[str, Mapping[str, str]]
     ) -> Any:
         settings = tuple(
             Setting(
@@ -228,29 +254,44 @@ class HostSettings(kind.Kind[S, T]):
         """The references of a state, out of what was applied."""
         return {}
 
+    def run(self, step: Step, report: Report) -> None:
+        """The note first, then the change that it is about; the change back first, then the note."""
+        match step:
+            case Set(value=str() as value):
+                self.note(step.moid, self.prefix + step.key, step.note)
+                self.write(step.moid, step.key, value)
+            case Seal():
+                self.note(step.moid, self.prefix + step.key, step.note)
+            case PutBack():
+                if not step.same:
+                    self.write(step.moid, step.key, step.value)
+                self.forget(step.moid, self.prefix + step.key)
+            case _:
+                raise AssertionError(step)
+
+
+class HostSettings(Settings[S, T]):
+    """The same on hosts."""
+
+    def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
+        """On hosts."""
+        return self._vcenter.host_settings.noted(self.prefix, everyone=everyone)
+
+    def note(self, moid: str, attribute: str, text: str) -> None:
+        """On a host."""
+        self._vcenter.hosts.set_attribute(moid, attribute, text)
+
+    def forget(self, moid: str, attribute: str) -> None:
+        """The last one takes the attribute's definition along."""
+        self._vcenter.hosts.drop_attribute(moid, attribute)
+
     @staticmethod
     def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
         """The hosts; custom attributes are defined at the root."""
         return {
-            "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts),
+            "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.on),
             "definitions": (ROOT,),
         }
-
-    def run(self, step: Step, report: Report) -> None:
-        """The note first, then the change that it is about; the change back first, then the note."""
-        hosts = self._vcenter.hosts
-        match step:
-            case Set(value=str() as value):
-                hosts.set_attribute(step.moid, self.prefix + step.key, step.note)
-                self.write(step.moid, step.key, value)
-            case Seal():
-                hosts.set_attribute(step.moid, self.prefix + step.key, step.note)
-            case PutBack():
-                if not step.same:
-                    self.write(step.moid, step.key, step.value)
-                hosts.drop_attribute(step.moid, self.prefix + step.key)
-            case _:
-                raise AssertionError(step)
 
 
 @dataclass(frozen=True)
@@ -262,9 +303,11 @@ class Steps:
     back: type[PutBack]
 
 
-def steps(spec: Spec | None, state: State | None, context: PlanContext, classes: Steps) -> Sequence[Step]:
+def steps(
+    spec: SettingSpec | None, state: State | None, context: PlanContext, classes: Steps
+) -> Sequence[Step]:
     """Set where it differs, note what was applied, put back where it isn't wanted any more."""
-    wanted = {(host, spec.setting) for host in spec.hosts} if spec else set()
+    wanted = {*product(spec.on, spec.settings)} if spec else set()
     found = [*_settle(spec, state, context, classes)] if spec else []
     for each in state.settings if state else ():
         if (each.host, each.key) not in wanted and each.note and each.note.mark.site == context.mark.site:
@@ -283,38 +326,40 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext, classes:
     return found
 
 
-def _settle(spec: Spec, state: State | None, context: PlanContext, classes: Steps) -> Iterator[Step]:
+def _settle(spec: SettingSpec, state: State | None, context: PlanContext, classes: Steps) -> Iterator[Step]:
     mark = context.mark.seal(spec.applied())
     changed = compare.changes(spec, state.mark if state else None)
-    for host in spec.hosts:
-        each = _found(spec, host, state, context)
-        value = spec.wanted(host, context)
+    for host, key in product(spec.on, spec.settings):
+        each = _found(spec, (host, key), state, context)
+        value = spec.wanted((host, key), context)
+        field = f"{spec.thing}s.{host}" + (f".{key}" if len(spec.settings) > 1 else "")
         note = HostNote(mark, each.note.before if each.note else each.now).encode()
         at: dict[str, Any] = {"host": host, "moid": each.moid, "key": each.key, "note": note}
         if each.now != value:
-            yield classes.set(value=value, changes=(Change(f"hosts.{host}", each.now, value), *changed), **at)
+            yield classes.set(value=value, changes=(Change(field, each.now, value), *changed), **at)
         elif each.note is None or each.note.mark != mark:
             yield classes.seal(changes=changed, **at)
 
 
-def _found(spec: Spec, host: str, state: State | None, context: PlanContext) -> Setting:
-    """What is to be set. Refusal where there is no such host or setting, or another resource has set it."""
-    each = state.at((host, spec.setting)) if state else None
+def _found(spec: SettingSpec, place: Place, state: State | None, context: PlanContext) -> Setting:
+    """What is to be set. Refusal where it is not there, or another resource has set it."""
+    (host, key), field = place, f"{spec.thing}s"
+    each = state.at(place) if state else None
     if each is None:
         raise Refusal(
-            f"there is no host {host}",
-            field="hosts",
+            f"there is no {spec.thing} {host}",
+            field=field,
             why="vCenter doesn't know it",
             next=nearest(host, context.facts or ()),
         )
     if each.now is None:
         raise Refusal(
-            f"{host} has no {spec.setting}",
-            field="hosts",
+            f"{host} has no {key}",
+            field=field,
             why="its release does not know it, or its name is another",
             next="correct the name",
         )
     context.mark.refuse_others(
-        each.note.mark if each.note else None, f"{spec.setting} of {host} is set by another", "hosts"
+        each.note.mark if each.note else None, f"{key} of {host} is set by another", field
     )
     return each
