@@ -45,11 +45,11 @@ class Vcsim:
 
 
 @pytest.fixture
-def alone(peers: Peers) -> Iterator[None]:
-    """For what a cluster has once: its definitions; operators, each of which sees the Sites of all
-    namespaces. One test at a time.
+def alone(peers: Peers, request: pytest.FixtureRequest) -> Iterator[None]:
+    """For what a cluster has once, which the test's module names as `ONCE`: its nodes, a definition,
+    operators, each of which sees the Sites of all namespaces. One test at a time.
     """
-    with peers.kubeconfig.with_name("alone.lock").open("w") as lock:
+    with peers.kubeconfig.with_name(f"{request.module.ONCE}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -25,8 +25,11 @@ ip link set lo up
 hostname "$(cat "$keys/name")"
 cp "$keys/name" etc/hostname  # systemd sets it anew
 mkdir -p etc/ssh/machine root/.ssh
+: > root/.bashrc  # the shell of each command over SSH reads it, and what it sets up below (pyenv, conda) takes longer than the command
 cp "$keys/host_key" "$keys/authorized_keys" etc/ssh/machine/
 chmod 600 etc/ssh/machine/host_key
+rm -rf var/lib/apt/lists var/lib/swcatalog  # no mirror can be reached from there, and reading its lists is most of what apt does
+mkdir -p var/lib/apt/lists/partial
 rm -f etc/passwd.lock etc/shadow.lock
 chroot . useradd --create-home --shell /bin/bash worker
 sed -i '/^worker:/d' etc/shadow

@@ -21,6 +21,7 @@ from peers.webhook import AMOUNT, GPU, PERCENT, Webhook, serving
 from bfinfra.lint import Asked, lint
 from bfinfra.sandbox.makers.token import make_token
 
+ONCE = "nodes"
 KEY = "bitfusion_device_plugin/k8s"
 NOTES = {
     "auto-management/bitfusion": "all",

@@ -44,6 +44,7 @@ KUBELET = (
     "[Unit]\nDescription=stand-in\n[Service]\nExecStart=/bin/sleep "
     "100000\n[Install]\nWantedBy=multi-user.target\n"
 )
+ONCE = "nodes"
 KEY = Key("kubeadm_cluster", "rdg")
 CNI = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pod-network, namespace: default}\ndata: {network: "

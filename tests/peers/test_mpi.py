@@ -17,6 +17,7 @@ import pytest
 from peers.found import Peers
 from peers.site_files import SPECS, SiteFile, all_are, endings
 
+ONCE = "mpijobs"
 JOB = "tensorflow-benchmarks"
 
 

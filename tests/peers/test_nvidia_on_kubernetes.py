@@ -19,6 +19,7 @@ from peers.site_files import SPECS, SiteFile, all_are, endings
 from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import NAME, fields
 from bfinfra.model.refs import Key
 
+ONCE = "nodes"
 KEY, GPU = "nvidia_device_plugin/gpus", "nvidia.com/gpu"
 
 

@@ -32,6 +32,7 @@ from bfinfra.operator.written import written
 from bfinfra.spec.schema import schema
 
 ROOT = Path(__file__).parents[2]
+ONCE = "operators"
 LANGUAGE = ["spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec", "properties", "site"]
 
 
