@@ -10,6 +10,7 @@ import pytest
 from kinds.lifecycle import apply, endings, made, plan, world
 
 import bfinfra.sandbox
+from bfinfra.cli import main
 
 SPECS = Path(__file__).parents[1] / "specs"
 SITE = SPECS / "singapore-poc.yaml"
@@ -126,6 +127,16 @@ def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(poc
     for _, _, key, fields in CHANGED:
         wanted[key] = wanted.get(key, set()) | fields
     assert found == wanted
+
+
+def test_plan_and_apply_write_their_pages(poc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    site = edited(tmp_path, ("readiness: port", "readiness: tools"))
+    monkeypatch.setattr("bfinfra.cli.context.sandbox", lambda args: poc)
+    assert main(["plan", str(site), "--html", "plan.html"]) == 0
+    assert main(["apply", str(site), "--yes", "--html", "apply.html"]) == 0
+    assert "readiness: port → tools" in Path("plan.html").read_text()
+    assert "updated" in Path("apply.html").read_text()
 
 
 def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(poc):

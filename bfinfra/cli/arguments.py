@@ -61,14 +61,18 @@ class Parser(argparse.ArgumentParser):
 Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
-def verb(verbs: Verbs, name: str, about: str, run: Run | None = None) -> Parser:
-    """A verb's parser. `run`: what it does; none where other verbs follow it."""
+def verb(
+    verbs: Verbs, name: str, about: str, run: Run | None = None, *, forms: tuple[str, ...] = ()
+) -> Parser:
+    """A verb's parser. `run`: what it does; none where other verbs follow it. `forms`: further words that its
+    --output takes.
+    """
     parser = verbs.add_parser(
         name,
         help=about,
         description=about[0].upper() + about[1:] + ".",
         allow_abbrev=False,
-        parents=[_everywhere()],
+        parents=[_everywhere(forms)],
     )
     parser.set_defaults(run=run, parser=parser)
     return parser
@@ -79,7 +83,7 @@ def inner(parser: Parser, names: str) -> Verbs:
     return parser.add_subparsers(dest="what", metavar=names, required=True, parser_class=Parser)
 
 
-def common(parser: Parser, *, first: bool = False) -> None:
+def common(parser: Parser, *, first: bool = False, forms: tuple[str, ...] = ()) -> None:
     """Options that stand before or after the verb; only the first parser sets what isn't given."""
 
     def default(value: object) -> object:
@@ -88,9 +92,9 @@ def common(parser: Parser, *, first: bool = False) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        choices=OUTPUTS,
+        choices=(*OUTPUTS, *forms),
         default=default("text"),
-        help="text (default), json, jsonl (one document a line), markdown",
+        help=", ".join(("text (default), json, jsonl (one document a line), markdown", *forms)),
     )
     parser.add_argument(
         "--json",
@@ -190,6 +194,9 @@ def execution(parser: Parser, about: str = SITES) -> Parser:
         metavar="TIME",
         help="how long to wait for each resource, such as 30m; else its kind's own",
     )
+    parser.add_argument(
+        "--html", metavar="FILE", help="also write what was done as one self-contained HTML page"
+    )
     return parser
 
 
@@ -236,8 +243,8 @@ def seconds(text: str) -> float:
 
 
 @functools.cache
-def _everywhere() -> Parser:
+def _everywhere(forms: tuple[str, ...]) -> Parser:
     """What each verb takes, made once for all of them."""
     parser = Parser(add_help=False)
-    common(parser)
+    common(parser, forms=forms)
     return parser

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfinfra.cli import arguments, context
@@ -80,25 +79,14 @@ def _write_reports(args: argparse.Namespace, site: Site, found: Report, screen: 
     if args.junit:
         from bfinfra.render.junit import junit
 
-        _write(args.junit, junit(found), screen)
+        screen.write(args.junit, junit(found))
     if args.html:
         from bfinfra.cli.screen import unit
         from bfinfra.engine.graph import waits
         from bfinfra.render.page import page
         from bfinfra.render.style import Style
 
-        _write(args.html, page(found, site.resources, waits(site.resources, {}), Style(units=unit)), screen)
-
-
-def _write(name: str, text: str, screen: Screen) -> None:
-
-    from bfinfra.model.errors import BfinfraError, Problem
-
-    try:
-        Path(name).write_text(text)
-    except OSError as error:
-        raise BfinfraError(Problem("the report can't be written", name, error.strerror or "")) from None
-    screen.say(f"wrote {name}")
+        screen.write(args.html, page(found, site.resources, waits(site.resources, {}), Style(units=unit)))
 
 
 def _remember(found: Report, screen: Screen, *, reported: bool) -> None:

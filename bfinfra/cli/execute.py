@@ -25,6 +25,7 @@ EXITS = {Ending.DONE: 0, Ending.WAITING: 3}
 def execute(args: argparse.Namespace, **how: Any) -> int:
     """The exit code of a run. `how`: what `apply` of the library takes besides."""
     gc.enable()  # it may last for hours
+    context.has_folder(args.html)
     allow, screen, stop = ask.allowed(args), Screen.of(args), args.stop
     site, setting = context.load(args)
     with contextlib.ExitStack() as stack:
@@ -46,6 +47,12 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
         return 1
     with unread():
         screen.outcome(outcome, display.events)
+    if args.html:
+        from bfinfra.engine.graph import waits
+        from bfinfra.render import plan_page
+
+        before = waits(site.resources, {})
+        screen.write(args.html, plan_page.outcome(outcome, display.events, site.resources, before))
     return EXITS.get(outcome.ending, 1)
 
 

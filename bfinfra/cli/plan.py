@@ -19,6 +19,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="save the plan; apply FILE then does exactly this or nothing"
     )
+    parser.add_argument("--html", metavar="FILE", help="also write it as one self-contained HTML page")
     parser.add_argument("--destroy", action="store_true", help="show what destroy would do")
     parser.add_argument("--detailed-exitcode", action="store_true", help="exit with 2 if there are changes")
 
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import BfinfraError, Problem
 
-    context.has_folder(args.out)
+    context.has_folder(args.out, args.html)
     if args.out and "-" in args.sites:
         raise BfinfraError(
             Problem(
@@ -46,5 +47,14 @@ def run(args: argparse.Namespace) -> int:
         from bfinfra.engine import saved
 
         saved.write(Path(args.out), site, found, destroy=args.destroy)
-    Screen.of(args).plan(found)
+    screen = Screen.of(args)
+    screen.plan(found)
+    if args.html:
+        from bfinfra.cli.screen import unit
+        from bfinfra.engine.graph import waits
+        from bfinfra.render import plan_page
+        from bfinfra.render.style import Style
+
+        before = waits(site.resources, {})
+        screen.write(args.html, plan_page.plan(found, site.resources, before, Style(units=unit)))
     return 1 if undecided else DIFFERENT if args.detailed_exitcode and found.pending else 0

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from bfinfra.model.records import dataclass
@@ -100,6 +101,16 @@ class Screen:
     def say(self, words: str) -> None:
         """A remark to people, beside the output."""
         print(words, file=sys.stderr)
+
+    def write(self, name: str, text: str) -> None:
+        """A report into a file. BfinfraError where it can't be written."""
+        from bfinfra.model.errors import BfinfraError, Problem
+
+        try:
+            Path(name).write_text(redact(text))
+        except OSError as error:
+            raise BfinfraError(Problem("the report can't be written", name, error.strerror or "")) from None
+        self.say(f"wrote {name}")
 
     @contextlib.contextmanager
     def progress(self, found: Plan) -> Iterator[Callable[[Event], None]]:

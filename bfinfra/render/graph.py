@@ -1,14 +1,16 @@
-"""What waits for what, as a tree of text or as DOT."""
+"""What waits for what: as a tree of text, DOT, Mermaid, SVG or a page of HTML."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 
-from bfinfra.model.order import Before
+from bfinfra.model.order import Before, Specs
 from bfinfra.model.refs import Key
+from bfinfra.render import html_page
 from bfinfra.render.data import document
 from bfinfra.render.safe import safe
+from bfinfra.render.topology import Box, parts_of, picture
 
 
 def tree(before: Before) -> str:
@@ -51,6 +53,34 @@ def dot(before: Before, name: str = "site") -> str:
     return "\n".join([*lines, "}"])
 
 
+def mermaid(before: Before) -> str:
+    """For Mermaid, which GitHub and GitLab draw in Markdown: an arrow from what must be done first to what
+    waits for it, dotted and with words where no field names it.
+    """
+    names = {key: f"r{number}" for number, key in enumerate(before)}
+    lines = ["flowchart LR", *(f'  {name}["{_entities(key)}"]' for key, name in names.items())]
+    for key, first in before.items():
+        for other, why in first.items():
+            arrow = f'-. "{_entities(why)}" .->' if why else "-->"
+            lines += [f"  {names[other]} {arrow} {names[key]}"] if other in names else []
+    return "\n".join(lines)
+
+
+def svg(before: Before, resources: Specs) -> str:
+    """A picture of its own, light or dark as the viewer is."""
+    return picture(_boxes(resources), before, f"{html_page.STYLE}svg {{ background: var(--paper); }}")
+
+
+def page(before: Before, resources: Specs, name: str = "site") -> str:
+    """The picture as a page of HTML."""
+    return html_page.whole(
+        name,
+        [],
+        html_page.topology(_boxes(resources), before),
+        made="Made by bfinfra graph. Lines lead from what must stand first.",
+    )
+
+
 def data(before: Before, site: str = "") -> dict[str, object]:
     """A site's resources as JSON, each with what it comes after."""
     resources = [
@@ -62,6 +92,15 @@ def data(before: Before, site: str = "") -> dict[str, object]:
         for key, first in before.items()
     ]
     return document("graph", site=site, resources=resources)
+
+
+def _boxes(resources: Specs) -> list[Box]:
+    return [Box(key, parts_of(spec), words="") for key, spec in resources.items()]
+
+
+def _entities(words: object) -> str:
+    """Text in quotes as Mermaid takes it: characters that mean something to it by their numbers."""
+    return "".join(c if c.isalnum() or c in " /.-_," else f"#{ord(c)};" for c in safe(words))
 
 
 def _quoted(words: object) -> str:

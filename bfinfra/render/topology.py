@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from bfinfra.model.order import Before
 from bfinfra.model.records import dataclass
@@ -35,8 +36,15 @@ class Box:
         return HEAD + PART * -(-len(self.parts) // PARTS_IN_LINE)
 
 
-def picture(boxes: Sequence[Box], before: Before) -> str:
-    """SVG. Each box is a link with a name that says all of it; the lines between are for the eye only."""
+def parts_of(spec: Any) -> tuple[str, ...]:
+    """What is inside a resource, from its spec; nothing where the site has none."""
+    return () if spec is None else tuple(spec.parts())
+
+
+def picture(boxes: Sequence[Box], before: Before, style: str = "") -> str:
+    """SVG. Each box is a link with a name that says all of it; the lines between are for the eye only.
+    `style`: the style sheet of a picture that stands alone.
+    """
     shown, folded = _folded(boxes)
     columns = _columns([box.key for box in shown], before, folded)
     places, bottom = {}, 0
@@ -49,13 +57,16 @@ def picture(boxes: Sequence[Box], before: Before) -> str:
             places[box.key] = (10 + x * (WIDTH + GAP), y, box)
             y += box.height + ROW
         bottom = max(bottom, y)
+    alone = ' xmlns="http://www.w3.org/2000/svg"' if style else ""
     width = 20 + len(columns) * (WIDTH + GAP) - GAP
     return "\n".join(
         [
             (
-                f'<svg viewBox="0 0 {max(width, 20)} {max(bottom, 20)}" width="{max(width, 20)}" '
-                f'height="{max(bottom, 20)}" role="list" aria-label="Resources of the site">'
+                f'<svg{alone} viewBox="0 0 {max(width, 20)} {max(bottom, 20)}" '
+                f'width="{max(width, 20)}" height="{max(bottom, 20)}" role="list" '
+                'aria-label="Resources of the site">'
             ),
+            *([f"<style>{style}</style>"] if style else []),
             '<g class="edges" aria-hidden="true">',
             *_edges(places, before, folded),
             "</g>",
@@ -119,7 +130,7 @@ def _edges(
 
 def _box(x: int, y: int, box: Box) -> str:
     inside = f", holds {', '.join(box.parts)}" if box.parts else ""
-    name = html.escape(safe(f"{box.key}: {box.words}{inside}"))
+    name = html.escape(safe(f"{box.key}{': ' if box.words else ''}{box.words}{inside}"))
     lines = [
         f'<rect width="{WIDTH}" height="{box.height}" rx="6"/>',
         f'<text x="10" y="17" class="kind">{_text(box.key.kind)}</text>',

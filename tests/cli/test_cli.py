@@ -269,6 +269,8 @@ def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(
     "words",
     [
         ["plan", "SITE", "--out", "nowhere/plan"],
+        ["plan", "SITE", "--html", "nowhere/page.html"],
+        ["apply", "SITE", "--yes", "--html", "nowhere/page.html"],
         ["drift", "SITE", "--junit", "nowhere/junit.xml"],
         ["drift", "SITE", "--html", "nowhere/page.html"],
         ["kubeconfig", "SITE", "tanzu_cluster/a", "--out", "nowhere/kubeconfig"],
@@ -279,7 +281,7 @@ def test_a_folder_that_is_not_there_is_told_before_anything_is_looked_at(
     words, site, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    for name in ("plan", "drift", "kubeconfig"):
+    for name in ("plan", "apply", "drift", "kubeconfig"):
         monkeypatch.setattr(app, name, lambda *_, **__: pytest.fail("looked"))
     assert main([str(site) if word == "SITE" else word for word in words]) == 1
     output = capsys.readouterr().err

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree as ET
+
+from bfinfra.kinds.vcenter.gpu_host.spec import Spec as Host
 from bfinfra.model.refs import Key
-from bfinfra.render.graph import data, dot, tree
+from bfinfra.model.resource import Spec
+from bfinfra.render.graph import data, dot, mermaid, page, svg, tree
 
 HOST, SERVER, TOKEN, SPACE = (
     Key("gpu_host", "h"),
@@ -79,3 +83,33 @@ def test_a_large_site_is_drawn_quickly():
     keys = [Key("k", str(n)) for n in range(300)]
     before = {key: dict.fromkeys(keys[max(0, n - 2) : n], "") for n, key in enumerate(keys)}
     assert len(tree(before).splitlines()) < 1000
+
+
+def test_mermaid_draws_an_arrow_from_what_comes_first():
+    assert (
+        mermaid({HOST: {}, SERVER: {HOST: ""}, JOB: {SERVER: 'remote "GPUs"'}})
+        == """\
+flowchart LR
+  r0["gpu_host/h"]
+  r1["bitfusion_server/bf"]
+  r2["workload/w"]
+  r0 --> r1
+  r1 -. "remote #34;GPUs#34;" .-> r2"""
+    )
+
+
+def test_a_picture_stands_alone():
+    specs = {HOST: Host(passthrough=({"vendor": "0x10de", "device": "0x1db6", "count": 2},)), SERVER: Spec()}
+    root = ET.fromstring(svg({HOST: {}, SERVER: {HOST: ""}}, specs))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.find("{http://www.w3.org/2000/svg}style") is not None
+    names = [each.get("aria-label") for each in root.iter() if (each.get("class") or "").startswith("box")]
+    assert len(names) == 2
+    assert "bitfusion_server/bf" in names
+    assert not [name for name in names if "up to date" in str(name)]
+
+
+def test_the_page_of_a_graph_needs_nothing_else():
+    text = page({SERVER: {}}, {SERVER: Spec()}, "poc")
+    assert "http:" not in text
+    assert "<title>poc: graph</title>" in text
