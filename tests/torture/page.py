@@ -17,8 +17,9 @@ import bfinfra
 PAGE = Path(__file__).parents[2] / "docs/explanation/reliability.md"
 HEAD = """# What an apply survives
 
-Made by `script/torture`; a section is what one part of it (`tests/torture/parts/`) last printed. `.ci/run` tries a bounded share of each (`script/torture --share`).
-A line says what was tried, how often, and how often it held; what did not hold is said below its table.
+`script/torture` makes this page. A section is what one part of it (`tests/torture/parts/`) printed when it last ran. `.ci/run` tries
+a share of each part (`script/torture --share`). A row says what was tried, how often, and how often it held. What did not hold is
+listed below its table.
 """
 
 

@@ -1,8 +1,8 @@
 """A site that was just applied never drifts.
 
-Each site is applied once, then checked again and again, a run of `bfinfra drift` each: whatever it finds is a
-false alarm. The world goes on meanwhile as it does: controllers write, clocks advance, sessions come and go.
-Kinds compare with what servers make of what was written, so defaults that a server fills in are no drift.
+Each site is applied once and then checked many times with `bfinfra drift`. Every difference that it reports
+is a false alarm. Meanwhile the servers work as usual: controllers write, clocks advance, sessions start and
+end. Kinds compare with what the servers made of each write, so a default that a server fills in is no drift.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """A full disk, a wrong clock, a field that the server does not know.
 
-Whole processes on the sandbox. The journal's disk is full from the first line or from a random byte on (a
-limit on the size of files): no step runs that the journal has not taken, the error names the file and what to
-do, and with room again the next apply finishes. The clock of the machine is ten minutes off, as Python sees
-it (the certificates' dates are checked by OpenSSL's own look at it, which is not moved: `tests/trust` has
-certificates whose dates are off instead). A field that the schema does not know is refused by server-side
-apply with HTTP 500: once, and it is not tried again.
+Whole processes run on the sandbox. First, the journal's disk is full, from the first line or from a random
+byte on (by a limit on the size of files). No step may run that the journal has not recorded, the error must
+name the file and the remedy, and with free space the next apply must finish. Second, Python's clock is ten
+minutes off. OpenSSL checks certificates by the real clock; `tests/trust` has certificates whose dates are off
+instead. Third, the API server refuses a field that its schema lacks with HTTP 500. The request must be sent
+once only.
 """
 
 from __future__ import annotations

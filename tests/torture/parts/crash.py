@@ -1,12 +1,11 @@
 """Killed at any instant, the next apply finishes the job.
 
-SIGKILL strikes `bfinfra` before and after every write that the server counts, and at random instants with
-parallelism 10. Each time the next apply has to end well, the world to be the one that an undisturbed apply
-makes (so nothing is there twice and nothing is left over), and the plan to be empty. A destroy is struck
-after every write; the next one has to leave the world as it was before anything was made, and so has one
-after an apply that was killed (where Ansible plays, after a draw of its writes). Where things go on side by
-side a run may do with a write or two less than the one that was counted: it has ended before the last ones
-come, and is counted apart.
+SIGKILL stops `bfinfra` before and after every write that the server counts, and at random instants with
+parallelism 10. Each time the next apply must succeed, the servers must be as after an undisturbed apply
+(nothing twice, nothing left over), and the plan must be empty. A destroy is killed after every write, and the
+next destroy must leave the servers as they were at the start. The same holds for a destroy after a killed
+apply; where Ansible runs, only some of its writes are tried. Steps run in parallel, so a run may end one or
+two writes earlier than the counted run. Such trials are counted apart.
 """
 
 from __future__ import annotations

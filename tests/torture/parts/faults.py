@@ -1,13 +1,14 @@
 """Whatever goes wrong between it and the servers, the next apply finds the world as it should be.
 
-The demo site (`specs/singapore-poc.yaml`) on the sandbox; each trial has one fault at one call. Writes: every
-single one. Reads: every method of every server, at one of its calls, drawn by the seed. The apply has to
-succeed, or to end with an error that says what, why and what next; the next, undisturbed one has to end well,
-in the world that an undisturbed apply makes, with an empty plan. "Sent again" are writes beyond those of an
-undisturbed apply: none is allowed to be the one that the server had acted on, but for a note that is set to
-the same again, a disk that is sent over itself, and an import that is cancelled first. Shortened: stalls of
-30 s are 1.5 s, the transport's time-out of 60 s is 3 s (0.75 s for a stall that outlasts it), pauses between
-tries are 0.01 s; a pause that Retry-After asks for is checked, then cut short.
+The demo site (`specs/singapore-poc.yaml`) runs on the sandbox, with one fault at one call in each trial.
+Every write is tried. Of reads, every method of every server is tried at one call, drawn by the seed. The
+apply must succeed, or end with an error that says what, why and what to do next. The next, undisturbed apply
+must succeed, the servers must be as after an undisturbed apply, and the plan must be empty. "Sent again"
+counts writes beyond those of an undisturbed apply. A write that the server had executed must not be repeated,
+with three exceptions: a note that is set to the same value, a disk that is uploaded over itself, and an
+import that is cancelled first. Times are shortened: stalls of 30 s take 1.5 s, the time-out of 60 s is 3 s
+(0.75 s for a stall that outlasts it), pauses between retries are 0.01 s. A pause that Retry-After asks for is
+checked, then cut short.
 """
 
 from __future__ import annotations

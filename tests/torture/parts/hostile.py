@@ -1,10 +1,10 @@
 """Hostile input is refused in words.
 
-Site files (after the site schema with wrong things in between, and `specs/` with bytes changed) and archives
-(OVAs and tokens: links, devices, sparse files, doubles, lying sizes, traversal, entities, packed bombs) go
-through the command line; and during plans and drifts the servers lie: other types, shapes, statuses,
-encodings, sizes. None may end in a traceback, take more than 5 s of the processor, bring the whole process
-over 500 MB, put anything on the screen that acts on a terminal, or leave a file behind.
+The inputs are site files (from the schema with errors inserted, and `specs/` with bytes changed) and archives
+(OVAs and tokens with links, devices, sparse files, duplicates, wrong sizes, path traversal, entities,
+compression bombs). They go through the command line. During plans and drifts, servers also answer with other
+types, shapes, statuses, encodings and sizes. No input may cause a traceback, take more than 5 s of processor
+time, bring the process over 500 MB, print anything that controls a terminal, or leave a file behind.
 """
 
 from __future__ import annotations

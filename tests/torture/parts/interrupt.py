@@ -1,9 +1,10 @@
 """Stopped at once or out of time, it leaves nothing open, and the next apply goes on.
 
-`bfinfra apply` as whole processes on the sandbox. The second SIGINT or SIGTERM, at a random instant, stops it
-at once (of the first, see the part `signals`). A deadline that is too short ends as "still waiting", exit 3,
-and the next apply waits on. Sessions are counted at the server after many runs, a third of them killed: the
-next run ends the SOAP sessions that killed ones left; their REST sessions time out (docs/explanation/flaws.md).
+`bfinfra apply` runs as whole processes on the sandbox. A second SIGINT or SIGTERM, at a random instant, stops
+it at once (the part `signals` tries the first). A deadline that is too short ends as "still waiting" with
+exit code 3, and the next apply waits on. The server counts sessions after many runs, a third of them killed.
+The next run ends the SOAP sessions that killed runs left; their REST sessions time out
+(docs/explanation/flaws.md).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Whatever a server answers to a write, the next apply finds the world as it should be.
 
-Each write of each kind's example and of the demo site on the sandbox, which does what it is asked; its answer
-is then nothing, 1 GiB, another type, markup, a redirect, escapes for terminals, or one of the bodies that the
-fuzzer has for reads (drawn by the seed). The apply has to succeed, or to end with errors in words with what
-to do next; no traceback, nothing that acts on a terminal, less than 500 MB of memory; the next one has to end
-well in the world that an undisturbed apply makes, with an empty plan.
+The sandbox executes each write of each kind's example and of the demo site, but sends a wrong answer:
+nothing, 1 GiB, another type, markup, a redirect, terminal escapes, or a body that the fuzzer uses for reads
+(drawn by the seed). The apply must succeed, or end with errors in words that say what to do next, without a
+traceback, without anything that controls a terminal, and with less than 500 MB of memory. The next apply must
+succeed, the servers must be as after an undisturbed apply, and the plan must be empty.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """An outage of half a minute is outlived
 
-`bfinfra`'s apply in a network namespace of its own, on the sandbox at the other end of a cable. At an instant
-drawn from its apply the network is away for a while: the interface goes down, every connection is reset and
-new ones are refused, or what is sent vanishes (a black hole, both ways). It has to end well by itself, in the
-world that was to be. An outage before a server has first answered in a run is another matter: `plan` then
-says within seconds that it can't be reached.
+`bfinfra apply` runs in a network namespace of its own; the sandbox is at the other end of a virtual cable. At
+a random instant of the apply the network fails for a while: the interface is down, or connections are reset
+and new ones refused, or packets vanish in both directions. The apply must succeed by itself, and the servers
+must be as after an undisturbed apply. An outage before the first answer of a server is different: `plan` says
+within seconds that the server can't be reached.
 """
 
 from __future__ import annotations

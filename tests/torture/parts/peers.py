@@ -1,12 +1,12 @@
 """The same on live peers: kube-apiserver and vcsim.
 
-Tried where `script/peers up` started them. SIGKILL comes from within, before a writing request is sent or
-after its answer came. On kube-apiserver what bears the site's label is counted by kubectl, on vcsim (a new
-one for each trial) machines by govc; the plan has to be empty in the end. Two applies at once run in two
-processes with two state folders. A Tanzu cluster is made, scaled and deleted on kube-apiserver with the
-supervisor's resource definition and a small controller; killed at each write of each of the three, the next
-run has to finish it: one cluster, or none. vcsim has no rule that a name is taken once (docs/explanation/flaws.md), so
-two at once are tried on kube-apiserver only.
+These trials need the servers of `script/peers up`. SIGKILL comes from inside the process, before a write is
+sent or after its answer came. On kube-apiserver, kubectl counts the objects with the site's label. On vcsim,
+a new one for each trial, govc counts virtual machines. The plan must be empty in the end. Two applies at once
+are two processes with two state folders. A Tanzu cluster is created, scaled and deleted on kube-apiserver
+with the supervisor's resource definition and a small controller. It is killed at each write, and the next run
+must finish: one cluster, or none. vcsim accepts two machines of one name (docs/explanation/flaws.md), so two
+applies at once are tried on kube-apiserver only.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What `bfinfra privileges` prints is enough, and nothing of it too much.
 
-For each kind's example and the PoC's site, an account gets exactly what is printed for plan, apply or
-destroy, and does all that the use is for (an apply: make, change, mend what others did). Then once more for
-each single right, without it: bfinfra has to end with an error that names the right. The rights are given by
-an administrator with pyVmomi as shipped and by plain HTTP. Rights in a supervisor are held against its `edit`
-role cut down to what is printed.
+For each kind's example and for the demo site, an account gets exactly the rights that are printed for plan,
+apply or destroy. It must be able to do all of that use; an apply includes creating, changing, and correcting
+what others changed. Then each right is taken away alone, and bfinfra must end with an error that names the
+right. An administrator grants the rights with pyVmomi and plain HTTP. In a supervisor, the `edit` role is cut
+down to what is printed.
 """
 
 from __future__ import annotations

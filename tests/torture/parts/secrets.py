@@ -1,12 +1,12 @@
 """No secret is anywhere but where it belongs.
 
-More than thirty secrets of every sort (passwords with every awkward letter, tokens, private keys, a
-kubeconfig, vApp passwords, registry accounts, the pepper, a proxy's, a client certificate's key; and the
-sessions and tokens that servers hand out) go through every command, output and level, with servers that quote
-what they were sent in five forms. Then every output, the journal, saved plans, temporary files, the process
-list and the environment of every child are searched for each secret in each form: plain, escaped for JSON,
-XML and URLs, base64 at three offsets and twice, hexadecimal, UTF-16, quoted-printable, and its beginning and
-end. The scan is tried on what it must find.
+More than thirty secrets (passwords with every awkward character, tokens, private keys, a kubeconfig, vApp
+passwords, registry accounts, the pepper, a proxy's password, a client certificate's key, and the sessions and
+tokens that servers hand out) go through every command, output and level. Servers quote what they were sent in
+five forms. Then all outputs, the journal, saved plans, temporary files, the process list and the environment
+of every child process are searched for each secret in each form: plain; escaped for JSON, XML and URLs;
+base64 at three offsets and twice; hexadecimal; UTF-16; quoted-printable; its beginning and its end. A control
+checks that the search finds a secret when hiding is off.
 """
 
 from __future__ import annotations

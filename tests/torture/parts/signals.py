@@ -1,11 +1,12 @@
 """A signal at any instant ends an apply within the step that runs
 
-`bfinfra apply` as whole processes on the sandbox, a fifth of them with a fresh HOME, so that the sandbox is
-started as well. SIGINT or SIGTERM comes at an instant drawn from the whole life of the process, its imports
-and its last words included; half of them once its first step has begun. It ends with 130 or 143 (or died of
-the signal before it began anything, which a shell calls the same; Python's own start, before any of bfinfra,
-may end with 1); no step begins after the signal, and the sandbox sees no write after the last step's end;
-"Exception ignored" is never said; the next apply ends well in the world that was to be.
+`bfinfra apply` runs as whole processes on the sandbox, a fifth of them with a fresh HOME, so that they start
+the sandbox as well. SIGINT or SIGTERM comes at a random instant of the process, imports and exit included;
+half of them after the first step began. The process must end with 130 or 143, or by the signal itself if
+nothing was begun, which a shell reports the same way. During Python's own start, before any code of bfinfra,
+it may end with 1. No step may begin after the signal, and the sandbox must see no write after the last step's
+end. "Exception ignored" must not be printed. The next apply must succeed, and the servers must be as after an
+undisturbed apply.
 """
 
 from __future__ import annotations

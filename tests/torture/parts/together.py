@@ -1,8 +1,9 @@
 """Two applies of one site at once end with one world.
 
-On one machine the second is refused by a lock that names its holder and dies with it. From two machines (two
-state folders, two sessions, started within half a second of each other) both have to end well; then the world
-is the one that a single apply makes, and a third has nothing to do. Whole processes on the sandbox.
+On one machine, a lock refuses the second apply. It names its holder and ends with it. From two machines (two
+state folders, two sessions, started within half a second of each other), both must succeed. Then the servers
+must be as after a single apply, and a third apply must find nothing to do. Whole processes run on the
+sandbox.
 """
 
 from __future__ import annotations

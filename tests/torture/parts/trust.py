@@ -1,8 +1,8 @@
 """Only the right server gets anything.
 
-Each sort of server certificate beside each way to trust; old versions of TLS; servers of every kind that send
-their client elsewhere. The servers are `openssl s_server`, where it is installed, which shares nothing with
-bfinfra but the library. What a server that is not trusted was sent is counted: nothing.
+Each type of server certificate is combined with each way to trust, with old versions of TLS, and with servers
+that redirect the client. Where it is installed, `openssl s_server` is the server; it shares only the OpenSSL
+library with bfinfra. The requests that an untrusted server received are counted, and must be none.
 """
 
 from __future__ import annotations
