@@ -110,14 +110,24 @@ def test_the_life_of_a_vmkernel_adapter(vcenter: VCenterSide, account: Account) 
     assert client.host_settings.vmks([moid])[moid] == before
 
 
-@call("host_settings.set_graphics", "host_settings.graphics", case="the graphics type is set and read")
+@call(
+    "host_settings.set_graphics",
+    "host_settings.graphics",
+    case="type and placement, and a card's own type and mode, are set and read",
+)
 @lacks("vcsim: hosts have no graphics manager")
 def test_the_graphics_type_is_set(vcenter: VCenterSide, account: Account) -> None:
     client = vcenter.open()
     moid = host(vcenter, client)
-    assert client.host_settings.graphics([moid]) == {moid: "shared"}
-    for value in ("sharedDirect", "shared"):
-        client.host_settings.set_graphics(moid, value)
-        assert client.host_settings.graphics([moid]) == {moid: value}
+    before = client.host_settings.graphics([moid])[moid]
+    assert before["type"] == "shared"
+    others = {"type": "sharedDirect", "placement": "consolidation"}
+    others |= {"type 0000:17:00.0": "sharedDirect", "mode 0000:17:00.0": "mixedSize"}
+    for key, value in others.items():
+        client.host_settings.set_graphics(moid, key, value)
+    assert client.host_settings.graphics([moid])[moid] == {**before, **others}
+    for key in others:
+        client.host_settings.set_graphics(moid, key, before[key])
+    assert client.host_settings.graphics([moid])[moid] == before
     with account.refused(Rejected):
-        client.host_settings.set_graphics(moid, "own")
+        client.host_settings.set_graphics(moid, "type", "own")

@@ -29,6 +29,9 @@ SETUP = [
     "hardware.biosInfo.biosVersion",
 ]
 NTP = "ntpd"
+DEFAULT_TYPE = "config.graphicsConfig.hostDefaultGraphicsType"
+PLACEMENT = "config.graphicsConfig.sharedPassthruAssignmentPolicy"
+CARDS = "config.graphicsConfig.deviceType"
 
 
 class HostSettings:
@@ -92,34 +95,34 @@ class HostSettings:
                 )
         return found
 
-    def graphics(self, moids: Iterable[str]) -> dict[str, str]:
-        """The graphics type of hosts for their GPUs, as the API has it: shared, sharedDirect; "" where a host
-        tells none.
+    def graphics(self, moids: Iterable[str]) -> dict[str, dict[str, str]]:
+        """How hosts share their GPUs, in the API's words, by host and key: `type`, `placement`, and of each
+        card `type 0000:3b:00.0` and `mode 0000:3b:00.0`; what a host doesn't tell is left out.
         """
-        path = "config.graphicsConfig.hostDefaultGraphicsType"
-        return dict(self._hosts(moids, [path], lambda row: (row.moid, str(row[path] or ""))))
 
-    def set_graphics(self, moid: str, value: str) -> None:
-        """Set it; how cards are assigned, and cards with a type of their own, stay as they are."""
+        def make(row: Row) -> tuple[str, dict[str, str]]:
+            found = {"type": row[DEFAULT_TYPE], "placement": row[PLACEMENT]}
+            for each in row[CARDS] or ():
+                found |= {f"type {each.deviceId}": each.graphicsType, f"mode {each.deviceId}": each.vgpuMode}
+            return row.moid, {key: str(value) for key, value in found.items() if value}
+
+        return dict(self._hosts(moids, [DEFAULT_TYPE, PLACEMENT, CARDS], make))
+
+    def set_graphics(self, moid: str, key: str, value: str) -> None:
+        """Set one of them; all else stays as it is."""
 
         def write(content: Any) -> None:
-            policy, devices = (
-                "config.graphicsConfig.sharedPassthruAssignmentPolicy",
-                "config.graphicsConfig.deviceType",
-            )
-            now = properties.one(content, refs.refer(content, vim.HostSystem, moid), [policy, devices])
-            own = [
-                vim.host.GraphicsConfig.DeviceType(
-                    deviceId=str(each.deviceId), graphicsType=str(each.graphicsType)
-                )
-                for each in now[devices] or ()
-            ]
-            wanted = vim.host.GraphicsConfig(
-                hostDefaultGraphicsType=value,
-                sharedPassthruAssignmentPolicy=str(now[policy] or "performance"),
-                deviceType=own,
-            )
-            _system(content, moid, "graphicsManager").UpdateGraphicsConfig(wanted)
+            path = "config.graphicsConfig"
+            config = properties.one(content, refs.refer(content, vim.HostSystem, moid), [path])[path]
+            what, _, card = key.partition(" ")
+            if key == "placement":
+                config.sharedPassthruAssignmentPolicy = value
+            elif key == "type":
+                config.hostDefaultGraphicsType = value
+            for each in config.deviceType or ():
+                if each.deviceId == card:
+                    setattr(each, "graphicsType" if what == "type" else "vgpuMode", value)
+            _system(content, moid, "graphicsManager").UpdateGraphicsConfig(config)
 
         self._session.write(write)
 

@@ -70,7 +70,15 @@ def add_host(
             dateTimeInfo=clock(host.ntp),
             service=vim.host.ServiceInfo(service=[ntpd(host.ntp)]),
             graphicsConfig=vim.host.GraphicsConfig(
-                hostDefaultGraphicsType=host.graphics, sharedPassthruAssignmentPolicy="performance"
+                hostDefaultGraphicsType=host.graphics,
+                sharedPassthruAssignmentPolicy="performance",
+                deviceType=[
+                    vim.host.GraphicsConfig.DeviceType(
+                        deviceId=each.id, graphicsType=host.graphics, vgpuMode="sameSize"
+                    )
+                    for each in host.pci
+                    if each.class_ & 0xFF00 == DISPLAY
+                ],
             ),
             network=host_network(),
             firewall=vim.host.FirewallInfo(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MANAGER = "vim.host.GraphicsManager"
 TYPES = ("shared", "sharedDirect")
+PLACEMENTS = ("performance", "consolidation")
+MODES = (None, "sameSize", "mixedSize")
 
 
 @computed(MANAGER, "graphicsConfig")
@@ -24,14 +26,23 @@ def _config(inventory: Inventory, this: Managed) -> Any:
 
 @method(MANAGER, "UpdateGraphicsConfig")
 def update(call: Call, this: Managed, args: Any) -> None:
-    """Set the type for the host's cards. InvalidArgument for one that there is not."""
+    """Set how the host shares its cards. InvalidArgument for a word or a card that there is not."""
     host = call.inventory.objects[this.hidden["host"]]
     call.need("Host.Config.Settings", host)
     need_connected(host)
-    if args.config.hostDefaultGraphicsType not in TYPES:
+    config, cards = args.config, args.config.deviceType or ()
+    have = {each.deviceId for each in host["config"].graphicsConfig.deviceType or ()}
+    wrong = {
+        "hostDefaultGraphicsType": config.hostDefaultGraphicsType not in TYPES,
+        "sharedPassthruAssignmentPolicy": config.sharedPassthruAssignmentPolicy not in PLACEMENTS,
+        "deviceType": any(
+            each.deviceId not in have or each.graphicsType not in TYPES or each.vgpuMode not in MODES
+            for each in cards
+        ),
+    }
+    for name in (name for name, is_so in wrong.items() if is_so):
         raise vmodl.fault.InvalidArgument(
-            invalidProperty="config.hostDefaultGraphicsType",
-            msg="A specified parameter was not correct: config.hostDefaultGraphicsType",
+            invalidProperty=f"config.{name}", msg=f"A specified parameter was not correct: config.{name}"
         )
     host["config"].graphicsConfig = args.config
     call.inventory.touch(host, this)

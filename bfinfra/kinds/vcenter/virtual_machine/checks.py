@@ -17,9 +17,14 @@ DIRECT = "sharedDirect"
 def graphics(context: CheckContext) -> Iterator[Finding]:
     """Hosts of machines with vGPUs share their cards directly."""
     wanted = {spec.host for spec in context.of("virtual_machine").values() if spec.vgpus and spec.host}
+    set_here = {
+        host for spec in context.of("host_graphics").values() if spec.type == DIRECT for host in spec.hosts
+    }
     for name, host in sorted(setups(context, wanted).items()):
         if host.graphics == DIRECT:
             yield good(f"host {name}", "its graphics type is Shared Direct")
+        elif name in set_here:
+            yield good(f"host {name}", "its graphics type becomes Shared Direct: the site sets it first")
         else:
             yield bad(
                 f"host {name}",
