@@ -203,14 +203,22 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """All pools: this site's by their notes or pending names, others by the names that are wanted."""
-        facts = ResourcePoolFacts(self._vcenter.inventory.read(), self._pools.read(ATTRIBUTE))
-        found: dict[str, State] = {}
-        for pool in facts.pools:
-            name, mark = self._whose(pool)
-            ours = mark is not None and mark.name_of(self._site, "resource_pool") == name
-            if ours and (include_unlisted or name in wanted):
-                found[name] = self._state(pool, mark, facts, wanted.get(name))
+        """All pools: this site's by their notes or pending names, others by the names that are wanted. Where
+        none is wanted and none is ours, no clusters.
+        """
+        pools = self._pools.read(ATTRIBUTE)
+        mine = {
+            name: (pool, mark)
+            for pool in pools
+            for name, mark in [self._whose(pool)]
+            if mark is not None and mark.name_of(self._site, "resource_pool") == name
+            if include_unlisted or name in wanted
+        }
+        inventory = self._vcenter.inventory.read() if mine or any(wanted.values()) else Inventory()
+        facts = ResourcePoolFacts(inventory, pools)
+        found = {
+            name: self._state(pool, mark, facts, wanted.get(name)) for name, (pool, mark) in mine.items()
+        }
         for name, spec in wanted.items():
             if spec and name not in found and (there := _standing(name, spec, facts)) is not None:
                 found[name] = self._state(there, self._whose(there)[1], facts, spec)

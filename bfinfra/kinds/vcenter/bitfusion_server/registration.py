@@ -7,6 +7,7 @@ made.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
@@ -28,17 +29,33 @@ SAID: Mapping[Part, str] = {"guid": "GUID", "thumbprint": "certificate's thumbpr
 
 def asked(ova: Ova) -> dict[Part, Property]:
     """The properties that take them, each by what it takes."""
-    return among(ova.properties)
+    return _first(_named(ova.configurable), ova.declared)
 
 
 def among(properties: Iterable[Property]) -> dict[Part, Property]:
     """The same, of properties that an appliance or a VM has."""
-    found: dict[Part, Property] = {}
-    for each in properties:
-        text = " ".join(re.findall(r"[a-z0-9]+", f"{each.key} {each.label}".lower()))
+    declared = {each.key: each for each in properties}
+    labels = ((each.key, each.label) for each in declared.values() if each.user_configurable)
+    return _first(_named(tuple(labels)), declared)
+
+
+@functools.cache
+def _named(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[Part, str], ...]:
+    """What properties take by their keys and labels, and their keys. Many servers have one appliance."""
+    found: list[tuple[Part, str]] = []
+    for key, label in labels:
+        text = " ".join(re.findall(r"[a-z0-9]+", f"{key} {label}".lower()))
         part = next((part for part, pattern in WHAT.items() if pattern.search(text)), None)
-        if part and "vcenter" in text and each.user_configurable and not each.password:
-            found.setdefault(part, each)
+        if part and "vcenter" in text:
+            found.append((part, key))
+    return tuple(found)
+
+
+def _first(named: Iterable[tuple[Part, str]], declared: Mapping[str, Property]) -> dict[Part, Property]:
+    found: dict[Part, Property] = {}
+    for part, key in named:
+        if not declared[key].password:
+            found.setdefault(part, declared[key])
     return found
 
 
