@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,9 @@ from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
+    from bfinfra.app.saved import Saved
     from bfinfra.engine.apply import Options
     from bfinfra.engine.guard import Allow
-    from bfinfra.engine.saved import Saved
     from bfinfra.model.events import Sink
 
 
@@ -30,6 +30,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     saved: Saved | None = None,
     destroy: bool = False,
     adopt: frozenset[Key] = frozenset(),
+    targets: Collection[Key] = (),
     rotation: Rotation | None = None,
     options: Options | None = None,
     on_event: Sink = lambda _: None,
@@ -44,12 +45,15 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     from bfinfra.engine.apply import Apply, Options
     from bfinfra.kinds.cluster_locator import CLUSTERS
 
+    wiring.known_kinds(targets)
+    if saved:
+        saved.check_site(site)
     desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
     with journal.lock(site.name), wiring.bound_kinds(site, context, desired.wanted, read_only=False) as bound:
         only = bind_rotation(site, rotation, bound) if rotation else adopt
         observed = wiring.observe(bound, desired.wanted, context.patience)
-        found = make(site, desired, observed, bound.kinds)
+        found = make(site, desired, observed, bound.kinds, targets)
         if only:
             found = (
                 target.adopting(found, only, site, observed, bound.kinds)
@@ -57,7 +61,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
                 else target.only(found, only, CLUSTERS)
             )
         if saved:
-            saved.check(found)
+            saved.check(site, found)
         allow = approve(found) if approve else guard.Allow()
         if allow is None:
             return Outcome(found, {}, time.monotonic() - began, declined=True)

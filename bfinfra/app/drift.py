@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from dataclasses import replace
 
 from bfinfra.app import wiring
@@ -11,21 +12,24 @@ from bfinfra.engine.plan import DesiredState, make
 from bfinfra.model.drift import Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, Warned
 from bfinfra.model.plan import Action
+from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
 
-def drift(site: Site, *, context: RunContext = LIVE) -> Report:
+def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LIVE) -> Report:
     """What no longer agrees, and who moved it: the live state, the file, or both. Read-only; `remember` keeps
-    it for the next check.
+    it for the next check. With `targets` of these and what must be done before them; of that nobody is told,
+    and nothing is kept.
     """
     from bfinfra.engine import checks
     from bfinfra.engine.drift import report, traced
 
+    wiring.known_kinds(targets)
     desired, memory = DesiredState.of(site), checks.recall(site.name)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
         observed = wiring.observe(bound, desired.wanted, context.patience)
         bound.leave()
-        found = make(site, desired, observed, bound.kinds)
+        found = make(site, desired, observed, bound.kinds, targets)
         absent = any(item.action is Action.CREATE for item in found.items)
         stood = checks.stood(site.name, memory) if absent else ()
         made = report(found, desired, observed, bound.kinds, stood)
@@ -46,7 +50,7 @@ def notify(site: Site, found: Report, *, context: RunContext = LIVE) -> bool:
     anything to tell. RemoteError.
     """
     hook = site.drift.notify
-    if hook is None or not (found.new or found.ended):
+    if hook is None or found.partial or not (found.new or found.ended):
         return False
     from bfinfra.backends.transport import Transport
     from bfinfra.backends.webhook import post
@@ -67,4 +71,6 @@ def remember(found: Report, *, reported: bool = True) -> None:
     """
     from bfinfra.engine import checks
 
+    if found.partial:
+        return
     checks.remember(found, checks.recall(found.site), reported=reported)

@@ -20,10 +20,11 @@ from bfinfra.engine.observe import ObservedState, specs_of, survey
 from bfinfra.kinds import cluster_kinds
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
-from bfinfra.model.errors import Problem, SiteError
+from bfinfra.model.errors import BfinfraError, Problem, SiteError
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
+from bfinfra.model.suggest import nearest
 from bfinfra.spec.load import needed_references
 
 if TYPE_CHECKING:
@@ -189,6 +190,17 @@ def bound_kinds(
 def _prefetch(name: str, made: Any, wanted: Mapping[Key, Any], cache: SurveyCache) -> None:
     for reading in made.prefetch:
         cache.prefetch(reading, name, functools.partial(made.fetch, reading, specs_of(name, wanted)))
+
+
+def known_kinds(targets: Iterable[Key]) -> None:
+    """BfinfraError for a target of a kind that there is not: told before anything is looked at."""
+    problems = [
+        Problem(f"there is no kind {key.kind}", f"--target {key}", next=nearest(key.kind, kind_names()))
+        for key in targets
+        if key.kind not in kind_names()
+    ]
+    if problems:
+        raise BfinfraError(*problems)
 
 
 def surveyed(site: Site) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
     import argparse
@@ -14,23 +14,60 @@ if TYPE_CHECKING:
 def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
     parser = arguments.verb(verbs, "apply", about, run)
-    arguments.allowances(arguments.execution(parser, "a site's files or folders, or one saved plan"))
+    arguments.execution(parser, "a site's files or folders, or one saved plan")
+    arguments.targets(arguments.allowances(parser))
+    parser.add_argument(
+        "--site",
+        metavar="FOLDER",
+        help="of a saved plan: where the site is now; default: where the plan was made",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """3 where something still waits."""
+    from bfinfra.app import saved
     from bfinfra.cli.ask import must_be_able
     from bfinfra.cli.execute import execute
-    from bfinfra.engine import saved
     from bfinfra.model.errors import BfinfraError, Problem
 
     must_be_able(args)
-    if not any(saved.is_plan(Path(path)) for path in args.sites):
-        return execute(args)
+    if any(saved.is_plan(Path(path)) for path in args.sites):
+        return _apply_plan(args)
+    if args.site:
+        raise BfinfraError(
+            Problem(
+                "--site goes with a saved plan",
+                args.site,
+                "without one the site is named itself",
+                "bfinfra apply SITE, or bfinfra apply PLANFILE --site FOLDER",
+            )
+        )
+    return execute(args, targets=context.targets(args))
+
+
+def _apply_plan(args: argparse.Namespace) -> int:
+    from bfinfra.app import saved
+    from bfinfra.cli.execute import execute
+    from bfinfra.model.errors import BfinfraError, Problem
+
     if len(args.sites) > 1:
         raise BfinfraError(
             Problem("a saved plan stands alone", ", ".join(args.sites), next="bfinfra apply PLANFILE")
         )
+    own = {"--overlay": args.overlay, "--set": args.set, "--values": args.values, "--target": args.target}
+    if given := [name for name, words in own.items() if words]:
+        raise BfinfraError(
+            Problem(
+                f"{', '.join(given)} can't be given to a saved plan",
+                args.sites[0],
+                "it holds what it was made with",
+                "plan again with other arguments: bfinfra plan SITE --out FILE",
+            )
+        )
     announced = saved.Saved.read(Path(args.sites[0]))
-    args.sites = list(announced.files)
-    return execute(args, saved=announced, destroy=announced.destroy)
+    folder = Path(args.site) if args.site else None
+    paths, variant = announced.at(folder.parent if folder and folder.is_file() else folder)
+    args.sites = [str(path) for path in paths]
+    args.overlay, args.values = variant.overlays, variant.value_files
+    args.set = [(each.name, each.data) for each in variant.given]
+    return execute(args, saved=announced, destroy=announced.destroy, targets=announced.targets)

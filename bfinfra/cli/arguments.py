@@ -200,6 +200,19 @@ def execution(parser: Parser, about: str = SITES) -> Parser:
     return parser
 
 
+def targets(parser: Parser) -> Parser:
+    """The parser, which also takes the resources that a run is about."""
+    parser.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="only this resource, with what must be done before it: what it needs; of what goes, what needs "
+        "it; repeat",
+    )
+    return parser
+
+
 def allowances(parser: Parser) -> Parser:
     """The parser, which also takes what may be deleted and disrupted."""
     parser.add_argument(

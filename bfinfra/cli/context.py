@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import argparse
 
     from bfinfra.app import RunContext
+    from bfinfra.model.refs import Key
     from bfinfra.model.site import Site
     from bfinfra.model.variant import Variant
     from bfinfra.sandbox import Running
@@ -38,6 +39,17 @@ def variant(args: argparse.Namespace) -> Variant:
 
     given = tuple(Given(name, text, f"--set {name}") for name, text in args.set)
     return Variant(tuple(map(Path, args.overlay)), tuple(map(Path, args.values)), given)
+
+
+def targets(args: argparse.Namespace) -> tuple[Key, ...]:
+    """The resources that the arguments target. BfinfraError for what is no address."""
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.refs import Key
+
+    try:
+        return tuple(Key.parse(each) for each in args.target)
+    except ValueError as error:
+        raise BfinfraError(Problem(str(error), "--target")) from None
 
 
 def sandbox(args: argparse.Namespace) -> Running | None:

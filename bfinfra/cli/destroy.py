@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
     import argparse
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
     parser = arguments.verb(verbs, "destroy", about, run)
-    arguments.allowances(arguments.execution(parser))
+    arguments.targets(arguments.allowances(arguments.execution(parser)))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -22,4 +22,4 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.execute import execute
 
     must_be_able(args)
-    return execute(args, destroy=True)
+    return execute(args, destroy=True, targets=context.targets(args))

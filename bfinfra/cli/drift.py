@@ -18,7 +18,7 @@ DIFFERENT = 2
 
 def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.site(arguments.verb(verbs, "drift", about, run))
+    parser = arguments.targets(arguments.site(arguments.verb(verbs, "drift", about, run)))
     parser.add_argument(
         "--changes-only",
         action="store_true",
@@ -42,13 +42,13 @@ def run(args: argparse.Namespace) -> int:
 
     context.has_folder(args.junit, args.html)
     site, setting = context.load(args)
-    found = app.drift(site, context=setting)
+    found = app.drift(site, targets=context.targets(args), context=setting)
     screen = Screen.of(args)
-    if not args.changes_only or found.blind or found.new or found.ended:
+    if not args.changes_only or found.partial or found.blind or found.new or found.ended:
         screen.show(
             lambda style: (
                 render.changes(found, style)
-                if args.changes_only and not found.blind
+                if args.changes_only and not (found.blind or found.partial)
                 else render.text(found, style)
             ),
             lambda: render.data(found),

@@ -14,6 +14,7 @@ VERBS = {
     "render": "print the site as one YAML document, with overlays merged and values filled in; with -v where "
     "each value comes from",
     "plan": "read the live state and show what apply would do; never writes",
+    "show": "show a saved plan; contacts no server",
     "drift": "compare the live state with the site and show who changed what; never writes to a server; ends "
     "with 2 on drift",
     "trust": "show the certificates of a site's servers, or of one server, and the line that would trust "

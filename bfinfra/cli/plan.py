@@ -15,7 +15,7 @@ DIFFERENT = 2
 
 def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    parser = arguments.site(arguments.verb(verbs, "plan", about, run))
+    parser = arguments.targets(arguments.site(arguments.verb(verbs, "plan", about, run)))
     parser.add_argument(
         "--out", metavar="FILE", help="save the plan; apply FILE then does exactly this or nothing"
     )
@@ -41,10 +41,10 @@ def run(args: argparse.Namespace) -> int:
             )
         )
     site, setting = context.load(args)
-    found = app.plan(site, destroy=args.destroy, context=setting)
+    found = app.plan(site, destroy=args.destroy, targets=context.targets(args), context=setting)
     undecided = bool(found.problems or found.unreadable)
     if args.out and not undecided:
-        from bfinfra.engine import saved
+        from bfinfra.app import saved
 
         saved.write(Path(args.out), site, found, destroy=args.destroy)
     screen = Screen.of(args)

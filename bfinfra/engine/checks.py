@@ -58,6 +58,8 @@ def since(report: Report, memory: Memory, now: float | None = None) -> Report:
     at = time.time() if now is None else now
     found = tuple(replace(each, since=memory.since.get(each.identity, at)) for each in report.found)
     alarms = {each.identity for each in found if each.cause in ALARMING and not each.ignored}
+    if report.partial:  # of the others nothing is known
+        return replace(report, found=found, at=at)
     ended = set(memory.over) if report.blind else set(memory.since) - set(memory.untold) | memory.over
     return replace(
         report,

@@ -43,7 +43,13 @@ def report(
     plan: Plan, wish: DesiredState, world: ObservedState, kinds: Kinds, before: Collection[str] = ()
 ) -> Report:
     """What does not agree and who moved it. `before`: addresses that are known to have stood once."""
-    unmanaged = {key for key in wish.wanted if kinds[key.kind].managed and _stranger(key, wish, world)}
+    unmanaged = {
+        key
+        for key in wish.wanted
+        if kinds[key.kind].managed
+        and (plan.partial is None or key in plan.partial.keys)
+        and _stranger(key, wish, world)
+    }
     found = [
         Drifted(key=key, cause=Cause.UNMARKED, why=_whose(world.states[key]))
         for key in sorted(unmanaged, key=str)
@@ -74,6 +80,7 @@ def report(
         {**plan.unreadable, **{str(key): why for key, why in unseen.items()}},
         plan.warnings,
         standing,
+        partial=plan.partial,
     )
 
 

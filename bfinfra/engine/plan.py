@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from bfinfra.engine import conflicts, graph
+from bfinfra.engine import conflicts, graph, target
 from bfinfra.engine.applied import as_applied
 from bfinfra.engine.known import Known
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.engine.provider_errors import provider_errors
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.compare import differences
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.errors import Malformed, Problem, Refusal, Warned
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
+from bfinfra.model.partial import Partial
 from bfinfra.model.plan import Action, Item, Plan, derive
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -38,15 +40,20 @@ class DesiredState:
         return cls(site.name, {} if destroy else site.resources, adopt)
 
 
-def make(site: Site, wish: DesiredState, world: ObservedState, kinds: Kinds) -> Plan:
-    """Every resource decided, in an order in which they may start; all refusals at once."""
+def make(
+    site: Site, wish: DesiredState, world: ObservedState, kinds: Kinds, targets: Collection[Key] = ()
+) -> Plan:
+    """Every resource decided, in an order in which they may start; all refusals at once. With `targets` these
+    and what must be done before them. BfinfraError for a target that there is not.
+    """
     states = ours(wish, world)
-    before, everything = (
-        graph.waits(wish.wanted, states, standing(site, wish, states, kinds)),
-        known(wish, world),
-    )
-    items, problems, unreadable = dict[Key, Item](), [], dict(world.unreadable)
+    before = graph.waits(wish.wanted, states, standing(site, wish, states, kinds))
+    partial = target.part(targets, before)
+    everything, unreadable = known(wish, world), _seen_of(partial, world.unreadable)
+    items, problems = dict[Key, Item](), list[Problem]()
     for key in graph.sort(before):
+        if partial and key not in partial.keys:
+            continue
         if why := _unreadable(key, before[key], wish, world, unreadable):
             unreadable[key] = why
             continue
@@ -61,14 +68,29 @@ def make(site: Site, wish: DesiredState, world: ObservedState, kinds: Kinds) -> 
         except Malformed as error:
             unreadable[key] = str(error)
     going = {key for key, item in items.items() if item.action is Action.DELETE}
-    found = [
-        *conflicts.of_kinds(wish.wanted, states, world, kinds, unreadable),
-        *conflicts.still_named(wish.wanted, going),
-    ]
+    of_kinds = conflicts.of_kinds(wish.wanted, states, world, kinds, unreadable)
+    found = _about(partial, (*of_kinds, *conflicts.still_named(wish.wanted, going)))
     problems += [each.located(site.place) for each in found if each.stops]
     warnings = (*site.warnings, *(Warned(each.located(site.place)) for each in found if not each.stops))
     unread = {str(key): why for key, why in unreadable.items()}
-    return Plan(wish.site, tuple(items.values()), tuple(problems), unread, warnings)
+    return Plan(wish.site, tuple(items.values()), tuple(problems), unread, warnings, partial)
+
+
+def _seen_of(partial: Partial | None, unreadable: Mapping[Key | str, str]) -> dict[Key | str, str]:
+    """What can't be read, as far as it is about the part."""
+    if partial is None:
+        return dict(unreadable)
+    kinds = {key.kind for key in partial.keys}
+    return {where: why for where, why in unreadable.items() if where in partial.keys or where in kinds}
+
+
+def _about(partial: Partial | None, found: Iterable[Conflict]) -> list[Conflict]:
+    """The conflicts in which a resource of the part is."""
+    return [
+        each
+        for each in found
+        if partial is None or not partial.keys.isdisjoint({each.at.key, *(key for key, _ in each.others)})
+    ]
 
 
 def ours(wish: DesiredState, world: ObservedState) -> dict[Key, Any]:

@@ -1,4 +1,4 @@
-"""A plan cut down to some of its resources: what is adopted, what is rotated."""
+"""A plan for some resources alone: what is targeted, what is adopted, what is rotated."""
 
 from __future__ import annotations
 
@@ -6,11 +6,39 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from bfinfra.engine.observe import Kinds, ObservedState
-from bfinfra.model.errors import Problem
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.order import Before
+from bfinfra.model.partial import Partial
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
+
+
+def part(targets: Collection[Key], before: Before) -> Partial | None:
+    """The part of a site that these are, with all that must be done before them: what is made waits for what
+    it needs, what goes for what needs it. None where nothing is targeted. BfinfraError for what there is not.
+    """
+    if not targets:
+        return None
+    if problems := [_no_target(key, before) for key in targets if key not in before]:
+        raise BfinfraError(*problems)
+    keys, left = set[Key](), list(targets)
+    while left:
+        if (key := left.pop()) not in keys:
+            keys.add(key)
+            left += before[key]
+    return Partial(tuple(dict.fromkeys(targets)), frozenset(keys), len(before.keys() - keys))
+
+
+def _no_target(key: Key, before: Before) -> Problem:
+    alike = [other for other in before if other.kind == key.kind] or list(before)
+    return Problem(
+        f"there is no {key} to target",
+        "--target",
+        "neither the site has it, nor does it stand with the site's mark",
+        nearest(str(key), map(str, alike)),
+    )
 
 
 def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Plan:

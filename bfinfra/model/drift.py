@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bfinfra.model.errors import Problem, Warned
+from bfinfra.model.partial import Partial
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -146,6 +147,8 @@ class Report:
     ended: tuple[str, ...] = ()
     at: float = 0.0
     """When it was made, seconds since the epoch."""
+    partial: Partial | None = None
+    """That it is about some resources alone: nobody is told of it, and the next check knows nothing of it."""
 
     @property
     def alarming(self) -> tuple[Drifted, ...]:

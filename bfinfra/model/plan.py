@@ -9,6 +9,7 @@ from typing import Any
 
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.errors import Problem, Warned
+from bfinfra.model.partial import Partial
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret
@@ -68,7 +69,7 @@ class Item:
 @dataclass(frozen=True)
 class Plan:
     """`problems` stop an apply before its first write; `unreadable` says what could not be looked at, and
-    why.
+    why; `partial`: that it is about some resources alone.
     """
 
     site: str
@@ -76,6 +77,7 @@ class Plan:
     problems: tuple[Problem, ...] = ()
     unreadable: Mapping[str, str] = dataclasses.field(default_factory=dict)
     warnings: tuple[Warned, ...] = ()
+    partial: Partial | None = None
 
     @property
     def pending(self) -> tuple[Item, ...]:

@@ -8,9 +8,9 @@ import json
 
 from bfinfra.engine import guard
 from bfinfra.engine.guard import Allow
-from bfinfra.engine.saved import items_data
 from bfinfra.model.errors import Unsafe
-from bfinfra.model.plan import Action, Plan
+from bfinfra.model.plan import Action, Plan, step_data
+from bfinfra.model.redact import clean
 
 DIGITS = 16  # hexadecimal, of a digest
 
@@ -28,7 +28,11 @@ def digest(plan: Plan) -> str:
     deletion would take along.
     """
     contents = {str(item.key): list(item.contents) for item in plan.pending if item.contents}
-    whole = json.dumps([plan.site, items_data(plan), contents], sort_keys=True, separators=(",", ":"))
+    steps = {
+        str(item.key): {"action": str(item.action), "steps": [step_data(s) for s in item.steps]}
+        for item in plan.pending
+    }
+    whole = json.dumps([plan.site, clean(steps), contents], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(whole.encode()).hexdigest()[:DIGITS]
 
 

@@ -68,6 +68,7 @@ def plan(found: Plan) -> dict[str, Any]:
     return document(
         "plan",
         site=found.site,
+        partial=found.partial.data() if found.partial else None,
         summary={str(a): sum(i.action is a for i in found.items) for a in Action},
         items=[item(each) for each in found.items],
         problems=[problem(p) for p in found.problems],
@@ -140,6 +141,7 @@ def outcome(found: Outcome, events: Sequence[Event] = ()) -> dict[str, Any]:
     return document(
         "outcome",
         site=found.plan.site,
+        partial=found.plan.partial.data() if found.plan.partial else None,
         ending=str(found.ending),
         seconds=round(found.seconds, 3),
         requests=found.requests,

@@ -16,7 +16,7 @@ from bfinfra.render.data import document, problem
 from bfinfra.render.markdown import blind, code, listed, prose
 from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
-from bfinfra.render.text import blind_count, unreadable
+from bfinfra.render.text import blind_count, part, unreadable
 from bfinfra.render.values import count, minute, shown, utc
 
 SAYS = {
@@ -68,6 +68,10 @@ def changes(found: Report, style: Style = PLAIN) -> str:
 
 def total(found: Report) -> str:
     """`site: 2 drifted, 1 not applied, 1 ignored; 7 up to date.`"""
+    return " ".join(filter(None, (_total(found), part(found.partial))))
+
+
+def _total(found: Report) -> str:
     head = safe(found.site)
     words = ", ".join(_counted(found))
     if found.blind:
@@ -126,6 +130,7 @@ def data(found: Report) -> dict[str, Any]:
         site=found.site,
         at=utc(found.at),
         drifted=bool(found.alarming),
+        partial=found.partial.data() if found.partial else None,
         agreed=found.agreed,
         summary={str(cause): sum(d.cause is cause and not d.ignored for d in found.found) for cause in Cause}
         | {"ignored": sum(bool(d.ignored) for d in found.found)},

@@ -11,7 +11,7 @@ from bfinfra.render import problems
 from bfinfra.render.data import Outcome, steps_run
 from bfinfra.render.safe import safe, safe_lines
 from bfinfra.render.style import ENDINGS, PLAIN, Style
-from bfinfra.render.text import own
+from bfinfra.render.text import own, part
 from bfinfra.render.values import count, duration
 
 DONE = {
@@ -61,7 +61,11 @@ def outcome(found: Outcome, events: Sequence[Event] = (), style: Style = PLAIN) 
     shown = [e for e in ended if style.verbose or e.note or e.problem or e.ending is not Ending.UNCHANGED]
     blocks = ["\n".join(resource(e, ran.get(e.key, ()), style)) for e in shown]
     return "\n".join(
-        [*blocks, *([""] if blocks else []), *filter(None, (sum_of(found, style), advice(found)))]
+        [
+            *blocks,
+            *([""] if blocks else []),
+            *filter(None, (part(found.plan.partial), sum_of(found, style), advice(found))),
+        ]
     )
 
 

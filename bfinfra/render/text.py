@@ -9,6 +9,7 @@ from bfinfra.model.compare import Change
 from bfinfra.model.drift import Report
 from bfinfra.model.errors import Problem, Warned
 from bfinfra.model.events import Ending
+from bfinfra.model.partial import Partial
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption, Step
@@ -32,8 +33,19 @@ def plan(found: Plan, style: Style = PLAIN) -> str:
         problems.warnings(warned(found), style),
         unreadable(found, style),
         problems.problems(found.problems, style),
+        part(found.partial),
     ]
     return "\n\n".join([*filter(None, blocks), summary(found, style)])
+
+
+def part(found: Partial | None) -> str:
+    """That a plan or a report is about some resources alone; "" where it is about all."""
+    if found is None:
+        return ""
+    beside, left = len(found.keys) - len(found.targets), found.left_out
+    needed = f" and {count(beside, 'resource')} that must be done before" if beside else ""
+    others = f"{count(left, 'other resource')} {'is' if left == 1 else 'are'} left out"
+    return f"Partial: {', '.join(safe(key) for key in found.targets)}{needed}; {others}."
 
 
 def item(found: Item, style: Style = PLAIN) -> Iterator[str]:

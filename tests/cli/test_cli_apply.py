@@ -15,9 +15,10 @@ from typing import ClassVar
 import pytest
 
 from bfinfra import app
+from bfinfra.app import saved
 from bfinfra.cli import ask, execute, main
 from bfinfra.cli.signals import conduct
-from bfinfra.engine import guard, saved
+from bfinfra.engine import guard
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Problem
 from bfinfra.model.events import Ended, Ending, Progressed, StepBegun, StepEnded
@@ -312,7 +313,7 @@ def test_a_saved_plan_is_applied_as_it_was_saved(site, world, tmp_path, capsys):
     file = tmp_path / "plan.json"
     saved.write(file, app.load(site), CREATE, destroy=True)
     assert main(["apply", "--yes", str(file)]) == 0
-    assert made.how["saved"].items.keys() == {str(SPACE)}
+    assert made.how["saved"].items().keys() == {str(SPACE)}
     assert made.how["destroy"] is True
     assert made.how["site"].name == "poc"
     assert main(["apply", "--yes", str(file), site]) == 1

@@ -5,7 +5,8 @@ import stat
 
 import pytest
 
-from bfinfra.engine import journal, saved
+from bfinfra.app import saved
+from bfinfra.engine import journal
 from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.plan import Plan
@@ -32,7 +33,7 @@ def state(tmp_path, monkeypatch):
 def test_whatever_the_umask_state_is_its_owners_alone(umask, state, tmp_path):
     with journal.lock("s"):
         journal.Journal("s").close()
-    saved.write(tmp_path / "plan", Site("s", None, {}), Plan("s", ()))
+    saved.write(tmp_path / "plan", Site("s", None, {}, paths=(tmp_path,)), Plan("s", ()))
     assert {path.name: mode(path) for path in (state, state.parent, state.parent.parent)} == {
         "s": 0o700,
         "bfinfra": 0o700,

@@ -1,0 +1,74 @@
+"""The files that a saved plan was made from, by their paths below the site's folder, and their digests."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from bfinfra.model.errors import Problem
+from bfinfra.model.site import Site
+from bfinfra.model.sources import LocalFile, LocalOutput
+from bfinfra.spec.leads import walk
+
+ABSENT = ""
+"""The digest of what isn't there."""
+
+
+def folder_of(site: Site) -> Path:
+    """The folder at which a site's paths begin."""
+    first = site.paths[0].absolute()
+    return first if first.is_dir() else first.parent
+
+
+def relative(path: Path, base: Path) -> str:
+    """A path as it is named from a folder."""
+    return os.path.relpath(path.absolute(), base)
+
+
+def contents(site: Site, base: Path) -> dict[str, str]:
+    """The digest of each file that the site names, and of each within a folder that it names. Not of secrets:
+    a digest of a short one tells it.
+    """
+    found: dict[str, str] = {}
+
+    def see(_: object, value: object) -> None:
+        if isinstance(value, LocalFile) and not isinstance(value, LocalOutput):
+            name = _name(value, site, base)
+            if name not in found:
+                found.update(_below(name, value.path))
+
+    walk(site, see)
+    return found
+
+
+def _name(file: LocalFile, site: Site, base: Path) -> str:
+    """The path below the site's folder; the text where that is an absolute path, or begins at the home."""
+    if file.text.startswith(("/", "~")):
+        return file.text
+    stood_in = site.stand_ins is not None and file.path.is_relative_to(site.stand_ins)
+    return relative(file.path, site.stand_ins if stood_in and site.stand_ins else base)
+
+
+def _below(name: str, path: Path) -> dict[str, str]:
+    if path.is_dir():
+        inner = sorted(each for each in path.rglob("*") if each.is_file())
+        return {f"{name}/{each.relative_to(path)}": digest(each) for each in inner}
+    return {name: digest(path)}
+
+
+def digest(file: Path) -> str:
+    """SHA-256 of a plain file; ABSENT where it is none, or can't be read."""
+    try:
+        if not file.is_file():
+            return ABSENT
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ABSENT
+
+
+def changed(file: Path, name: str) -> Problem:
+    """That a file isn't what it was when the plan was made."""
+    why = "" if file.is_file() or name.startswith(("/", "~")) else f"there is no {file}"
+    return Problem(f"{name} is not as it was when the plan was made", str(file), why, "plan again")
