@@ -16,6 +16,7 @@ from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption
 from bfinfra.model.stop import Stop
+from bfinfra.model.suggest import nearest
 from bfinfra.render.safe import safe
 
 if TYPE_CHECKING:
@@ -51,6 +52,25 @@ def must_be_able(args: argparse.Namespace) -> None:
                 ),
             )
         )
+
+
+def refuse_unknown(args: argparse.Namespace, found: Plan) -> None:
+    """BfinfraError for an address in the options that is not in the plan: what is misspelt allows nothing."""
+    known = {str(item.key) for item in found.items}
+    options = {"--allow-delete": args.allow_delete, "--allow-disruption": args.allow_disruption}
+    wrong = [
+        Problem(
+            f"{each} is not in the plan",
+            option,
+            "the site describes no such resource, and nothing that it made has that name",
+            nearest(each, known),
+        )
+        for option, given in options.items()
+        for each in _words(given)
+        if each not in {"all", *known}
+    ]
+    if wrong and found.pending and not found.unreadable:
+        raise BfinfraError(*wrong)
 
 
 def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
@@ -125,4 +145,6 @@ def _keys(option: str, words: list[str]) -> frozenset[Key]:
     try:
         return frozenset(Key.parse(word) for word in words if word != "all")
     except ValueError as error:
-        raise BfinfraError(Problem(str(error), option)) from None
+        raise BfinfraError(
+            Problem(str(error), option, next="write it as the plan shows it: kind/name")
+        ) from None

@@ -32,6 +32,7 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
         display = Display(stack)
 
         def approve(found: Plan) -> Allow | None:
+            ask.refuse_unknown(args, found)
             given = allow if args.yes else _confirmed(found, allow, args, screen)
             if given is not None:
                 if args.yes:

@@ -61,6 +61,14 @@ class Problem:
         return "; ".join(part for part in (head, self.why, self.next) if part)
 
 
+class FieldError(ValueError):
+    """A field of a spec that doesn't go with its others: what is wrong, the dotted field, what to do next."""
+
+    def __init__(self, message: str, field: str, next: str) -> None:
+        super().__init__(message)
+        self.field, self.next = field, next
+
+
 class BfinfraError(Exception):
     """The root. `problems` says everything there is to say; `str` is the same as text."""
 

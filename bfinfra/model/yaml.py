@@ -160,6 +160,18 @@ def _composed(composer: _Composer) -> _Composer:
     return composer
 
 
+def _advice(error: yaml.MarkedYAMLError, began: str) -> str:
+    """What mends most errors of this sort."""
+    context, problem = error.context or "", error.problem or ""
+    if "block" in context or "mapping values" in problem:
+        return "begin the fields of one block in the same column, and those inside of it further to the right"
+    if "flow" in context:
+        return f"close what is open{began}, or set a comma between two items"
+    if "quoted" in context:
+        return f"close the quotation mark{began}"
+    return "correct it here or in the lines above; text with special characters stands in quotation marks"
+
+
 def _shown(line: str) -> str:
     seen = (line if line.isprintable() else "".join(c if c.isprintable() else " " for c in line)).rstrip()
     return LITERAL.sub(r"\1…", seen) if HINT.search(seen.casefold()) else seen
@@ -196,7 +208,7 @@ class _Composer:
             f"this is not YAML: {error.problem}",
             self.source.place(error.problem_mark or _START),
             why,
-            "indent with blanks, not tabs" if tab else "",
+            "indent with blanks, not tabs" if tab else _advice(error, began),
         )
 
     def character(self, position: int) -> Problem:

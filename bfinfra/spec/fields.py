@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from bfinfra.model.documentation import documentation
-from bfinfra.model.errors import Place, Problem
+from bfinfra.model.errors import FieldError, Place, Problem
 from bfinfra.model.secret import LiteralSecret
 from bfinfra.model.sources import Sources
 from bfinfra.model.suggest import nearest
@@ -69,9 +69,15 @@ def _octals(node: Node, value: object, path: tuple[str, ...]) -> Iterator[Proble
 
 def _problems(errors: Sequence[Any], entry: Entry, model: Any) -> Iterator[Problem]:
     """Errors of the alternatives of one field are one problem."""
-    located = [(_spot(entry, error["loc"]), error) for error in errors]
+    located = [(_spot(entry, (*error["loc"], *_meant(error))), error) for error in errors]
     for (path, name, at), same in itertools.groupby(located, key=lambda pair: _topic(*pair)):
         yield _problem(path, name, at, [error for _, error in same], model)
+
+
+def _meant(error: Any) -> list[str]:
+    """The field below that a check of several fields means."""
+    inner = error.get("ctx", {}).get("error")
+    return inner.field.split(".") if isinstance(inner, FieldError) else []
 
 
 def _topic(spot: Spot, error: Any) -> tuple[tuple[str, ...], str, Place]:
@@ -99,6 +105,7 @@ def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], mod
                 (messages.sentence(e) for e in errors if e["type"] == "value_error"), messages.sentence(first)
             ),
             at,
+            next=next((e["ctx"]["error"].next for e in errors if _meant(e)), ""),
         )
     advice = (
         _documentation(path, model) if first["type"] == "string_pattern_mismatch" else messages.choice(errors)

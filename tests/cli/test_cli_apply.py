@@ -194,14 +194,14 @@ def test_options_reach_the_engine(site, world):
             "--deadline",
             "30m",
             "--allow-delete",
-            f"{OLD},{SPACE}",
+            f"{SPACE},all",
             "--allow-disruption",
             "all",
             site,
         ]
     )
     assert (made.how["options"].parallelism, made.how["options"].deadline) == (3, 1800.0)
-    assert made.allow == guard.Allow(every_disruption=True, delete=frozenset({OLD, SPACE}))
+    assert made.allow == guard.Allow(every_delete=True, every_disruption=True, delete=frozenset({SPACE}))
 
 
 def test_yes_alone_allows_neither_deletion_nor_disruption(site, world, capsys):
@@ -219,6 +219,19 @@ def test_what_is_no_address_is_an_error(site, world, capsys):
     assert "--allow-delete: error: 'old' is not an address" in capsys.readouterr().err
     assert main(["adopt", "--yes", site, "old"]) == 1
     assert "is not an address" in capsys.readouterr().err
+
+
+def test_an_address_that_is_not_in_the_plan_allows_nothing_and_the_nearest_is_named(site, world, capsys):
+    world(DELETE)
+    assert main(["apply", "--yes", "--allow-delete", "supervisor_namespace/odl", site]) == 1
+    error = capsys.readouterr().err
+    assert "--allow-delete: error: supervisor_namespace/odl is not in the plan" in error
+    assert "did you mean supervisor_namespace/old?" in error
+
+
+def test_a_deadline_has_a_unit(site, capsys):
+    assert main(["apply", "--deadline", "30", site]) == 1
+    assert "30 has no unit: write 30s, 30m or 30h" in capsys.readouterr().err
 
 
 def test_typing_yes_goes_on(site, world, types, capsys):

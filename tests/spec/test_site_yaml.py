@@ -166,3 +166,20 @@ def test_a_line_that_is_shown_hides_what_may_be_a_password() -> None:
 )
 def test_a_key_is_short_and_can_be_read(key: str, message: str) -> None:
     assert message in refused(f"{key}: 1\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "next_step"),
+    [
+        ("a:\n  b: 1\n c: 2\n", "in the same column"),
+        ("a: 1\n  b: 2\n", "in the same column"),
+        ("a: {b: 1\nc: 2\n", "close what is open (begun in line 1)"),
+        ('a: "b\n', "close the quotation mark (begun in line 1)"),
+        ("a: @b\n", "in quotation marks"),
+        ("a:\n\tb: 1\n", "indent with blanks, not tabs"),
+    ],
+)
+def test_what_is_not_yaml_says_what_mends_it(text, next_step):
+    with pytest.raises(Unreadable) as refused:
+        compose(FILE, text)
+    assert next_step in str(refused.value)

@@ -17,7 +17,7 @@ from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import FieldError, Refusal
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
@@ -108,7 +108,11 @@ class Spec(resource.Spec):
     def _room(self) -> Spec:
         for name, part in (("cpu", self.cpu), ("memory", self.memory)):
             if part.limit is not None and part.limit < part.reservation:
-                raise ValueError(f"{name}.limit is less than {name}.reservation: vCenter refuses that")
+                raise FieldError(
+                    f"it is less than {name}.reservation, which vCenter refuses",
+                    f"{name}.limit",
+                    f"raise {name}.limit, or lower {name}.reservation",
+                )
         return self
 
 

@@ -18,6 +18,7 @@ from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
+from bfinfra.model.errors import FieldError
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
@@ -79,9 +80,10 @@ class Spec(resource.Spec):
     @model_validator(mode="after")
     def _reserved(self) -> Spec:
         if (self.vgpus or self.devices) and self.memory_reservation != 100:
-            raise ValueError(
-                "memory_reservation: 100 is needed with vgpus or devices: the memory of a machine with "
-                "a GPU can't be swapped"
+            raise FieldError(
+                "100 is needed with vgpus or devices: the memory of a machine with a GPU can't be swapped",
+                "memory_reservation",
+                "write memory_reservation: 100",
             )
         return self
 

@@ -11,8 +11,11 @@ from kinds.unmanaged import Entry, Look
 from pyVmomi import vim
 from rights.given import administrator
 
+from bfinfra import app
 from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
 from bfinfra.kinds.vcenter.resource_pool import Spec
+from bfinfra.model.errors import SiteError
+from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
 
 HEAD = (EXAMPLES["resource_pool"]).read_text().partition("resource_pool:")[0]
@@ -38,9 +41,13 @@ def test_a_pending_name_says_which_site_makes_what():
     assert len(pending("n" * LONGEST, "s" * 200)) <= 80
 
 
-def test_a_limit_below_the_reservation_is_refused_by_the_file_alone():
-    with pytest.raises(ValueError, match=r"memory\.limit is less than memory\.reservation"):
-        Spec.model_validate({"cluster": "farm", "memory": {"reservation": "2GiB", "limit": "1GiB"}})
+def test_a_limit_below_the_reservation_is_refused_at_its_line(site):
+    with pytest.raises(SiteError) as refused:
+        app.load(site("  gpu:\n    cluster: farm\n    memory:\n      reservation: 2GiB\n      limit: 1GiB\n"))
+    (problem,) = refused.value.problems
+    assert problem.what.endswith("memory.limit: it is less than memory.reservation, which vCenter refuses")
+    assert problem.where.line == len(HEAD.splitlines()) + 6
+    assert problem.next == "raise memory.limit, or lower memory.reservation"
 
 
 def test_part_of_a_mebibyte_is_refused():
@@ -82,6 +89,20 @@ def test_somebody_s_pool_of_that_name_is_left_alone_until_it_is_adopted(
     found = plan(theirs, sandbox)
     assert [problem.what for problem in found.problems]
     assert world(sandbox) == before
+
+
+def test_a_pool_that_somebody_made_is_adopted_as_it_stands_and_then_changed(sandbox: Running, site):
+    sandbox.reset()
+    look = pool(sandbox, "gpu")
+    file = site("  gpu: {cluster: farm, cpu: {shares: high}}\n")
+    (problem,) = plan(file, sandbox).problems
+    assert "bfinfra adopt" in str(problem)
+    first = look()
+    done(apply(file, sandbox, adopt=frozenset({Key("resource_pool", "gpu")})))
+    assert look() != first
+    assert plan(file, sandbox).pending == ()
+    done(apply(file, sandbox, destroy=True))
+    assert "/farm/Resources/gpu" not in world(sandbox)
 
 
 def test_a_cluster_that_is_not_there_is_told_with_those_that_are(sandbox: Running, site):
