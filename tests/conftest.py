@@ -12,7 +12,7 @@ from peers.found import NotUp, find
 
 from bfinfra.model import redact
 
-pytest_plugins = ["bfinfra.testing", "peers.left_out", "recorded.plugin", "contract.plugin"]
+pytest_plugins = ["bfinfra.testing", "peers.left_out", "peers.order", "recorded.plugin", "contract.plugin"]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,9 +8,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from peers.found import NotUp, find
+from peers.order import dealt
 
 ROOT = Path(__file__).parents[1]
 
@@ -124,3 +127,31 @@ def test_a_peer_that_went_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     )
     with pytest.raises(NotUp, match=r"vcsim at 127\.0\.0\.1:1: Connection refused"):
         find()
+
+
+def item(name: str, *, once: str = "", packages: bool = False) -> Any:
+    return SimpleNamespace(
+        nodeid=name,
+        path=ROOT / "tests/peers/test_x.py",
+        module=SimpleNamespace(ONCE=once),
+        fixturenames=["alone"] if once else [],
+        get_closest_marker=lambda _: packages or None,
+    )
+
+
+@pytest.mark.parametrize("workers", [2, 3, 4])
+def test_each_worker_begins_with_long_tests_and_tests_that_need_the_same_alone_are_one_workers(
+    workers: int,
+) -> None:
+    items = [item(f"light-{n}") for n in range(41)]
+    items += [item(f"machine-{n}", packages=True) for n in range(2)]
+    items += [item(f"nodes-{n}", once="nodes") for n in range(3)]
+    found = [each.nodeid for each in dealt(items, workers)]
+    assert sorted(found) == sorted(each.nodeid for each in items)
+    hands, left = [], found
+    for remaining in range(workers, 0, -1):  # as xdist gives the first tests out
+        hands.append(left[: len(left) // remaining])
+        left = left[len(hands[-1]) :]
+    assert sum(any(name.startswith("nodes") for name in hand) for hand in hands) == 1
+    assert sum(any(name.startswith("machine") for name in hand) for hand in hands) == 2
+    assert all(not hand[0].startswith("light") for hand in hands[:3])
