@@ -9,6 +9,7 @@ from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption
+from bfinfra.model.unreadable import by_cause
 
 
 @dataclass(frozen=True)
@@ -38,24 +39,14 @@ def check(plan: Plan, allow: Allow) -> None:
 
 def _blind(plan: Plan) -> list[Problem]:
     """One problem a cause, however much it hides."""
-    causes: dict[str, list[str]] = {}
-    for where, why in plan.unreadable.items():
-        causes.setdefault(why, []).append(where)
     return [
         Problem(
-            f"{', '.join(_hidden(wheres))} can't be read",
-            why=why,
+            f"{', '.join(each.named)} can't be read",
+            why=each.why,
             next="mend that, then run again; nothing was written",
         )
-        for why, wheres in causes.items()
+        for each in by_cause(plan.unreadable)
     ]
-
-
-def _hidden(wheres: list[str]) -> list[str]:
-    """The site's resources, then the kinds of which nothing else is known."""
-    named = [where for where in wheres if "/" in where]
-    kinds = {where.partition("/")[0] for where in named}
-    return [*named, *(where for where in wheres if where not in named and where not in kinds)]
 
 
 def _objections(item: Item, allow: Allow) -> list[Problem]:

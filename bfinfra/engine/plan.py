@@ -239,10 +239,12 @@ def _unreadable(
     world: ObservedState,
     unreadable: Mapping[Any, str],
 ) -> str:
-    """Also where what a field names can't be read; what only has to stand before decides nothing."""
+    """Also where what a field names can't be read, for the same reason; what only has to stand before decides
+    nothing.
+    """
     if why := world.why_unreadable(key):
         return why
     needed = [
         other for other, why in before.items() if not why and key in wish.wanted and other in unreadable
     ]
-    return f"{needed[0]} can't be read" if needed else ""
+    return unreadable[needed[0]] if needed else ""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from bfinfra.model.errors import Problem
 from bfinfra.model.events import Ended, Event
 from bfinfra.model.plan import Action, Item, Plan
+from bfinfra.model.unreadable import Unread, by_cause
 from bfinfra.render import text
 from bfinfra.render.data import Outcome, steps_run
 from bfinfra.render.safe import safe
@@ -107,9 +108,15 @@ def _row(ended: Ended, steps: int) -> str:
 
 
 def blind(found: Mapping[str, str]) -> list[str]:
-    """What could not be read, as a list under a heading; nothing where there is none."""
-    lines = [f"- {code(where)} can't be read: {prose(why)}" for where, why in found.items()]
+    """What could not be read, a line for each cause under a heading; nothing where there is none."""
+    lines = [_blind(each) for each in by_cause(found)]
     return ["#### Unreadable", *lines, ""] if lines else []
+
+
+def _blind(found: Unread) -> str:
+    named = ", ".join(code(where) for where in found.named)
+    besides = f" {found.besides}" if found.besides else ""
+    return f"- {named} can't be read: {prose(found.why)}{besides and '.'}{besides}"
 
 
 def listed(title: str, found: Sequence[Problem]) -> list[str]:

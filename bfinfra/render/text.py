@@ -13,6 +13,7 @@ from bfinfra.model.partial import Partial
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption, Step
+from bfinfra.model.unreadable import Unread, by_cause
 from bfinfra.render import problems
 from bfinfra.render.safe import safe
 from bfinfra.render.style import DISRUPTIONS, ENDINGS, PLAIN, SYMBOLS, Style
@@ -97,22 +98,16 @@ def unreadable(found: Plan | Report, style: Style = PLAIN) -> str:
     """What could not be looked at, and why: a sentence for each reason. Of kinds only those that the file has
     none of, where it has none of any.
     """
-    by: dict[str, list[str]] = {}
-    for where, why in found.unreadable.items():
-        by.setdefault(why, []).append(where)
-    return "\n".join(_blind(names, why, style) for why, names in by.items())
+    return "\n".join(_blind(each, style) for each in by_cause(found.unreadable))
 
 
-def _blind(names: list[str], why: str, style: Style) -> str:
-    addresses, kinds = [name for name in names if "/" in name], [name for name in names if "/" not in name]
-    named = addresses or kinds
-    more = len(named) - MOST if len(named) > MOST and not style.verbose else 0
-    listed = ", ".join(style.paint(safe(name), "bold") for name in named[: len(named) - more]) + (
-        f" and {more} more" if more else ""
-    )
+def _blind(found: Unread, style: Style) -> str:
+    most = len(found.named) if style.verbose else MOST
+    listed = ", ".join(style.paint(safe(name), "bold") for name in found.named[:most])
+    more = f" and {len(found.named) - most} more" if len(found.named) > most else ""
     word = style.paint("can't be read:", "bold", "red")
-    besides = " Nor can what the file no longer names." if addresses and kinds else ""
-    return f"{listed} {word} {safe(why)}{besides and ('.' if why[-1:] not in '.!?' else '') + besides}"
+    stop = "." if found.besides and found.why[-1:] not in ".!?" else ""
+    return f"{listed}{more} {word} {safe(found.why)}{stop}{found.besides and f' {found.besides}'}"
 
 
 def blind_count(unreadable: Mapping[str, str]) -> int:

@@ -99,7 +99,7 @@ def test_what_cannot_be_read_is_neither_made_nor_pruned_nor_what_lies_on_it():
     world = ToyWorld(unreadable={"a": "its shelf does not answer"})
     plan = planned(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a"), box__b=BoxSpec()))
     assert lines(plan) == ["create box/b: make b"]
-    assert plan.unreadable == {"box/a": "its shelf does not answer", "lid/top": "box/a can't be read"}
+    assert plan.unreadable == {"box/a": "its shelf does not answer", "lid/top": "its shelf does not answer"}
 
 
 def test_two_hundred_resources_need_as_many_reads_as_two():

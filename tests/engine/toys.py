@@ -211,10 +211,15 @@ IMPATIENT = RetryPolicy(attempts=4, lasts=0, sleep=lambda _: None)
 
 
 def planned(
-    world: ToyWorld, wanted: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()
+    world: ToyWorld,
+    wanted: Site,
+    *,
+    destroy: bool = False,
+    adopt: frozenset[Key] = frozenset(),
+    targets: tuple[Key, ...] = (),
 ) -> Plan:
     wish = DesiredState.of(wanted, destroy=destroy, adopt=adopt)
-    return make(wanted, wish, survey(world.kinds(), wish.wanted, IMPATIENT), world.kinds())
+    return make(wanted, wish, survey(world.kinds(), wish.wanted, IMPATIENT), world.kinds(), targets)
 
 
 def applied(

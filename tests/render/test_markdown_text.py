@@ -98,3 +98,14 @@ def test_a_list_of_problems_stands_alone():
         markdown.problems([Problem("a", str(NAMESPACE))])
         == "#### Problems\n- `supervisor_namespace/cnasg`: a\n"
     )
+
+
+def test_what_one_cause_hides_is_one_line(broken):
+    hidden = {"gpu_host": "vc:443 does not answer", "token_secret": "denied"} | dict.fromkeys(
+        ("gpu_host/h0", "gpu_host/h1"), "vc:443 does not answer"
+    )
+    shown = markdown.plan(replace(broken, items=(), unreadable=hidden))
+    assert (
+        "- `gpu_host/h0`, `gpu_host/h1` can't be read: vc:443 does not answer. Nor can what the file" in shown
+    )
+    assert shown.count("can't be read") == 2
