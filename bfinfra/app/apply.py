@@ -31,13 +31,14 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     destroy: bool = False,
     adopt: frozenset[Key] = frozenset(),
     targets: Collection[Key] = (),
+    adopt_all: bool = False,
     rotation: Rotation | None = None,
     options: Options | None = None,
     on_event: Sink = lambda _: None,
     context: RunContext = LIVE,
 ) -> Outcome:
     """Plan, ask `approve` (None = go on with what needs no allowance; its answer None = leave it), guard,
-    run.
+    run. `adopt_all`: whatever of the site stands there, and nothing else.
 
     BfinfraError before the first write; how each resource fared is in the Outcome.
     """
@@ -48,6 +49,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     wiring.known_kinds(targets)
     if saved:
         saved.check_site(site)
+    adopt = frozenset(site.resources) if adopt_all else adopt
     desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
     with journal.lock(site.name), wiring.bound_kinds(site, context, desired.wanted, read_only=False) as bound:
@@ -57,8 +59,8 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         if only:
             found = (
                 target.adopting(found, only, site, observed, bound.kinds)
-                if adopt
-                else target.only(found, only, CLUSTERS)
+                if adopt and not adopt_all
+                else target.only(found, only & observed.states.keys() if adopt_all else only, CLUSTERS)
             )
         if saved:
             saved.check(site, found)

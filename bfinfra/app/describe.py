@@ -77,8 +77,8 @@ def describe_one(site: Site, key: Key, *, context: RunContext = LIVE) -> Written
         return written
     if why := dict(found.left_out).get(key):
         raise BfinfraError(Problem(f"{key} can't be described", why=why))
-    if why := found.unreadable.get(key.kind):
-        raise BfinfraError(Problem(f"nobody can tell whether there is a {key}", why=why))
+    if error := found.unreadable.get(key.kind):
+        raise error
     there = [each.name for each in found.resources if each.kind == key.kind]
     raise BfinfraError(
         Problem(

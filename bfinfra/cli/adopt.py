@@ -14,7 +14,11 @@ def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
     parser = arguments.verb(verbs, "adopt", about, run)
     arguments.execution(parser)
-    parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as supervisor_namespace/cnasg")
+    parser.add_argument(
+        "address",
+        metavar="ADDRESS",
+        help="kind/name, such as supervisor_namespace/cnasg; all: whatever of the site stands there unmarked",
+    )
     arguments.allowances(parser)
 
 
@@ -26,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.model.refs import Key
 
     must_be_able(args)
+    if args.address == "all":
+        return execute(args, adopt_all=True)
     try:
         key = Key.parse(args.address)
     except ValueError as error:

@@ -10,6 +10,7 @@ from bfinfra import __version__
 from bfinfra.cli.arguments import Parser, common
 
 VERBS = {
+    "init": "write a new site: a commented one, or with --from one that describes what stands on a vCenter",
     "validate": "check a site without a network",
     "render": "print the site as one YAML document, with overlays merged and values filled in; with -v where "
     "each value comes from",
@@ -28,6 +29,7 @@ VERBS = {
     "kubeconfig": "print a kubeconfig for one of the site's clusters",
     "apply": "create, change and delete until the servers match the site",
     "destroy": "delete everything that this site made",
+    "import": "write the block of one object that stands there into the site's file, which keeps its comments",
     "adopt": "take over an object that exists already",
     "token": "work with Bitfusion tokens",
     "kinds": "list the kinds of resources, or the fields of one",
@@ -44,6 +46,8 @@ VERBS = {
     "help": "show the help of bfinfra, or of one command",
 }
 """In the order of --help, each with its line there; each is a module beside this one."""
+MODULES = {"import": "import_object"}
+"""Verbs whose names can't be a module's."""
 VERSION = "--version"
 EXITS = (
     "exit codes: 0 done; 1 error; 2 drift, or changes with plan --detailed-exitcode; 3 still waiting; "
@@ -71,7 +75,7 @@ def build(words: Sequence[str] | None = None) -> Parser:
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True, parser_class=Parser)
     for name in () if first == VERSION else (first,) if first in VERBS else VERBS:
         if name in typed:
-            import_module(f"bfinfra.cli.{name}").add(verbs, VERBS[name])
+            import_module(f"bfinfra.cli.{MODULES.get(name, name)}").add(verbs, VERBS[name])
         else:
             verbs.add_parser(name, help=VERBS[name], add_help=False)
     return parser

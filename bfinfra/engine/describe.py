@@ -7,17 +7,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 
 from pydantic import ValidationError
 
 from bfinfra.engine import graph
-from bfinfra.engine.observe import Kinds, ObservedState, ask, needs_of, specs_of
+from bfinfra.engine.observe import FIRST, Kinds, ObservedState, ask, needs_of, specs_of
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.description import Description
-from bfinfra.model.errors import RemoteError
+from bfinfra.model.errors import RemoteError, Unreachable, Untrusted
 from bfinfra.model.kind import Kind, Observation
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
@@ -42,7 +42,7 @@ class Described:
 
     resources: Mapping[Key, Written] = field(default_factory=dict)
     left_out: tuple[tuple[Key, str], ...] = ()
-    unreadable: Mapping[str, str] = field(default_factory=dict)
+    unreadable: Mapping[str, RemoteError] = field(default_factory=dict)
 
 
 def asked(names: Iterable[str], spec_of: Callable[[str], type[Spec]]) -> frozenset[str]:
@@ -78,11 +78,12 @@ def describe(
 
 def _survey(
     kinds: Kinds, wanted: Specs, patience: RetryPolicy
-) -> tuple[list[tuple[Key, Description]], dict[str, str]]:
+) -> tuple[list[tuple[Key, Description]], dict[str, RemoteError]]:
     """What each kind describes, and why others can't be asked. Of what can't be described, that of the site
     is looked at: it may lead to others.
     """
-    world, unreadable = ObservedState(), dict[str, str]()
+    patience = replace(patience, first=min(FIRST, patience.lasts))
+    world, unreadable = ObservedState(), dict[str, RemoteError]()
     found: list[tuple[Key, Description]] = []
     for name in (name for level in graph.levels(kinds) for name in level):
         kind = kinds[name]
@@ -93,8 +94,10 @@ def _survey(
                     world.take(name, ask(kind, name, wanted, world, patience))
                 continue
             listed = patience.read(partial(_listed, kind, needs))
+        except (Unreachable, Untrusted):
+            raise
         except RemoteError as error:
-            unreadable[name] = str(error)
+            unreadable[name] = error
             continue
         world.take(name, Observation({each.name: each.state for each in listed}))
         found += [(Key(name, each.name), each) for each in listed]

@@ -30,9 +30,12 @@ def block(kind: str, resources: Mapping[str, tuple[Fields, FillIn]]) -> str:
         made[name] = _value(fields, (), fill_in)
         if left := "\n".join(_missing(fields, fill_in)):
             made.yaml_set_comment_before_after_key(name, before=left, indent=2)
-    out = io.StringIO()
-    _yaml().dump(CommentedMap({kind: made}), out)
-    return out.getvalue()
+    return _dumped(CommentedMap({kind: made}))
+
+
+def entry(name: str, value: object) -> str:
+    """The text of a setting of the site."""
+    return _dumped(CommentedMap({name: _value(value, (), {})}))
 
 
 def inserted(text: str, kind: str, name: str, fields: Fields, fill_in: FillIn) -> str:
@@ -114,6 +117,12 @@ def _missing(fields: Mapping[str, object], fill_in: Mapping[Path, str]) -> Itera
             at = at.get(str(step)) if isinstance(at, Mapping) else None
         if at is None:
             yield f"{FILL_IN}{'.'.join(map(str, path))}, {what}"
+
+
+def _dumped(made: CommentedMap) -> str:
+    out = io.StringIO()
+    _yaml().dump(made, out)
+    return out.getvalue()
 
 
 def _yaml() -> YAML:

@@ -1,0 +1,67 @@
+"""One object that stands there, put into the file of a site."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.describe import describe_one
+from bfinfra.model.errors import BfinfraError, Problem, SiteError
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+
+
+def import_object(
+    site: Site, key: Key, again: Callable[[], Site], *, context: RunContext = LIVE
+) -> tuple[Path, str]:
+    """Write the block of an object into the file that has its kind, else into the one that names the site;
+    the file, and the block. The vCenter is only read.
+
+    `again`: reads the site's files once more: should they no longer be one, the file gets its old text back.
+    BfinfraError.
+    """
+    from bfinfra.spec.writing import block, inserted
+
+    written = describe_one(site, key, context=context)
+    fields, fill_in = written.spec.applied(), written.description.fill_in
+    file = _file(site, key.kind)
+    before = file.read_text(encoding="utf-8")
+    after = inserted(before, key.kind, key.name, fields, fill_in)
+    _replace(file, after)
+    try:
+        again()
+    except SiteError as error:
+        _replace(file, before)
+        raise BfinfraError(
+            Problem(f"{key} does not fit into the site", str(file), "; ".join(map(str, error.problems)))
+        ) from None
+    return file, block(key.kind, {key.name: (fields, fill_in)})
+
+
+def _file(site: Site, kind: str) -> Path:
+    """Where the kind stands already, else where the site's name does."""
+    keys = (next((key for key in site.resources if key.kind == kind), None), None)
+    for key in keys:
+        place = site.place(key, "" if key else "site")
+        if place is not None and place.file.is_file():
+            return place.file
+    files = [file for file in site.files if file.is_file()]
+    if not files:
+        raise BfinfraError(Problem("there is no file to write into", next="name the site by its file"))
+    return files[0]
+
+
+def _replace(file: Path, text: str) -> None:
+    """The whole file or nothing. BfinfraError."""
+    try:
+        mode = file.stat().st_mode
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.", delete=False
+        ) as fresh:
+            fresh.write(text)
+        Path(fresh.name).chmod(mode)
+        Path(fresh.name).replace(file)
+    except OSError as error:
+        raise BfinfraError(Problem("the file can't be written", str(file), error.strerror or "")) from None

@@ -1,0 +1,126 @@
+"""A new site in a folder: a commented one, or one that describes what stands on a vCenter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.describe import describe, differing
+from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.initial import Initial
+from bfinfra.model.secret import Secret
+from bfinfra.model.site import Site, VCenterSettings
+from bfinfra.model.sources import Sources
+
+if TYPE_CHECKING:
+    from bfinfra.sandbox import Running
+
+SITE = "site.yaml"
+
+
+def commented(name: str) -> Initial:
+    """One without resources, with examples in comments."""
+    from bfinfra.spec.site_text import commented as text
+
+    return Initial(text(name))
+
+
+def described(
+    site: Site,
+    settings: Mapping[str, object],
+    *,
+    only: frozenset[str] = frozenset(),
+    context: RunContext = LIVE,
+) -> Initial:
+    """One that describes what stands on the vCenter of an empty site. Read-only. BfinfraError.
+
+    `settings`: of the vCenter, as the site will say them; `only`: these kinds alone, with what they need.
+    """
+    from bfinfra.spec.site_text import describing
+
+    found = describe(site, only=only, context=context)
+    if not found.resources and found.unreadable:
+        raise next(iter(found.unreadable.values()))
+    if not found.resources and not found.left_out:
+        raise BfinfraError(
+            Problem(
+                f"nothing was found on {settings['server']} that a site describes",
+                why=f"{', '.join(sorted(only))}: there are none" if only else "",
+                next="write a commented site with: bfinfra init",
+            )
+        )
+    specs = {key: each.spec for key, each in found.resources.items()}
+    changed = differing(site, specs, context=context) if specs else {}
+    left_out = {str(key): why for key, why in found.left_out} | {
+        kind: str(why) for kind, why in found.unreadable.items()
+    }
+    notes = [(f"{each} (adopting it would change this)", why) for each, why in sorted(changed.items())]
+    written = {key: (each.spec.applied(), each.description.fill_in) for key, each in found.resources.items()}
+    text = describing(site.name, settings, written, [*sorted(left_out.items()), *notes])
+    return Initial(text, tuple(found.resources), left_out, changed)
+
+
+def free(folder: Path, names: Iterable[str]) -> None:
+    """BfinfraError where one of these files is there already."""
+    if there := [folder / name for name in names if (folder / name).exists()]:
+        raise BfinfraError(
+            *(
+                Problem(
+                    f"{each} is there already", why="no file is overwritten", next="choose another folder"
+                )
+                for each in there
+            )
+        )
+
+
+def put(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write new files into a folder, which is made where it isn't there. BfinfraError where one of them is
+    there already: then nothing is written.
+    """
+    free(folder, files)
+    try:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            with (folder / name).open("x", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise BfinfraError(
+            Problem("the site can't be written", str(error.filename or folder), error.strerror or "")
+        ) from None
+    return tuple(folder / name for name in files)
+
+
+def empty(
+    name: str,
+    settings: Mapping[str, object],
+    folder: Path,
+    *,
+    password: str | None = None,
+    sandbox: Running | None = None,
+) -> Site:
+    """A site without resources, in a folder. BfinfraError for settings that can't be.
+
+    `password`: its value, where somebody typed it; what is written is the reference in the settings alone.
+    """
+    env = {**os.environ, **(sandbox.env if sandbox else {})}
+    sources = Sources(folder, env, Path(sandbox.files) if sandbox else None)
+    try:
+        read = VCenterSettings.model_validate(dict(settings), context={"sources": sources})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BfinfraError(
+            Problem(first["msg"].removeprefix("Value error, "), f"vcenter.{'.'.join(map(str, first['loc']))}")
+        ) from None
+    if password is None:
+        return Site(name, read, {})
+    read = read.model_copy(update={"password": Secret("env", TYPED, Sources(env={**env, TYPED: password}))})
+    return Site(name, read, {})
+
+
+TYPED = "BFINFRA_TYPED_PASSWORD"
+"""Where a password that was typed stands, within this process alone."""

@@ -1,0 +1,44 @@
+"""import: one standing object, written into the site's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    about = "write the block of one object that stands there into the site's file, which keeps its comments"
+    parser = arguments.site(arguments.verb(verbs, "import", about, run))
+    parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as vm_class/gpu-small")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0; nothing is written where the object can't be described."""
+    from bfinfra import app
+    from bfinfra.app.import_object import import_object
+    from bfinfra.cli.screen import Screen
+    from bfinfra.kinds import kind
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.refs import Key
+    from bfinfra.render import init as render
+
+    try:
+        key = Key.parse(args.address)
+    except ValueError as error:
+        raise BfinfraError(Problem(str(error))) from None
+    site, setting = context.load(args)
+    running = setting.sandbox
+    file, text = import_object(
+        site, key, lambda: app.load(*map(Path, args.sites), sandbox=running), context=setting
+    )
+    Screen.of(args).show(
+        lambda _: render.imported(key, file, text, managed=kind(key.kind).managed),
+        lambda: render.imported_data(key, file),
+    )
+    return 0

@@ -1,0 +1,157 @@
+"""init: a new site, empty but for comments, or written from what stands on a vCenter."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.model.initial import Initial
+
+VARIABLE = "VCENTER_PASSWORD"
+
+
+def add(verbs: arguments.Verbs) -> None:
+    """The verb and its arguments."""
+    about = "write a new site: a commented one, or with --from one that describes what stands on a vCenter"
+    parser = arguments.verb(verbs, "init", about, run)
+    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="where; default: here")
+    parser.add_argument("--from", dest="source", metavar="VCENTER", help="its address; it is only read")
+    parser.add_argument("--site", metavar="NAME", help="the site's name; default: the folder's")
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="KIND", help="of these kinds alone; repeat for more"
+    )
+    parser.add_argument("--user", metavar="NAME", help="vCenter's account; else GOVC_USERNAME and its like")
+    parser.add_argument(
+        "--password",
+        metavar="REFERENCE",
+        help="where its password is: env:NAME, file:PATH or keyring:SERVICE/USER; else VCENTER_PASSWORD or "
+        "GOVC_PASSWORD and its like, else it is asked for",
+    )
+    parser.add_argument(
+        "--trust", metavar="FILE|SHA256", help="PEM file of vCenter's authority, or its certificate's SHA-256"
+    )
+    parser.add_argument("--datacenter", metavar="NAME", help="needed where there are several")
+    parser.add_argument("--sandbox", metavar="WORLD", help="read the sandbox of this world file instead")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0; nothing is written where something is in the way."""
+    from bfinfra.app import init
+    from bfinfra.cli.screen import Screen
+    from bfinfra.render import data as documents
+    from bfinfra.render import init as render
+    from bfinfra.spec.schema import schema
+    from bfinfra.spec.site_text import SCHEMA
+
+    folder = Path(args.folder)
+    init.free(folder, (init.SITE, SCHEMA))
+    name = args.site or _name(folder)
+    found = _described(args, name) if args.source else init.commented(name)
+    files = init.put(folder, {init.SITE: found.text, SCHEMA: documents.text(schema()) + "\n"})
+    Screen.of(args).show(lambda _: render.text(found, files), lambda: render.data(found, files))
+    return 0
+
+
+def _described(args: argparse.Namespace, name: str) -> Initial:
+    from bfinfra import app
+    from bfinfra.app import init
+    from bfinfra.model.errors import BfinfraError, Problem, Untrusted
+
+    running = None
+    if args.sandbox:
+        from bfinfra.worlds import embedded
+
+        running = embedded(world=args.sandbox)
+    env = {**os.environ, **(running.env if running else {})}
+    settings, typed = _settings(args, env)
+    site = init.empty(name, settings, Path(args.folder), password=typed, sandbox=running)
+    context = app.RunContext(sandbox=running, stop=args.stop)
+    try:
+        return init.described(site, settings, only=frozenset(args.kind), context=context)
+    except Untrusted as error:
+        found = error.problems[0]
+        then = f"bfinfra trust {settings['server']} shows it: compare, then add --trust with its SHA-256"
+        raise BfinfraError(Problem(found.what, found.where, found.why, then)) from None
+
+
+def _settings(args: argparse.Namespace, env: dict[str, str]) -> tuple[dict[str, object], str | None]:
+    """Of the vCenter, as the site will say them; and the password, where it was typed. BfinfraError."""
+    from bfinfra.backends.credentials import PASSWORDS, USERNAMES
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    server = re.sub(r"^https?://(?:[^@/]*@)?|/.*$", "", args.source)
+    user = args.user or next((env[each] for each in USERNAMES if env.get(each)), "")
+    if not user:
+        raise BfinfraError(
+            Problem("which account?", server, f"{USERNAMES[0]} is not set", "name one with --user")
+        )
+    held = next((each for each in (VARIABLE, *PASSWORDS) if env.get(each)), None)
+    reference: dict[str, object] = {"env": held or VARIABLE}
+    typed = None
+    if args.password:
+        reference = _reference(args.password, args.folder)
+    elif held is None:
+        typed = _asked(user, server)
+    settings: dict[str, object] = {"server": server, "username": user, "password": reference}
+    if args.datacenter:
+        settings["datacenter"] = args.datacenter
+    if args.trust:
+        settings["trust"] = (
+            {"sha256": args.trust} if _digest(args.trust) else {"ca_file": _beside(args.trust, args.folder)}
+        )
+    return settings, typed
+
+
+def _reference(text: str, folder: str) -> dict[str, object]:
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    way, colon, target = text.partition(":")
+    if way not in ("env", "file", "keyring") or not (colon and target):
+        raise BfinfraError(
+            Problem(
+                "--password takes a reference, never the password itself",
+                why="a command line is seen by others, and kept in a history",
+                next="write env:NAME, file:PATH or keyring:SERVICE/USER, or leave it out to be asked",
+            )
+        )
+    return {way: _beside(target, folder) if way == "file" else target}
+
+
+def _asked(user: str, server: str) -> str:
+    """What somebody types. BfinfraError where nobody can be asked."""
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.redact import hide
+
+    if not sys.stdin.isatty():
+        raise BfinfraError(
+            Problem(
+                f"no password for {user}",
+                server,
+                "there is no terminal to ask on",
+                f"export {VARIABLE}=… or name it with --password env:NAME",
+            )
+        )
+    return hide(getpass.getpass(f"Password of {user} on {server}: "))
+
+
+def _beside(path: str, folder: str) -> str:
+    """A file, from the folder of the site."""
+    return os.path.relpath(path, folder) if Path(path).exists() else path
+
+
+def _digest(text: str) -> bool:
+    return re.fullmatch(r"[0-9A-Fa-f]{64}|([0-9A-Fa-f]{2}:){31}[0-9A-Fa-f]{2}", text) is not None
+
+
+def _name(folder: Path) -> str:
+    """The folder's name, as a site may be called."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._")[:63] or "site"

@@ -1,0 +1,75 @@
+"""What was written of a new site, and what to type next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from bfinfra.model.initial import Initial
+from bfinfra.model.refs import Key
+from bfinfra.render import data as documents
+from bfinfra.render.safe import safe
+from bfinfra.render.values import count
+
+FILL_IN = "# fill in: "
+"""As spec/writing writes it."""
+
+
+def text(found: Initial, files: Sequence[Path]) -> str:
+    """What was written, what was left out, and the next commands."""
+    site = files[0]
+    kinds = Counter(key.kind for key in found.resources)
+    said = [f"{kind} {number}" for kind, number in sorted(kinds.items())]
+    lines = [f"Wrote {' and '.join(map(str, files))}."]
+    if said:
+        lines.append(f"{count(len(found.resources), 'resource')}: {', '.join(said)}.")
+    if found.left_out:
+        lines += ["", "Not described:"]
+        lines += [f"  {safe(what)}: {safe(why)}" for what, why in found.left_out.items()]
+    if found.differing:
+        lines += ["", "Adopting these would change something, or be refused:"]
+        lines += [f"  {safe(what)}: {safe(why)}" for what, why in found.differing.items()]
+    elif found.resources:
+        lines.append("Adopting them changes no field: this was tried.")
+    return "\n".join([*lines, "", "Next:", *_next(found, site)])
+
+
+def _next(found: Initial, site: Path) -> list[str]:
+    gaps = found.text.count(FILL_IN)
+    steps = [f"  {site}: see to {count(gaps, 'place')} marked `# fill in`"] if gaps else []
+    steps += [f"  bfinfra validate {site}"]
+    steps += [f"  bfinfra adopt {site} all"] if found.resources else [f"  bfinfra trust {site}"]
+    return [*steps, f"  bfinfra plan {site}"]
+
+
+def data(found: Initial, files: Sequence[Path]) -> dict[str, object]:
+    """The same for programs."""
+    return documents.document(
+        "init",
+        files=[str(file) for file in files],
+        resources=[str(key) for key in found.resources],
+        left_out=dict(found.left_out),
+        differing=dict(found.differing),
+        fill_in=found.text.count(FILL_IN),
+    )
+
+
+def imported(key: Key, file: Path, text: str, *, managed: bool) -> str:
+    """What was put into a file, and the next commands. `managed`: the object bears a mark once it is
+    adopted.
+    """
+    steps = [f"  {file}: see to what is marked `# fill in`"] if FILL_IN in text else []
+    steps += [f"  bfinfra adopt {file} {key}"] if managed else []
+    steps += [f"  bfinfra plan {file}"]
+    return "\n".join([f"Wrote {key} into {file}:", "", safe_lines(text), "Next:", *steps])
+
+
+def safe_lines(text: str) -> str:
+    """Several lines, each as it may be shown."""
+    return "\n".join(safe(line) for line in text.splitlines()) + "\n"
+
+
+def imported_data(key: Key, file: Path) -> dict[str, object]:
+    """The same for programs."""
+    return documents.document("import", address=str(key), file=str(file))

@@ -1,0 +1,165 @@
+"""What stands is described by its kind, in the words of a site that agrees with it: every kind by its existing.
+
+The kind's example is applied, every mark is taken off, and the site that `bfinfra init --from` or `bfinfra
+import` writes is adopted: no field may change. The same on vcsim is in tests/peers/test_described_on_vcsim.py,
+on a recorded vCenter in tests/recorded/test_described_vcenter.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from forgotten import forget
+from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, endings, made, setting
+
+import bfinfra.app as app
+from bfinfra.app import init
+from bfinfra.app.describe import describable, describe
+from bfinfra.app.import_object import import_object
+from bfinfra.engine.apply import Options
+from bfinfra.kinds import kind as kind_named
+from bfinfra.kinds import names
+from bfinfra.model.compare import UNFINISHED
+from bfinfra.model.errors import BfinfraError
+from bfinfra.model.refs import Key
+from bfinfra.model.site import Site
+from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
+
+VCENTER = {
+    "server": "vc.small.test",
+    "username": "admin@small.test",
+    "password": {"env": "VCENTER_PASSWORD"},
+    "trust": {"ca_file": "ca.pem"},
+}
+FLAWS = SPECS.parent / "docs/explanation/flaws.md"
+
+
+@pytest.fixture
+def standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """A sandbox of the test's own, as it is stopped amid the test."""
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "xdg"))
+    yield start(SMALL_WORLD, tmp_path / "state", pace=0)
+    stop(tmp_path / "state")
+
+
+def changed(site: Site, running: Running) -> dict[str, list[str]]:
+    """By address, the fields that an adoption of all would change; and whatever is wrong with the plan."""
+    found = app.plan(site, adopt=frozenset(site.resources), context=setting(running))
+    assert not found.problems, found.problems
+    assert not found.unreadable, found.unreadable
+    assert {item.key for item in found.items} >= set(site.resources)
+    fields = {str(item.key): [each.field for each in item.changes] for item in found.items}
+    assert not [item.key for item in found.items if item.action.value == "create"]
+    return {key: more for key, each in fields.items() if (more := [f for f in each if f != UNFINISHED])}
+
+
+def written(folder: Path, running: Running, *only: str) -> Path:
+    """The site that init writes."""
+    site = init.empty("mine", VCENTER, folder, sandbox=running)
+    found = init.described(site, VCENTER, only=frozenset(only), context=setting(running))
+    assert not found.differing, found.differing
+    (folder / "site.yaml").write_text(found.text)
+    return folder / "site.yaml"
+
+
+def imported(kind: str, folder: Path, running: Running) -> Path:
+    """The kind's example without its block, into which each of its objects is imported."""
+    example = yaml.load(EXAMPLES[kind].read_text(), yaml.BaseLoader)
+    objects = example.pop(kind)
+    path = folder / "site.yaml"
+    path.write_text(yaml.safe_dump({**example, "site": "mine"}, sort_keys=False))
+    for name in objects:
+
+        def again() -> Site:
+            return app.load(path, sandbox=running)
+
+        import_object(again(), Key(kind, name), again, context=setting(running))
+    return path
+
+
+@pytest.mark.parametrize("kind", describable())
+def test_what_stands_is_described_and_to_adopt_it_changes_no_field(
+    kind: str, standing: Running, tmp_path: Path
+) -> None:
+    example = EXAMPLES[kind]
+    done = apply(example, standing)
+    assert made(done), endings(done)
+    running = forget(standing, SMALL_WORLD)
+    running.clear_tally()
+    inside = "kubernetes_cluster" in example.read_text()
+    path = imported(kind, tmp_path, running) if inside else written(tmp_path, running, kind)
+    site = app.load(path, sandbox=running)
+    assert any(key.kind == kind for key in site.resources)
+    assert changed(site, running) == {}
+    assert running.tally()["written"] == 0
+
+
+def test_a_whole_site_is_described_adopted_and_agrees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "xdg"))
+    world = SPECS / "worlds/singapore-poc.yaml"
+    running = start(world, tmp_path / "state", pace=0)
+    try:
+        done = apply(SPECS / "singapore-poc.yaml", running)
+        assert made(done), endings(done)
+        running = forget(running, world)
+        vcenter = {
+            "server": "vcsa.aiml.local",
+            "username": "administrator@vsphere.local",
+            "password": {"env": "VCENTER_PASSWORD"},
+            "trust": {"ca_file": "certs/vcsa.pem"},
+        }
+        told = app.load(SPECS / "singapore-poc.yaml", sandbox=running).vcenter
+        assert told is not None
+        vcenter |= {"server": told.server, "username": told.username}
+        site = init.empty("mine", vcenter, tmp_path, sandbox=running)
+        found = init.described(site, vcenter, context=setting(running))
+        assert found.differing == {}
+        path = tmp_path / "site.yaml"
+        path.write_text(found.text)
+        site = app.load(path, sandbox=running)
+        assert {"gpu_host", "bitfusion_server", "supervisor_namespace", "tanzu_cluster", "namespace"} <= {
+            key.kind for key in site.resources
+        }
+        adopted = app.apply(site, adopt_all=True, options=Options(patience=QUICK), context=setting(running))
+        assert made(adopted), endings(adopted)
+        again = app.plan(app.load(path, sandbox=running), context=setting(running))
+        assert (again.problems, again.pending) == ((), ())
+    finally:
+        stop(tmp_path / "state")
+
+
+def test_what_another_site_made_is_left_out_and_named(standing: Running, tmp_path: Path) -> None:
+    assert made(apply(EXAMPLES["vm_class"], standing))
+    site = init.empty("mine", VCENTER, tmp_path, sandbox=standing)
+    found = init.described(site, VCENTER, only=frozenset({"vm_class"}), context=setting(standing))
+    assert found.left_out["vm_class/gpu-small"] == "it belongs to vm_class/gpu-small of the site example"
+    assert Key("vm_class", "gpu-small") not in found.resources
+    assert "#   vm_class/gpu-small: it belongs to" in found.text
+
+
+def test_the_same_world_gives_the_same_text(standing: Running, tmp_path: Path) -> None:
+    first = written(tmp_path, standing).read_text()
+    assert written(tmp_path, standing).read_text() == first
+    kinds = re.findall(r"^(\w+):$", first, re.MULTILINE)
+    assert kinds[1:] == sorted(kinds[1:])
+
+
+@pytest.mark.parametrize("kind", sorted({*names()} - {*describable()}))
+def test_a_kind_that_can_not_be_described_says_why_and_the_flaws_have_it(kind: str) -> None:
+    why = kind_named(kind).undescribed
+    assert f"| `{kind}` | {why} |" in FLAWS.read_text()
+    with pytest.raises(BfinfraError, match=re.escape(why)):
+        describe(init.empty("mine", VCENTER, Path()), only=frozenset({kind}))
+
+
+def test_the_flaws_have_no_kind_that_can_be_described() -> None:
+    listed = re.findall(
+        r"^\| `(\w+)` \| ", FLAWS.read_text().partition("## What init and import leave out")[2], re.MULTILINE
+    )
+    assert set(listed) == {*names()} - {*describable()}
