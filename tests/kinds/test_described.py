@@ -123,7 +123,7 @@ def test_a_whole_site_is_described_adopted_and_agrees(
         path = tmp_path / "site.yaml"
         path.write_text(found.text)
         site = app.load(path, sandbox=running)
-        assert {"gpu_host", "bitfusion_server", "supervisor_namespace", "tanzu_cluster", "namespace"} <= {
+        assert {"gpu_host", "bitfusion_server", "supervisor_namespace", "tanzu_cluster"} <= {
             key.kind for key in site.resources
         }
         adopted = app.apply(site, adopt_all=True, options=Options(patience=QUICK), context=setting(running))
