@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    about = "write the block of one object that stands there into the site's file, which keeps its comments"
     parser = arguments.site(arguments.verb(verbs, "import", about, run))
     parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as vm_class/gpu-small")
 

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 VARIABLE = "VCENTER_PASSWORD"
 
 
-def add(verbs: arguments.Verbs) -> None:
+def add(verbs: arguments.Verbs, about: str) -> None:
     """The verb and its arguments."""
-    about = "write a new site: a commented one, or with --from one that describes what stands on a vCenter"
     parser = arguments.verb(verbs, "init", about, run)
     parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="where; default: here")
     parser.add_argument("--from", dest="source", metavar="VCENTER", help="its address; it is only read")

@@ -29,7 +29,7 @@ VERBS = {
     "kubeconfig": "print a kubeconfig for one of the site's clusters",
     "apply": "create, change and delete until the servers match the site",
     "destroy": "delete everything that this site made",
-    "import": "write the block of one object that stands there into the site's file, which keeps its comments",
+    "import": "write one object that stands there into the site's file, whose comments stay",
     "adopt": "take over an object that exists already",
     "token": "work with Bitfusion tokens",
     "kinds": "list the kinds of resources, or the fields of one",

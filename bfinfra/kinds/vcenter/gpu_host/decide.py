@@ -109,10 +109,12 @@ def drift(wanted: Wanted, state: State, reboots: bool) -> list[Change]:
     return found
 
 
-def owed(spec: Spec, state: State) -> list[str]:
-    """The cards whose passthrough is set and not in effect."""
+def owed(spec: Spec, state: State, machines: frozenset[str] = frozenset()) -> list[str]:
+    """The cards whose passthrough is set and not in effect. `machines`: names of VMs that the site
+    describes.
+    """
     site = state.mark.site if state.mark else ""
-    return [gpu.address for gpu in chosen(spec, state, site) if not _active(state, gpu.address)]
+    return [gpu.address for gpu in chosen(spec, state, site, machines) if not _active(state, gpu.address)]
 
 
 def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes, spec: Spec) -> list[Step]:  # noqa: PLR0913 - one decision's whole input

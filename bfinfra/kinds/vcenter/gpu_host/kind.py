@@ -141,7 +141,7 @@ class GpuHost(kind.Kind[Spec, State]):
             return waiting("the host is not connected to vCenter")
         if spec is None:
             return READY
-        cards = [] if state.rebooting else decide.owed(spec, state)
+        cards = [] if state.rebooting else decide.owed(spec, state, self._machines)
         if not cards or (spec.reboot == "if_needed" and not state.tried):
             return READY
         did = "it was rebooted, and that did not help" if state.tried else "the site says reboot: never"
