@@ -160,7 +160,5 @@ def test_a_kind_that_can_not_be_described_says_why_and_the_flaws_have_it(kind: s
 
 def test_the_flaws_have_no_kind_that_can_be_described() -> None:
     section = FLAWS.read_text().partition("## What init and import leave out")[2].partition("\n## ")[0]
-    listed = re.findall(
-        r"^\| `(\w+)` \| ", FLAWS.read_text().partition("## What init and import leave out")[2], re.MULTILINE
-    )
+    listed = re.findall(r"^\| `(\w+)` \| ", section, re.MULTILINE)
     assert set(listed) == {*names()} - {*describable()}
