@@ -92,7 +92,10 @@ def picture(file: Path, command: str) -> None:
     lines = re.sub(r"/\S*/bfinfra-pictures-\w+", "~", printed(command)).splitlines()
     console.print(Text(f"$ {command}", style="bold"))
     console.print(Text.from_ansi("\n".join(lines if len(lines) <= LINES else ["…", *lines[-LINES:]])))
-    file.write_text(console.export_svg(title="bfinfra"))
+    drawn = console.export_svg(title="bfinfra")
+    file.write_text(
+        re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
+    )  # loads nothing from elsewhere
 
 
 def printed(command: str) -> str:
