@@ -95,7 +95,7 @@ def picture(file: Path, command: str) -> None:
     drawn = console.export_svg(title="bfinfra")
     file.write_text(
         re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
-    )  # loads nothing from elsewhere
+    )  # it works offline
 
 
 def printed(command: str) -> str:
