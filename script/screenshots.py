@@ -93,9 +93,7 @@ def picture(file: Path, command: str) -> None:
     console.print(Text(f"$ {command}", style="bold"))
     console.print(Text.from_ansi("\n".join(lines if len(lines) <= LINES else ["…", *lines[-LINES:]])))
     drawn = console.export_svg(title="bfinfra")
-    file.write_text(
-        re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
-    )  # it works offline
+    file.write_text(re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL))  # it works offline
 
 
 def printed(command: str) -> str:
