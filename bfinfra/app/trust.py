@@ -24,7 +24,7 @@ def certificates(site: Site, *, context: RunContext = LIVE) -> list[Shown]:
     for key, spec in site.resources.items():
         if reference := getattr(spec, "kubeconfig", None):
             access = kubeconfigs.read(reference, spec.context)
-            named.append((access.url.removeprefix("https://").partition("/")[0], str(key), access.trust))
+            named.append((access.address, str(key), access.trust))
     return [certificate(server, trust, what=what, context=context) for server, what, trust in named]
 
 

@@ -30,6 +30,14 @@ def test_the_inventory_is_read_in_one_call(vcenter: VCenterSide) -> None:
     assert vc.transport.tally.names["RetrievePropertiesEx"] == 1
 
 
+@call("inventory.pools", case="clusters and their pools alone, as in everything")
+def test_pools_are_read_without_all_else(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    found, everything = vc.inventory.pools(), vc.inventory.read()
+    assert (found.clusters, found.pools) == (everything.clusters, everything.pools)
+    assert found.pools and not (found.hosts or found.datastores or found.networks)
+
+
 @call("inventory.read", case="a distributed port group")
 @lacks("sandbox: its worlds have standard networks only")
 def test_distributed_port_groups_are_told_apart(vcenter: VCenterSide) -> None:

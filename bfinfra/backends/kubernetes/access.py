@@ -30,6 +30,11 @@ class Access:
     expires: float | None = None
 
     @property
+    def address(self) -> str:
+        """The server's, with its port where the URL has one."""
+        return self.url.removeprefix("https://").partition("/")[0]
+
+    @property
     def spent(self) -> bool:
         """Whether the token is about to end."""
         return self.expires is not None and time.time() > self.expires - MARGIN

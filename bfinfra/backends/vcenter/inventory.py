@@ -23,6 +23,7 @@ PATHS: Mapping[type[Any], Sequence[str]] = {
     vim.Folder: ["name", "parent"],
     vim.ResourcePool: ["name", "parent", "owner"],
 }
+ABOVE_POOLS = (vim.Datacenter, vim.Folder, vim.ComputeResource, vim.ResourcePool)
 
 
 class Inventories:
@@ -35,6 +36,14 @@ class Inventories:
         """Everything, in one bulk read. Raises Rejected where the site's datacenter isn't there."""
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole)
+        )
+        return _assemble(rows, self._session.settings.datacenter, self._session.server)
+
+    def pools(self) -> Inventory:
+        """The clusters and their pools alone. Raises Rejected where the site's datacenter isn't there."""
+        asked = {sort: PATHS[sort] for sort in ABOVE_POOLS}
+        rows = self._session.read(
+            lambda content: properties.below(content, content.rootFolder, asked, properties.whole)
         )
         return _assemble(rows, self._session.settings.datacenter, self._session.server)
 

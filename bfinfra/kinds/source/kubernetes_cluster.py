@@ -66,9 +66,7 @@ def _servers(context: CheckContext) -> Iterator[Server]:
             access = _enter(context, key).access()
         except BfinfraError:
             continue  # `clusters.entrance` reports it
-        yield Server(
-            str(key), *host_and_port(access.url.removeprefix("https://").partition("/")[0]), access.trust
-        )
+        yield Server(str(key), *host_and_port(access.address), access.trust)
 
 
 def files(context: CheckContext) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from bfinfra.backends.vcenter.places import Allocation, Inventory, ResourcePool
 from bfinfra.kinds.vcenter.base.machine_notes import MARK
 from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
+from bfinfra.kinds.vcenter.base.pools import pool_named
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -218,7 +219,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
             if mark is not None and mark.name_of(self._site, "resource_pool") == name
             if include_unlisted or name in wanted
         }
-        inventory = self._vcenter.inventory.read() if mine or any(wanted.values()) else Inventory()
+        inventory = self._vcenter.inventory.pools() if mine or any(wanted.values()) else Inventory()
         facts = ResourcePoolFacts(inventory, pools)
         found = {
             name: self._state(pool, mark, facts, wanted.get(name)) for name, (pool, mark) in mine.items()
@@ -268,7 +269,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every pool of a cluster but its own."""
-        facts = ResourcePoolFacts(self._vcenter.inventory.read(), self._pools.read(ATTRIBUTE))
+        facts = ResourcePoolFacts(self._vcenter.inventory.pools(), self._pools.read(ATTRIBUTE))
         for pool in facts.pools:
             name, mark = self._whose(pool)
             state = self._state(pool, mark, facts, None)
@@ -372,19 +373,7 @@ def _parent(spec: Spec, context: PlanContext) -> str | Unknown:
         )
     if spec.parent is None:
         return cluster.pool
-    need = context.needs.get("parent")
-    if need is not None and (need.spec is not None or need.state is not None):
-        known = need.get("pool")
-        return known if isinstance(known, Unknown) else str(known.moid)
-    outer = facts.inventory.pool(spec.parent, cluster.moid)
-    if outer is None:
-        known_names = [p.name for p in facts.inventory.pools if p.owner == cluster.moid and not p.root]
-        raise Refusal(
-            f"there is no resource pool {spec.parent} on {spec.cluster}",
-            field="parent",
-            next=nearest(spec.parent, [*context.siblings, *known_names]) or "make it first",
-        )
-    return outer.moid
+    return pool_named(spec.parent, "parent", cluster, facts.inventory, context)
 
 
 def _drift(spec: Spec, pool: ResourcePool) -> tuple[Change, ...]:

@@ -9,6 +9,7 @@ from bfinfra.backends.ova import Ova
 from bfinfra.backends.vcenter.esxi import HostDetail
 from bfinfra.backends.vcenter.places import Datastore, Inventory
 from bfinfra.backends.vcenter.vm import Attach
+from bfinfra.kinds.vcenter.base.pools import pool_named
 from bfinfra.kinds.vcenter.bitfusion_server import gpus, properties, sizing
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Ova as OvaSpec
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
@@ -108,7 +109,7 @@ def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *,
         host=detail.moid,
         datastore=datastore.moid,
         folder=_folder(spec, facts.inventory, cluster.datacenter),
-        pool=_pool(spec, facts.inventory, cluster.moid, context),
+        pool=pool_named(spec.resource_pool or "", "resource_pool", cluster, facts.inventory, context),
         thin=spec.disk_provisioning == "thin",
         cpus=spec.cpus or sizing.cpus(spec.gpus),
         memory=_memory(spec, card_memory),
@@ -258,21 +259,6 @@ def _folder(spec: Spec, inventory: Inventory, datacenter: str) -> str:
             f"there is no VM folder {spec.folder}",
             field="folder",
             next=nearest(spec.folder, known) or "make it first",
-        )
-    return found.moid
-
-
-def _pool(spec: Spec, inventory: Inventory, cluster: str, context: PlanContext) -> str | Unknown:
-    need = context.needs.get("resource_pool")
-    if need is not None and (need.spec is not None or need.state is not None):
-        return Unknown(need.key, "pool") if need.state is None else str(need.state.pool.moid)
-    found = inventory.pool(spec.resource_pool or "", cluster)
-    if found is None:
-        known = [p.name for p in inventory.pools if p.owner == cluster and not p.root]
-        raise Refusal(
-            f"there is no resource pool {spec.resource_pool}",
-            field="resource_pool",
-            next=nearest(spec.resource_pool or "", known) or "make it first",
         )
     return found.moid
 
