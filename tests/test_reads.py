@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import grown
 import pytest
@@ -181,3 +182,31 @@ def test_a_survey_lists_each_sort_of_object_in_a_cluster_once(sandbox: Running) 
     )
     assert lists
     assert set(lists.values()) == {1}, lists
+
+
+def test_a_survey_asks_a_vcenter_for_its_custom_attributes_once_for_all_settings(
+    small: Running, tmp_path: Path
+) -> None:
+    """Settings of hosts, adapters and clusters are noted in them. Beside those: the hosts' notes come with
+    the hosts, and resource pools ask for their own.
+    """
+    asked: list[bytes] = []
+
+    class Noting:
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        def handle_request(self, request: Any) -> Any:
+            content = request.content
+            if b"CustomFieldsManager" in content and not (
+                b"ContainerView" in content or b"HostSystem" in content
+            ):
+                asked.append(request.content)
+            return self._inner.handle_request(request)
+
+        def close(self) -> None:
+            self._inner.close()
+
+    site = bfinfra.load(grown.servers(tmp_path, 2), sandbox=small)
+    bfinfra.plan(site, context=bfinfra.RunContext(sandbox=small, middleware=(Noting,)))
+    assert len(asked) == 2

@@ -71,6 +71,7 @@ class Backends:
         from bfinfra.backends.vcenter import VCenter
 
         made = VCenter(self.site.vcenter, self.transport, site=self.site.name, door=door)
+        made.share(self.cache)
         made.session.open()
         self._opened.callback(made.close)
         return made

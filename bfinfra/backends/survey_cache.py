@@ -85,6 +85,7 @@ class SurveyCache:
         self._waiting: dict[tuple[str, Reading[object]], Future[object]] = {}
         self._last: dict[Reading[object], object] = {}
         self._shared: dict[Hashable, object] = {}
+        self._over = False
         self._turns: dict[Hashable, threading.Lock] = {}
         self._known: dict[str, KnownObjects[Hashable, object]] = {}
 
@@ -120,9 +121,11 @@ class SurveyCache:
         return cast("T", self._last.get(reading, default))
 
     def shared(self, what: Hashable, ask: Callable[[], T]) -> T:
-        """What `ask` says, asked once in a survey, whichever kinds want it. Raises what `ask` raises; who
-        comes after that asks again.
+        """What `ask` says, asked once in a survey, whichever kinds want it; after it, each time. Raises what
+        `ask` raises; who comes after that asks again.
         """
+        if self._over:
+            return ask()
         with self._lock:
             turn = self._turns.setdefault(what, threading.Lock())
         with turn:
@@ -137,3 +140,4 @@ class SurveyCache:
             self._readers.clear()
             self._waiting.clear()
             self._shared.clear()
+            self._over = True

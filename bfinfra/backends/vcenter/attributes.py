@@ -14,6 +14,8 @@ from bfinfra.backends.vcenter.esxi_settings import Noted
 from bfinfra.backends.vcenter.properties import Row
 from bfinfra.model.errors import Exists, Missing, Rejected
 
+Defined = Callable[[Any], Mapping[int, str]]
+
 
 class LastOne:
     """Who empties an attribute takes its definition along where no other has a note in it. One at a time.
@@ -53,11 +55,13 @@ def names(row: Row) -> dict[int, str]:
     return {each.key: each.name for each in row["field"] or ()}
 
 
-def noted(content: Any, sort: type[Any], prefix: str, *, everyone: bool) -> dict[str, Noted]:
+def noted(
+    content: Any, sort: type[Any], prefix: str, *, everyone: bool, ask: Defined | None = None
+) -> dict[str, Noted]:
     """The entities of a sort by name, with those of their attributes that begin so. Unless `everyone`: none
-    where there is no such attribute at all.
+    where there is no such attribute at all. `ask`: who tells what there is, in place of `defined`.
     """
-    known = {key: name for key, name in defined(content).items() if name.startswith(prefix)}
+    known = {key: name for key, name in (ask or defined)(content).items() if name.startswith(prefix)}
     if not known and not everyone:
         return {}
     rows = properties.below(content, content.rootFolder, {sort: ["name", "customValue"]}, properties.whole)
@@ -69,9 +73,9 @@ def noted(content: Any, sort: type[Any], prefix: str, *, everyone: bool) -> dict
     }
 
 
-def keys(content: Any, attribute: str) -> list[int]:
-    """The keys of the attribute of this name."""
-    return [int(key) for key, name in defined(content).items() if name == attribute]
+def keys(content: Any, attribute: str, ask: Defined | None = None) -> list[int]:
+    """The keys of the attribute of this name. `ask`: who tells what there is, in place of `defined`."""
+    return [int(key) for key, name in (ask or defined)(content).items() if name == attribute]
 
 
 def write(content: Any, entity: Any, attribute: str, text: str) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from bfinfra.backends import background
+from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.backends.transport import Transport
-from bfinfra.backends.vcenter import faults, identify, refs
+from bfinfra.backends.vcenter import attributes, faults, identify, refs
 from bfinfra.backends.vcenter.capacity import Capacities
 from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
 from bfinfra.backends.vcenter.connector import Connector
@@ -67,6 +68,14 @@ class VCenter:
         self.libraries = Libraries(self.rest, transport, settings)
         self.library_items = LibraryItems(self.rest)
         self.imports = Imports(self.session, self.tasks, transport, self.authorities)
+
+    def share(self, cache: SurveyCache) -> None:
+        """Ask once in a survey what custom attributes are called: several kinds of resources want it."""
+
+        def defined(content: object) -> Mapping[int, str]:
+            return cache.shared("custom attributes", lambda: attributes.defined(content))
+
+        self.host_settings.defined = self.cluster_notes.defined = defined
 
     def about(self) -> tuple[str, str]:
         """The server's name with its build, and the API version that it speaks, as `8.0.3.0`."""

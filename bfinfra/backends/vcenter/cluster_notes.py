@@ -23,6 +23,8 @@ class ClusterNotes:
 
     def __init__(self, session: SoapSession) -> None:
         self._session = session
+        self.defined: attributes.Defined | None = None
+        """Who tells what custom attributes are called; None: vCenter, each time."""
         self._notes = attributes.LastOne()
 
     def read(self, attribute: str, *, everyone: bool) -> Mapping[str, tuple[str, str]]:
@@ -31,7 +33,7 @@ class ClusterNotes:
         """
 
         def read(content: Any) -> Mapping[str, tuple[str, str]]:
-            keys = attributes.keys(content, attribute)
+            keys = attributes.keys(content, attribute, self.defined)
             rows = (
                 properties.below(content, content.rootFolder, NOTED, properties.whole)
                 if keys or everyone
@@ -46,7 +48,9 @@ class ClusterNotes:
         is no such attribute at all.
         """
         return self._session.read(
-            lambda content: attributes.noted(content, vim.ClusterComputeResource, prefix, everyone=everyone)
+            lambda content: attributes.noted(
+                content, vim.ClusterComputeResource, prefix, everyone=everyone, ask=self.defined
+            )
         )
 
     def set(self, moid: str, attribute: str, text: str) -> None:

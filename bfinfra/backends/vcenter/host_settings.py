@@ -39,13 +39,17 @@ class HostSettings:
 
     def __init__(self, session: SoapSession) -> None:
         self._session = session
+        self.defined: attributes.Defined | None = None
+        """Who tells what custom attributes are called; None: vCenter, each time."""
 
     def noted(self, prefix: str, *, everyone: bool) -> dict[str, Noted]:
         """The hosts by name, with those of their custom attributes that begin so. Unless `everyone`: none
         where there is no such attribute at all.
         """
         return self._session.read(
-            lambda content: attributes.noted(content, vim.HostSystem, prefix, everyone=everyone)
+            lambda content: attributes.noted(
+                content, vim.HostSystem, prefix, everyone=everyone, ask=self.defined
+            )
         )
 
     def options(self, moids: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, Value]]:
