@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -29,6 +31,8 @@ from bfinfra import sandbox, worlds  # noqa: E402 - after the path
 SITE = "specs/singapore-poc.yaml"
 WIDTH, LINES = 132, 26  # columns; lines of a picture
 DEADLINE = 60  # seconds
+SCHEMES = ("light", "dark")
+SCREENS = (1100, 400)  # pixels
 DRIFT = f"bfinfra drift {SITE} --sandbox"
 
 
@@ -55,6 +59,7 @@ def main(folder: Path) -> None:
             timeout=DEADLINE,
         )
         photograph(home / "drift.html", folder)
+        photograph_documentation(folder)
     finally:
         sandbox.stop(worlds.state(world))
         shutil.rmtree(home)
@@ -121,28 +126,48 @@ def printed(command: str) -> str:
     return text.decode().replace("\r\n", "\n").rstrip("\n")
 
 
-def photograph(page: Path, folder: Path) -> None:
-    """The page, light and dark, as high as it is."""
+@contextmanager
+def chromium(scheme: str) -> Iterator[Chrome]:
+    """A browser without a screen, of somebody who likes light or dark."""
     options = ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
     for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(word)
     browser = Chrome(options=options, service=ChromeService(shutil.which("chromedriver")))
     try:
-        browser.get(page.as_uri())
-        for scheme in ("light", "dark"):
-            browser.execute_cdp_cmd(
-                "Emulation.setEmulatedMedia",
-                {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
-            )
-            browser.set_window_size(1480, 900)
-            browser.set_window_size(
-                1480,
-                min(2000, int(browser.execute_script("return document.documentElement.scrollHeight")) + 150),
-            )
-            browser.save_screenshot(str(folder / f"drift-{scheme}.png"))
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        )
+        yield browser
     finally:
         browser.quit()
+
+
+def photograph(page: Path, folder: Path) -> None:
+    """The page, light and dark, as high as it is."""
+    for scheme in SCHEMES:
+        with chromium(scheme) as browser:
+            browser.get(page.as_uri())
+            browser.set_window_size(1480, 900)
+            height = int(browser.execute_script("return document.documentElement.scrollHeight"))
+            browser.set_window_size(1480, min(2000, height + 150))
+            browser.save_screenshot(str(folder / f"drift-{scheme}.png"))
+
+
+def photograph_documentation(folder: Path) -> None:
+    """A page of the documentation, light and dark, on a wide and on a narrow screen, which it must fit."""
+    page = ROOT / "build/site/how-to/start-with-your-vcenter/index.html"
+    for scheme in SCHEMES:
+        for width in SCREENS:
+            with chromium(scheme) as browser:
+                browser.execute_cdp_cmd(
+                    "Emulation.setDeviceMetricsOverride",
+                    {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+                )
+                browser.get(page.as_uri())
+                if browser.execute_script("return document.documentElement.scrollWidth > innerWidth"):
+                    raise SystemExit(f"{page} is wider than {width} px")
+                browser.save_screenshot(str(folder / f"docs-{scheme}-{width}.png"))
 
 
 if __name__ == "__main__":
