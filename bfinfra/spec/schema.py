@@ -19,11 +19,13 @@ from bfinfra.model.drift import DriftSettings
 from bfinfra.model.names import LABEL_VALUE
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
-from bfinfra.spec.merge import ANCHORS
+from bfinfra.spec.merge import ANCHORS, VALUES
+from bfinfra.spec.schema_values import with_values
+from bfinfra.spec.values import NAME, NAME_RULE, Declaration
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 TITLE = "bfinfra site"
-VALUES, NAMED = (
+HELD, NAMED = (
     ("default", "examples", "enum", "const"),
     ("properties", "patternProperties", "definitions"),
 )  # keys that hold no schema, or schemas by names of ours
@@ -47,9 +49,9 @@ class _Documented(GenerateJsonSchema):
         return {**made, "properties": fields}
 
 
-def schema(kinds: Mapping[str, Any] | None = None) -> Schema:
-    """The whole language as one JSON Schema. `kinds`: name → Kind class instead of the registry. Imports
-    every kind.
+def schema(kinds: Mapping[str, Any] | None = None, *, values: bool = True) -> Schema:
+    """The whole language as one JSON Schema. `kinds`: name → Kind class instead of the registry; `values`:
+    with values, and references to them. Imports every kind.
     """
     found = {name: registry.kind(name) for name in registry.names()} if kinds is None else kinds
     definitions: Schema = {}
@@ -67,6 +69,13 @@ def schema(kinds: Mapping[str, Any] | None = None) -> Schema:
         ),
         "drift": _described(_model("drift", DriftSettings, definitions), "How drift is judged."),
     }
+    if values:
+        properties[VALUES] = {
+            "description": "Values that `{value: NAME}` in the site stands for, by name.",
+            "type": ["object", "null"],
+            "propertyNames": {"pattern": f"^{NAME}$", "description": NAME_RULE},
+            "additionalProperties": _model(VALUES, Declaration, definitions),
+        }
     for name, kind in found.items():
         properties[name] = _kind(name, kind, definitions)
     whole = {
@@ -79,7 +88,7 @@ def schema(kinds: Mapping[str, Any] | None = None) -> Schema:
         "definitions": definitions,
     }
     draft: Schema = _draft07(whole)
-    return draft
+    return with_values(draft, found) if values else draft
 
 
 def _kind(name: str, kind: Any, definitions: Schema) -> Schema:
@@ -113,7 +122,7 @@ def _draft07(node: Any) -> Any:
         return node
     found = {
         key: value
-        if key in VALUES
+        if key in HELD
         else {name: _draft07(each) for name, each in value.items()}
         if key in NAMED
         else _draft07(value)

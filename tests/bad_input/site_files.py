@@ -42,7 +42,7 @@ Draw = Callable[[Any], Any]
 @functools.cache
 def language() -> dict[str, Any]:
     """What a site may say; nobody changes it."""
-    return schema()
+    return schema(values=False)
 
 
 @functools.cache

@@ -38,7 +38,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reference/command-line.md": command_line(),
         DOCS / "reference/json.md": json_formats(),
         DECISIONS / "README.md": decision_index(),
-        ROOT / "deploy/operator/crd.yaml": manifest([definition(schema())]) + "\n",
+        ROOT / "deploy/operator/crd.yaml": manifest([definition(schema(values=False))]) + "\n",
     }
 
 

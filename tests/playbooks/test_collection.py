@@ -105,6 +105,27 @@ def test_check_mode_says_what_the_run_then_does_and_writes_nothing(module: Modul
     assert module("site", site=site, state="absent")["changed"] is False
 
 
+def test_a_variant_is_what_overlays_and_values_make_of_the_site(module: Module, tmp_path: Path) -> None:
+    (tmp_path / "site.yaml").write_text(
+        "site: example\nvalues: {cpus: {type: integer}, memory: {default: 4GiB}}\n"
+        "vcenter: {server: vc.small.test, username: admin@small.test, password: {env: VCENTER_PASSWORD}, "
+        "trust: {ca_file: ca.pem}}\n"
+        "vm_class:\n  big: {cpus: {value: cpus}, memory: {value: memory}}\n  gone: {cpus: 1, memory: 4GiB}\n"
+    )
+    (tmp_path / "prod.yaml").write_text("vm_class: {gone: null}\n")
+    (tmp_path / "values.yaml").write_text("memory: 8GiB\n")
+    how = {"site": [str(tmp_path / "site.yaml")], "overlays": [str(tmp_path / "prod.yaml")]}
+    found = module("plan", **how, values={"cpus": 4}, value_files=[str(tmp_path / "values.yaml")])
+    assert found["pending"] == ["vm_class/big"]
+    assert {each["field"]: each["wanted"] for each in found["plan"]["items"][0]["changes"]} == {
+        "cpus": 4,
+        "memory": "8GiB",
+    }
+    refused = module("plan", **how, values={"cpus": "many"})
+    assert refused["failed"] is True
+    assert "values: cpus: the value cpus: expected a whole number" in refused["msg"]
+
+
 def test_drift_is_told_and_is_no_change(module: Module, sandbox: Running, tmp_path: Path) -> None:
     site = [str(KINDS / "supervisor_namespace.yaml")]
     module("site", site=site)

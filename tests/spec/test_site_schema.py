@@ -115,3 +115,30 @@ def test_every_field_of_every_kind_is_documented() -> None:
 def test_every_example_is_right_in_an_editor(file: Path) -> None:
     found = jsonschema.Draft7Validator(every()).iter_errors(yaml.safe_load(file.read_text()))
     assert [error.message for error in found] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        (
+            "values: {v: {type: list, default: [1], description: Rings.}}\ntree: {oak: {rings: {value: v}}}",
+            True,
+        ),
+        (
+            "site: {value: v}\ntree: {oak: {grows: {value: v}, trunk: {value: v}, rings: [1, {value: v}]}}",
+            True,
+        ),
+        ("tree: {oak: {key: {env: {value: v}}, branches: {a: {length: {value: v}}}}}", True),
+        ("tree: {oak: {key: {value: v}, branches: {a: {value: v}}, size: {value: v}}}", True),
+        ("tree: {oak: {value: v}}", True),
+        ("tree: {oak: {label: {value: v, more: 1}}}", False),
+        ("tree: {oak: {label: {valu: v}}}", False),
+        ("tree: {oak: {trunk: {value: [v]}}}", False),
+        ("values: {v: {type: text}}", False),
+        ("values: {v: {typ: string}}", False),
+        ("values: {1v: {}}", False),
+    ],
+)
+def test_a_value_is_right_wherever_a_fields_value_stands(text: str, right: bool) -> None:
+    written = yaml.safe_load(text if text.startswith("site") else f"site: g\n{text}")
+    assert jsonschema.Draft7Validator(schema(GROVE)).is_valid(written) is right

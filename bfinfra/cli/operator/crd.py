@@ -28,4 +28,4 @@ def site_definition() -> dict[str, Any]:
     from bfinfra.operator.crd import definition
     from bfinfra.spec.schema import schema
 
-    return definition(schema())
+    return definition(schema(values=False))

@@ -22,6 +22,24 @@ options:
     type: list
     elements: path
     required: true
+  overlays:
+    description:
+      - Files or folders that are laid on the site, field by field; the later ones count.
+    type: list
+    elements: path
+    default: []
+  values:
+    description:
+      - Values that the site declares, by name; they count before those of O(value_files).
+      - A value is no secret; a secret is given by O(secrets).
+    type: dict
+    default: {}
+  value_files:
+    description:
+      - YAML files of such values; the later ones count.
+    type: list
+    elements: path
+    default: []
   secrets:
     description:
       - Values for the site's references to the environment, by the names of the variables.

@@ -39,6 +39,20 @@ options:
     type: list
     elements: str
     required: true
+  overlays:
+    description: Files or folders that are laid on the site, relative to this file.
+    type: list
+    elements: str
+    default: []
+  values:
+    description: Values that the site declares, by name.
+    type: dict
+    default: {}
+  value_files:
+    description: YAML files of such values, relative to this file.
+    type: list
+    elements: str
+    default: []
   look:
     description:
       - Ask the world for addresses that the file doesn't know, such as those of clusters and of servers that
@@ -113,7 +127,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             if self.get_option("sandbox") or self.get_option("world"):
                 world = self.get_option("world")
                 sandbox = bfinfra.embedded(*files, world=folder / world if world else "")
-            site = bfinfra.load(*files, sandbox=sandbox)
+            site = bfinfra.load(
+                *files,
+                sandbox=sandbox,
+                overlays=[folder / each for each in self.get_option("overlays")],
+                values=self.get_option("values"),
+                value_files=[folder / each for each in self.get_option("value_files")],
+            )
             addresses = bfinfra.addresses(
                 site, look=self.get_option("look"), context=bfinfra.RunContext(sandbox=sandbox)
             )

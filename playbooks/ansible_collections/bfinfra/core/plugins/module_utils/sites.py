@@ -26,6 +26,9 @@ else:
 
 SITE = {
     "site": {"type": "list", "elements": "path", "required": True},
+    "overlays": {"type": "list", "elements": "path", "default": []},
+    "values": {"type": "dict", "default": {}},
+    "value_files": {"type": "list", "elements": "path", "default": []},
     "secrets": {"type": "dict", "no_log": True},
     "sandbox": {"type": "bool", "default": False},
     "world": {"type": "path"},
@@ -56,7 +59,9 @@ class Caller:
             sandbox = None
             if self.params["sandbox"] or self.params["world"]:
                 sandbox = bfinfra.embedded(*self.params["site"], world=self.params["world"] or "")
-            yield bfinfra.load(*self.params["site"], sandbox=sandbox), bfinfra.RunContext(sandbox=sandbox)
+            variant = {name: self.params[name] for name in ("overlays", "values", "value_files")}
+            site = bfinfra.load(*self.params["site"], sandbox=sandbox, **variant)
+            yield site, bfinfra.RunContext(sandbox=sandbox)
         except bfinfra.BfinfraError as error:
             self.module.fail_json(msg=str(error), changed=False, problems=bfinfra.as_data(error)["problems"])
 
