@@ -112,16 +112,24 @@ __all__ = [  # noqa: RUF022 - in the order of their homes
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Each name is imported when first used: `import bfinfra` costs nothing."""
-    for home, names in _HOMES.items():
-        if name in names:
-            found = getattr(import_module(f"bfinfra.{home}"), name)
-            return _deprecated().taking_old_arguments(found) if home == "app" and name.islower() else found
-    if name in _RENAMED:
-        _deprecated().renamed(name, _RENAMED[name])
-        return _deprecated().taking_old_arguments(__getattr__(_RENAMED[name]))
-    raise AttributeError(f"module 'bfinfra' has no attribute {name!r}")
+if not TYPE_CHECKING:  # else a type checker would take any name for one of the library's
+
+    def __getattr__(name: str) -> Any:
+        """Each name is imported when first used: `import bfinfra` costs nothing."""
+        for home, names in _HOMES.items():
+            if name in names:
+                found = getattr(import_module(f"bfinfra.{home}"), name)
+                return (
+                    _deprecated().taking_old_arguments(found) if home == "app" and name.islower() else found
+                )
+        if name in _RENAMED:
+            _deprecated().renamed(name, _RENAMED[name])
+            return _deprecated().taking_old_arguments(__getattr__(_RENAMED[name]))
+        raise AttributeError(f"module 'bfinfra' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted((*globals(), *(name for names in _HOMES.values() for name in names)))
 
 
 def _deprecated() -> Any:

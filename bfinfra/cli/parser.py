@@ -10,6 +10,7 @@ from bfinfra import __version__
 from bfinfra.cli.arguments import Parser, common
 
 VERBS = {
+    "demo": "write a whole site into a folder and apply it to the embedded sandbox",
     "init": "write a new site: a commented one, or with --from one that describes what stands on a vCenter",
     "validate": "check a site without a network",
     "render": "print the site as one YAML document, with overlays merged and values filled in; with -v where "

@@ -9,6 +9,7 @@ import enum
 import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
+from importlib import import_module
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -149,6 +150,10 @@ class Report:
     """When it was made, seconds since the epoch."""
     partial: Partial | None = None
     """That it is about some resources alone: nobody is told of it, and the next check knows nothing of it."""
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: a notebook asks the object itself, so this names what renders it."""
+        return str(import_module("bfinfra.render.notebook").report(self))
 
     @property
     def alarming(self) -> tuple[Drifted, ...]:

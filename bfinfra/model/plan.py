@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from bfinfra.model.compare import Change, Unknown
@@ -88,6 +89,10 @@ class Plan:
     def held(self) -> tuple[Item, ...]:
         """The items that wait for a file that a person is still to bring."""
         return tuple(item for item in self.items if item.held is not None)
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: a notebook asks the object itself, so this names what renders it."""
+        return str(import_module("bfinfra.render.notebook").plan(self))
 
 
 def derive(

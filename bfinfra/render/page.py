@@ -79,17 +79,22 @@ def _findings(found: Report, style: Style) -> list[str]:
             else "<p>Everything is as the site says.</p>",
             "</section>",
         ]
-    seen: set[Key] = set()
-    rows = []
-    for each in found.found:
-        rows.append(_row(each, style, first=each.key not in seen))
-        seen.add(each.key)
     return [
         '<section id="findings" tabindex="-1">',
         "<h2>Findings</h2>",
-        *html_page.table("Findings", "What does not agree, and who moved it", HEADS, rows),
+        *html_page.table("Findings", "What does not agree, and who moved it", HEADS, rows(found, style)),
         "</section>",
     ]
+
+
+def rows(found: Report, style: Style = PLAIN) -> list[str]:
+    """A row of the table for each finding; the first of a resource has its id."""
+    seen: set[Key] = set()
+    lines = []
+    for each in found.found:
+        lines.append(_row(each, style, first=each.key not in seen))
+        seen.add(each.key)
+    return lines
 
 
 def _row(found: Drifted, style: Style, *, first: bool) -> str:

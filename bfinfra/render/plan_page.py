@@ -25,10 +25,8 @@ LINKS = "Boxes with a sign link to their row in the table; lines lead from what 
 
 def plan(found: Plan, resources: Specs, before: Before, style: Style = PLAIN) -> str:
     """What apply would do. `resources`: the site's specs; `before`: what each refers to."""
-    shown_items = [item for item in found.items if item.action not in QUIET or item.steps or item.held]
-    rows = [_planned(item, style) for item in shown_items]
-    boxes = {item.key: _planned_box(item) for item in shown_items}
-    table = html_page.table("Changes", "What apply would do", PLANNED, rows)
+    boxes = {item.key: _planned_box(item) for item in _shown(found)}
+    table = html_page.table("Changes", "What apply would do", PLANNED, rows(found, style))
     nothing = "<p>Everything that could be read is up to date.</p>"
     return html_page.whole(
         found.site,
@@ -36,7 +34,7 @@ def plan(found: Plan, resources: Specs, before: Before, style: Style = PLAIN) ->
         [
             '<section id="changes" tabindex="-1">',
             "<h2>Changes</h2>",
-            *(table if rows else [nothing]),
+            *(table if boxes else [nothing]),
             "</section>",
             *html_page.unreadable(found.unreadable),
             *html_page.problems("Problems", found.problems),
@@ -48,11 +46,16 @@ def plan(found: Plan, resources: Specs, before: Before, style: Style = PLAIN) ->
     )
 
 
+def rows(found: Plan, style: Style = PLAIN) -> list[str]:
+    """A row of the table for each item that changes or waits."""
+    return [_planned(item, style) for item in _shown(found)]
+
+
 def outcome(found: Outcome, events: Sequence[Event], resources: Specs, before: Before) -> str:
     """What an apply did, and what to do next."""
     ran = steps_run(events)
     ended = [each for each in found.endings.values() if each.ending is not Ending.UNCHANGED or each.note]
-    rows = [_ended(each, ran.get(each.key, ())) for each in ended]
+    lines = [_ended(each, ran.get(each.key, ())) for each in ended]
     boxes = {each.key: _ended_box(each) for each in ended}
     return html_page.whole(
         found.plan.site,
@@ -64,8 +67,8 @@ def outcome(found: Outcome, events: Sequence[Event], resources: Specs, before: B
             '<section id="changes" tabindex="-1">',
             "<h2>Resources</h2>",
             *(
-                html_page.table("Resources", "How each ended", ENDED, rows)
-                if rows
+                html_page.table("Resources", "How each ended", ENDED, lines)
+                if lines
                 else ["<p>Everything was up to date.</p>"]
             ),
             "</section>",
@@ -79,6 +82,10 @@ def outcome(found: Outcome, events: Sequence[Event], resources: Specs, before: B
 def _boxes(resources: Specs, known: dict[Key, Box]) -> list[Box]:
     keys = [*resources, *(key for key in known if key not in resources)]
     return [replace(known.get(key, Box(key)), parts=parts_of(resources.get(key))) for key in keys]
+
+
+def _shown(found: Plan) -> list[Item]:
+    return [item for item in found.items if item.action not in QUIET or item.steps or item.held]
 
 
 def _planned_box(item: Item) -> Box:

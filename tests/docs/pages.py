@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 KINDS = DOCS / "reference/kinds"
 DECISIONS = DOCS / "explanation/decisions"
+PLAIN = str.maketrans("", "", "`\\")
+"""Of a Markdown cell, what is not text."""
 MADE = "Made by `script/pages`"
 
 
@@ -36,6 +38,7 @@ def pages() -> dict[Path, str]:
         KINDS / "README.md": render.index(found),
         **each,
         DOCS / "reference/command-line.md": command_line(),
+        DOCS / "reference/bfinfra.1": manual(),
         DOCS / "reference/json.md": json_formats(),
         DECISIONS / "README.md": decision_index(),
         ROOT / "deploy/operator/crd.yaml": manifest([definition(schema(values=False))]) + "\n",
@@ -63,6 +66,42 @@ def command_line() -> str:
     lines += [f"| {number} | {text} |" for number, text in re.findall(r"((?:\d+ and )?\d+) ([^;]+)", codes)]
     lines += ["", "## Environment", "", f"{environment.removeprefix('environment: ')}.", ""]
     return "\n".join(lines)
+
+
+def manual() -> str:
+    """The same as a manual page, in the language of man(7)."""
+    parser = build()
+    lines = [
+        ".TH BFINFRA 1",
+        ".SH NAME",
+        f"bfinfra \\- {_roff(parser.description or '')}",
+        ".SH SYNOPSIS",
+        ".B bfinfra",
+        "COMMAND [ARGUMENT ...]",
+        ".SH OPTIONS OF EVERY COMMAND",
+        *_roff_arguments(parser),
+        ".SH COMMANDS",
+    ]
+    shared = _roff_arguments(parser)
+    for name, command in _commands(parser):
+        lines += [f".SS bfinfra {_roff(name)}", _roff(command.description or "")]
+        lines += [line for line in _roff_arguments(command) if line not in shared or line == ".TP"]
+    return "\n".join([*lines, ".SH EXIT STATUS AND ENVIRONMENT", _roff(EXITS.replace("\n", "; ")), ""])
+
+
+def _roff_arguments(parser: argparse.ArgumentParser) -> list[str]:
+    return [
+        f".TP\n.B {_roff(_argument(action).translate(PLAIN))}\n{_roff(action.help or '')}"
+        for action in parser._actions
+        if action.help != argparse.SUPPRESS
+        and not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+    ]
+
+
+def _roff(text: str) -> str:
+    """Text in which nothing is a request: backslashes and hyphens are escaped, no line begins with a dot."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...").replace("→", "->")
+    return f"\\&{escaped}" if escaped[:1] in ".'" else escaped
 
 
 def _commands(

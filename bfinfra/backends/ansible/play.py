@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import ansible_runner
-
 from bfinfra.backends.ansible import folder, programs
 from bfinfra.backends.ansible.connection import DESTINATION
 from bfinfra.model.errors import BfinfraError, Busy, Problem, Rejected
+from bfinfra.model.extras import missing
 from bfinfra.model.records import dataclass
+
+try:
+    import ansible_runner
+except ModuleNotFoundError as error:
+    raise missing("what is changed on a Linux machine", "linux", error) from None
 
 if TYPE_CHECKING:
     from bfinfra.backends.ansible.connection import Connection

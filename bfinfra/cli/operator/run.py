@@ -58,18 +58,13 @@ def add(inner: arguments.Verbs) -> None:
 def run(args: argparse.Namespace) -> int:
     """The exit code that the operator ends with."""
     from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.extras import missing
 
     try:
         from bfinfra.operator.running import How
         from bfinfra.operator.running import run as serve
     except ModuleNotFoundError as error:
-        raise BfinfraError(
-            Problem(
-                "the operator's libraries are not installed",
-                why=f"there is no {error.name}",
-                next="pip install 'bfinfra[operator]'",
-            )
-        ) from None
+        raise missing("the operator", "operator", error) from None
     from bfinfra.operator.job import Mould
 
     address, _, port = args.metrics.rpartition(":")

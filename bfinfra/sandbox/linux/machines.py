@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from bfinfra.sandbox.linux.node import NodeMachine
 from bfinfra.sandbox.linux.programs import Programs
 from bfinfra.sandbox.linux.shell import Call, parse
 from bfinfra.sandbox.linux.ssh import Door, SshPort
+from bfinfra.sandbox.reading import BadWorld
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.pki import Pki
@@ -57,7 +59,9 @@ class LinuxMachines:
         return NodeMachine(machine, self._serving) if machine else None
 
     def open(self) -> None:
-        """Be reachable: `address:port` → the port on loopback."""
+        """Be reachable: `address:port` → the port on loopback. BadWorld where SSH's library is not there."""
+        if self._written and find_spec("asyncssh") is None:
+            raise BadWorld('its Linux machines need bfinfra[sandbox]: pip install "bfinfra[sandbox]"')
         for name, each in self._written.items():
             passwords = {user: str(each.password) for user in each.users if each.password}
             door = Door(

@@ -1,0 +1,70 @@
+"""demo: a whole site, applied to the embedded sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bfinfra.cli.screen import Screen
+
+SITE = "singapore-poc.yaml"
+FILES = (SITE, "manifests/pytorch-mock-bitfusion.yaml", f"worlds/{SITE}")
+
+
+def add(verbs: arguments.Verbs, about: str) -> None:
+    """The verb and its arguments."""
+    parser = arguments.verb(verbs, "demo", about, run)
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        default="bfinfra-demo",
+        metavar="FOLDER",
+        help="where to write the site; default: bfinfra-demo",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the files that are not there yet, then apply them; the exit code of apply."""
+    from bfinfra.cli.parser import build
+    from bfinfra.cli.screen import Screen
+
+    folder = Path(args.folder)
+    _write(folder, Screen.of(args))
+    words = ["apply", str(folder / SITE), "--sandbox", "--yes", "--output", args.output]
+    inner = build(words).parse_args([*words, *(["--no-color"] if args.no_color else [])])
+    inner.stop = args.stop
+    code = int(inner.run(inner))
+    if code == 0 and args.output == "text":
+        site = folder / SITE
+        print(f"\nGo on: bfinfra drift {site} --sandbox; change {site}; bfinfra plan {site} --sandbox")
+    return code
+
+
+def _write(folder: Path, screen: Screen) -> None:
+    """BfinfraError where the folder takes no file."""
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    for name in FILES:
+        file = folder / name
+        if file.exists():
+            continue
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(_packaged(name).read_bytes())
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            next_ = "name another folder: bfinfra demo FOLDER"
+            raise BfinfraError(Problem("the file can't be written", str(file), why, next_)) from None
+        screen.say(f"wrote {file}")
+
+
+def _packaged(name: str) -> Path:
+    """A file of the demo: beside the package where it is installed, in specs/ of a checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "sandbox" / name if name.startswith("worlds/") else package / "demo" / name
+    return installed if installed.exists() else package.parent / "specs" / name
