@@ -29,7 +29,11 @@ def needed(wanted: Hardware) -> list[str]:
 
 
 def config_spec(
-    wanted: Hardware, content: Any, host: object, present: Iterable[Any] | None, vapp: Iterable[Any] | None
+    wanted: Hardware,
+    content: vim.ServiceInstanceContent,
+    host: object,
+    present: Iterable[Any] | None,
+    vapp: Iterable[Any] | None,
 ) -> Any:
     """The change for a VM on `host` that has the devices `present` and the vApp properties `vapp`."""
     spec = vim.vm.ConfigSpec()
@@ -42,7 +46,7 @@ def config_spec(
     return spec
 
 
-def extend(spec: Any, wanted: Hardware, content: Any, host: object) -> None:
+def extend(spec: Any, wanted: Hardware, content: vim.ServiceInstanceContent, host: object) -> None:
     """Add what shall be to a ConfigSpec that an import already filled; its own devices and options stay."""
     if wanted.cpus is not None:
         spec.numCPUs = wanted.cpus
@@ -80,7 +84,7 @@ def extend(spec: Any, wanted: Hardware, content: Any, host: object) -> None:
     spec.deviceChange = [*(spec.deviceChange or ()), *added]
 
 
-def _system_id(content: Any, host: object) -> str:
+def _system_id(content: vim.ServiceInstanceContent, host: object) -> str:
     """What vCenter calls the host in the backing of a fixed card; asked when a card is attached, as there is
     no asking for many hosts at once.
 
@@ -110,7 +114,7 @@ def _system_id(content: Any, host: object) -> str:
     return system
 
 
-def _changes(wanted: Hardware, content: Any, present: Mapping[int, Any]) -> list[Any]:
+def _changes(wanted: Hardware, content: vim.ServiceInstanceContent, present: Mapping[int, Any]) -> list[Any]:
     changes = [devices.remove(_at(present, key, content)) for key in wanted.drop if key in present]
     changes += [
         devices.edit_nic(_at(present, key, content), network_backing(content, network))
@@ -121,7 +125,9 @@ def _changes(wanted: Hardware, content: Any, present: Mapping[int, Any]) -> list
     return [*changes, *_disks(wanted.add_disks, content, present)]
 
 
-def _disks(wanted: Sequence[NewDisk], content: Any, present: Mapping[int, Any]) -> list[Any]:
+def _disks(
+    wanted: Sequence[NewDisk], content: vim.ServiceInstanceContent, present: Mapping[int, Any]
+) -> list[Any]:
     """New disks, after the controllers that aren't there yet."""
     keys = {d.busNumber: d.key for d in present.values() if isinstance(d, devices.Scsi)}
     buses = {each.address: int(each.address.removeprefix("scsi").partition(":")[0]) for each in wanted}
@@ -136,13 +142,13 @@ def _disks(wanted: Sequence[NewDisk], content: Any, present: Mapping[int, Any]) 
     return changes
 
 
-def _at(present: Mapping[int, Any], key: int, content: Any) -> Any:
+def _at(present: Mapping[int, Any], key: int, content: vim.ServiceInstanceContent) -> Any:
     if key not in present:
         raise Missing(f"the device {key} is gone", server=refs.server(content), next="plan again")
     return present[key]
 
 
-def network_backing(content: Any, moid: str) -> Any:
+def network_backing(content: vim.ServiceInstanceContent, moid: str) -> Any:
     """The backing of an adapter on the network or distributed port group with this id."""
     card = vim.vm.device.VirtualEthernetCard
     if not moid.startswith("dvportgroup"):

@@ -115,7 +115,7 @@ class HostSettings:
     def set_graphics(self, moid: str, key: str, value: str) -> None:
         """Set one of them; all else stays as it is."""
 
-        def write(content: Any) -> None:
+        def write(content: vim.ServiceInstanceContent) -> None:
             path = "config.graphicsConfig"
             config = properties.one(content, refs.refer(content, vim.HostSystem, moid), [path])[path]
             what, _, card = key.partition(" ")
@@ -142,7 +142,7 @@ class HostSettings:
     def set_ruleset(self, moid: str, key: str, *, on: bool) -> None:
         """Switch a rule set of the firewall on or off."""
 
-        def write(content: Any) -> None:
+        def write(content: vim.ServiceInstanceContent) -> None:
             system = _system(content, moid, "firewallSystem")
             (system.EnableRuleset if on else system.DisableRuleset)(key)
 
@@ -173,12 +173,12 @@ class HostSettings:
         )
 
 
-def _system(content: Any, moid: str, name: str) -> Any:
+def _system(content: vim.ServiceInstanceContent, moid: str, name: str) -> Any:
     path = f"configManager.{name}"
     return properties.one(content, refs.refer(content, vim.HostSystem, moid), [path])[path]
 
 
-def _installed(content: Any, moid: str) -> Any:
+def _installed(content: vim.ServiceInstanceContent, moid: str) -> Any:
     manager = _system(content, moid, "imageConfigManager")
     return None if manager is None else manager.FetchSoftwarePackages()
 

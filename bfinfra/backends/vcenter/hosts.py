@@ -67,7 +67,7 @@ class Hosts:
         """
 
         def read(
-            content: Any,
+            content: vim.ServiceInstanceContent,
         ) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
             rows = properties.below(
                 content, content.rootFolder, NOTED, properties.whole, _definitions(content)
@@ -97,7 +97,7 @@ class Hosts:
         """
         listed, wanted, known = list(moids), list(dict.fromkeys([mark_key, *keys])), frozenset(machines)
 
-        def read(content: Any) -> list[HostDetail]:
+        def read(content: vim.ServiceInstanceContent) -> list[HostDetail]:
             seen = background.start(lambda: with_devices(content, machines, wanted), "machines")
             defined: dict[int, str] = {}
             found: list[tuple[HostDetail, dict[int, str], Sequence[Any]]] = []
@@ -122,7 +122,7 @@ class Hosts:
     def rooms(self, moids: Collection[str]) -> dict[str, Room]:
         """The memory of these hosts by their ids."""
 
-        def read(content: Any) -> dict[str, Room]:
+        def read(content: vim.ServiceInstanceContent) -> dict[str, Room]:
             hosts = properties.of(
                 content, vim.HostSystem, moids, ["hardware.memorySize", "vm"], properties.whole
             )
@@ -147,7 +147,7 @@ class Hosts:
         reboot.
         """
 
-        def write(content: Any) -> None:
+        def write(content: vim.ServiceInstanceContent) -> None:
             host = _host(content, moid)
             system = properties.one(content, host, ["configManager.pciPassthruSystem"])[
                 "configManager.pciPassthruSystem"
@@ -230,7 +230,7 @@ class Hosts:
         )
 
 
-def _host(content: Any, moid: str) -> Any:
+def _host(content: vim.ServiceInstanceContent, moid: str) -> Any:
     return refs.refer(content, vim.HostSystem, moid)
 
 
@@ -299,7 +299,7 @@ def _holder(machine: Vm, mark_key: str) -> Holder:
     )
 
 
-def _definitions(content: Any) -> dict[Any, list[str]]:
+def _definitions(content: vim.ServiceInstanceContent) -> dict[Any, list[str]]:
     """What is asked beside hosts, to learn what their attributes are called."""
     return {content.customFieldsManager: ["field"]} if content.customFieldsManager is not None else {}
 

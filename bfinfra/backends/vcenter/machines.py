@@ -71,7 +71,7 @@ class Machines:
         """Everything of these VMs, with these extraConfig keys; VMs that are gone are left out."""
         wanted, listed = list(keys), list(moids)
 
-        def read(content: Any) -> list[Vm]:
+        def read(content: vim.ServiceInstanceContent) -> list[Vm]:
             return _grouped(
                 properties.of(
                     content, vim.VirtualMachine, listed, _paths(wanted), lambda row: _machine(row, wanted)
@@ -91,7 +91,7 @@ class Machines:
     def reconfigure(self, moid: str, wanted: Hardware, what: str = "the reconfiguration") -> None:
         """One ReconfigVM_Task with all of it."""
 
-        def start(content: Any) -> Any:
+        def start(content: vim.ServiceInstanceContent) -> Any:
             vm = refs.refer(content, vim.VirtualMachine, moid)
             paths = needed(wanted)
             row = properties.one(content, vm, paths) if paths else Row(vm, {})
@@ -110,7 +110,7 @@ class Machines:
     def clone(self, wanted: Clone, progress: Progress | None = None) -> None:
         """One CloneVM_Task; what the clone shall have goes along. Exists where the name is taken."""
 
-        def start(content: Any) -> Any:
+        def start(content: vim.ServiceInstanceContent) -> Any:
             source = refs.refer(content, vim.VirtualMachine, wanted.source)
             row = properties.one(content, source, ["config.hardware.device"])
             where = vim.vm.RelocateSpec(
@@ -260,7 +260,7 @@ def _ended(values: Values) -> bool:
     return values.get("info.state") in ("success", "error")
 
 
-def port_groups(content: Any) -> dict[str, str]:
+def port_groups(content: vim.ServiceInstanceContent) -> dict[str, str]:
     """Distributed port groups: key → id."""
     kind = vim.dvs.DistributedVirtualPortgroup
     return dict(
@@ -270,7 +270,9 @@ def port_groups(content: Any) -> dict[str, str]:
     )
 
 
-def with_devices(content: Any, machines: Iterable[str], keys: Sequence[str]) -> list[Vm]:
+def with_devices(
+    content: vim.ServiceInstanceContent, machines: Iterable[str], keys: Sequence[str]
+) -> list[Vm]:
     """Those of these VMs that have PCI devices; part of a read that is under way."""
 
     def held(row: Row) -> Vm | None:
@@ -287,7 +289,7 @@ def with_devices(content: Any, machines: Iterable[str], keys: Sequence[str]) -> 
     )
 
 
-def _grouped(found: Sequence[Vm], content: Any) -> list[Vm]:
+def _grouped(found: Sequence[Vm], content: vim.ServiceInstanceContent) -> list[Vm]:
     """The machines, their adapters on distributed port groups with the groups' ids instead of keys. Groups
     are read only where there are such.
     """

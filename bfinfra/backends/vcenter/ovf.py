@@ -65,7 +65,7 @@ class Imports:
         """
         spec, items = self._spec(wanted)
 
-        def take(content: Any) -> Any:
+        def take(content: vim.ServiceInstanceContent) -> Any:
             _leave_out(spec.configSpec, wanted.surplus)
             extend(
                 spec.configSpec, wanted.hardware, content, refs.refer(content, vim.HostSystem, wanted.host)

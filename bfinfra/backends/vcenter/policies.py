@@ -13,6 +13,8 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.redact import hide
 
 if TYPE_CHECKING:
+    from pyVmomi import vim
+
     from bfinfra.backends.vcenter.rest import Rest
     from bfinfra.backends.vcenter.session import SoapSession
 
@@ -129,7 +131,7 @@ def _types() -> Any:
     return pbm
 
 
-def _manager(content: Any) -> Any:
+def _manager(content: vim.ServiceInstanceContent) -> Any:
     """The manager of policies; the session of `content` is told in the header of each call, as SPBM
     wants it.
     """

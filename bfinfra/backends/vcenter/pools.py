@@ -32,7 +32,7 @@ class ResourcePools:
     def read(self, attribute: str) -> tuple[ResourcePool, ...]:
         """Every pool but clusters' own and vApps, with its note under this attribute."""
 
-        def read(content: Any) -> tuple[ResourcePool, ...]:
+        def read(content: vim.ServiceInstanceContent) -> tuple[ResourcePool, ...]:
             keys = attributes.keys(content, attribute)
             rows = properties.below(content, content.rootFolder, PATHS, properties.whole)
             return tuple(
@@ -46,7 +46,7 @@ class ResourcePools:
     def create(self, parent: str, name: str, cpu: Allocation, memory: Allocation) -> str:
         """Make a pool below the one with this id; its own id. Exists where the name is taken there."""
 
-        def create(content: Any) -> str:
+        def create(content: vim.ServiceInstanceContent) -> str:
             spec = vim.ResourceConfigSpec(cpuAllocation=_sent(cpu), memoryAllocation=_sent(memory))
             return refs.moid(refs.refer(content, POOL, parent).CreateResourcePool(name, spec))
 
@@ -55,7 +55,7 @@ class ResourcePools:
     def update(self, moid: str, name: str, cpu: Allocation, memory: Allocation) -> None:
         """Its name and what it may have. Exists where the name is taken beside it."""
 
-        def update(content: Any) -> None:
+        def update(content: vim.ServiceInstanceContent) -> None:
             spec = vim.ResourceConfigSpec(cpuAllocation=_sent(cpu), memoryAllocation=_sent(memory))
             refs.refer(content, POOL, moid).UpdateConfig(name, spec)
 

@@ -80,7 +80,7 @@ def below(
 
 
 def _through(
-    content: Any,
+    content: vim.ServiceInstanceContent,
     view: object,
     asked: Mapping[type[Any], Sequence[str]],
     make: Callable[[Row], T],
@@ -105,7 +105,7 @@ def _through(
 
 
 def of(  # noqa: PLR0913 - what, of which, and what of it
-    content: Any,
+    content: vim.ServiceInstanceContent,
     kind: type[Any],
     moids: Iterable[str],
     paths: Sequence[str],
@@ -137,7 +137,7 @@ def _each(beside: Mapping[Any, Sequence[str]]) -> list[str]:
     return [each for ref in beside for each in queries.named(type(ref), [refs.moid(ref)])]
 
 
-def one(content: Any, ref: Any, paths: Sequence[str]) -> Row:
+def one(content: vim.ServiceInstanceContent, ref: Any, paths: Sequence[str]) -> Row:
     """The paths of one object, whole as pyVmomi has them: they can be handed back to vCenter. Raises Missing
     where it is gone.
     """
@@ -155,14 +155,14 @@ def one(content: Any, ref: Any, paths: Sequence[str]) -> Row:
 
 
 @contextlib.contextmanager
-def _readable(content: Any) -> Iterator[None]:
+def _readable(content: vim.ServiceInstanceContent) -> Iterator[None]:
     try:
         yield
     except tree.Unfit as error:
         raise faults.malformed("a property can't be read", refs.server(content), error) from None
 
 
-def _side_by_side(content: Any, questions: Iterator[str]) -> Iterator[Element | None]:
+def _side_by_side(content: vim.ServiceInstanceContent, questions: Iterator[str]) -> Iterator[Element | None]:
     """The first page of each, in their order; some are under way while one is worked on."""
     with ThreadPoolExecutor(ASIDE, thread_name_prefix="part") as asking:
         asked = [asking.submit(_first, content, each) for each in itertools.islice(questions, ASIDE)]
@@ -172,14 +172,14 @@ def _side_by_side(content: Any, questions: Iterator[str]) -> Iterator[Element | 
             yield page
 
 
-def _first(content: Any, question: str) -> Element | None:
+def _first(content: vim.ServiceInstanceContent, question: str) -> Element | None:
     """The first page of what is asked for."""
     answer = refs.stub(content).read(content.propertyCollector, "RetrievePropertiesEx", question)
     found: Element | None = answer.find("{*}returnval")
     return found
 
 
-def _rows(content: Any, page: Element | None) -> Iterator[Row]:
+def _rows(content: vim.ServiceInstanceContent, page: Element | None) -> Iterator[Row]:
     """Row by row, of this page and those behind it; the next is asked for while one is worked on."""
     collector, stub = content.propertyCollector, refs.stub(content)
     with ThreadPoolExecutor(1, thread_name_prefix="page") as ahead:
@@ -196,7 +196,7 @@ def _rows(content: Any, page: Element | None) -> Iterator[Row]:
             page = following.result().find("{*}returnval") if following else None
 
 
-def _row(found: Element, content: Any, stub: Any) -> Row | None:
+def _row(found: Element, content: vim.ServiceInstanceContent, stub: Any) -> Row | None:
     ref = next((tree.value(each, ManagedObject, stub) for each in found.iterchildren("{*}obj")), None)
     missing = [tree.typed(each, MissingProperty, stub) for each in found.iterchildren("{*}missingSet")]
     if _gone(m.fault for m in missing):
@@ -213,7 +213,7 @@ def _property(element: Element, stub: Any) -> tuple[str, Any]:
     return name.text or "", tree.value(found[0], object, stub) if found else None
 
 
-def _check(missing: Iterable[tuple[str, Any]], ref: Any, content: Any) -> None:
+def _check(missing: Iterable[tuple[str, Any]], ref: Any, content: vim.ServiceInstanceContent) -> None:
     for path, fault in missing:
         if not isinstance(fault, ABSENT):
             raise faults.of_fault(fault, f"{path} of {refs.moid(ref)} can't be read", refs.server(content))

@@ -54,7 +54,7 @@ class Switches:
     def create(self, folder: str, plan: SwitchPlan) -> None:
         """Make a switch in a network folder. Exists where the name is taken."""
 
-        def start(content: Any) -> Any:
+        def start(content: vim.ServiceInstanceContent) -> Any:
             product = vim.dvs.ProductSpec(version=plan.version) if plan.version else None
             spec = vim.DistributedVirtualSwitch.CreateSpec(
                 configSpec=_config(content, plan), productInfo=product
@@ -66,7 +66,7 @@ class Switches:
     def reconfigure(self, moid: str, plan: SwitchPlan) -> None:
         """Description, size of frames, uplinks, hosts and their NICs."""
 
-        def start(content: Any) -> Any:
+        def start(content: vim.ServiceInstanceContent) -> Any:
             switch = refs.refer(content, VDS, moid)
             spec = _config(content, plan)
             spec.configVersion = properties.one(content, switch, ["config.configVersion"])[
@@ -84,7 +84,7 @@ class Switches:
     def create_group(self, switch: str, plan: GroupPlan) -> None:
         """Make a port group. Exists where the name is taken."""
 
-        def start(content: Any) -> Any:
+        def start(content: vim.ServiceInstanceContent) -> Any:
             return refs.refer(content, VDS, switch).AddDVPortgroup_Task([_group_config(plan)])
 
         self._tasks.run(start, f"creating the port group {plan.name}")
@@ -92,7 +92,7 @@ class Switches:
     def reconfigure_group(self, moid: str, plan: GroupPlan) -> None:
         """VLAN, ports, description."""
 
-        def start(content: Any) -> Any:
+        def start(content: vim.ServiceInstanceContent) -> Any:
             group = refs.refer(content, GROUP, moid)
             spec = _group_config(plan)
             spec.configVersion = properties.one(content, group, ["config.configVersion"])[
@@ -103,7 +103,7 @@ class Switches:
         self._tasks.run(start, f"changing the port group {plan.name}")
 
 
-def _config(content: Any, plan: SwitchPlan) -> Any:
+def _config(content: vim.ServiceInstanceContent, plan: SwitchPlan) -> Any:
     spec = VMWARE.ConfigSpec(name=plan.name, description=plan.description, maxMtu=plan.mtu)
     spec.uplinkPortPolicy = vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(
         uplinkPortName=list(plan.uplinks)
@@ -116,7 +116,7 @@ def _config(content: Any, plan: SwitchPlan) -> Any:
     return spec
 
 
-def _member(content: Any, host: str, operation: str, nics: Sequence[str]) -> Any:
+def _member(content: vim.ServiceInstanceContent, host: str, operation: str, nics: Sequence[str]) -> Any:
     made = vim.dvs.HostMember.ConfigSpec(operation=operation, host=refs.refer(content, vim.HostSystem, host))
     if operation != "remove":
         made.backing = vim.dvs.HostMember.PnicBacking(

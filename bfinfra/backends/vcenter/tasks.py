@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from pyVmomi import vmodl
+from pyVmomi import vim, vmodl
 
 from bfinfra.backends.vcenter import faults, properties, refs
 from bfinfra.backends.vcenter.session import SoapSession
@@ -78,7 +78,7 @@ class Tasks:
 
     def _follow(
         self,
-        content: Any,
+        content: vim.ServiceInstanceContent,
         ref: Any,
         paths: tuple[str, ...],
         enough: Callable[[Values], bool],

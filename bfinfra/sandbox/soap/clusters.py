@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @method("vim.ComputeResource", "ReconfigureComputeResource_Task")
-def reconfigure(call: Call, this: Managed, args: Any) -> Any:
+def reconfigure(call: Call, this: Managed, args: Any) -> vim.Task:
     """DRS's advanced options, one by one; an empty value takes one away. NotSupported for all else."""
     drs = getattr(args.spec, "drsConfig", None)
     if drs is None or not args.modify:

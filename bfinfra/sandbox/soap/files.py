@@ -73,7 +73,7 @@ def make_directory(call: Call, _: Managed, args: Any) -> None:
 
 
 @method(MANAGER, "DeleteDatastoreFile_Task")
-def delete(call: Call, this: Managed, args: Any) -> Any:
+def delete(call: Call, this: Managed, args: Any) -> vim.Task:
     """Delete a file, or a folder with all in it."""
     store, path = located(call.inventory, args.name)
 
@@ -93,7 +93,7 @@ def delete(call: Call, this: Managed, args: Any) -> Any:
 
 
 @method(BROWSER, "SearchDatastore_Task", writes=False)
-def search(call: Call, this: Managed, args: Any) -> Any:
+def search(call: Call, this: Managed, args: Any) -> vim.Task:
     """What lies directly in a folder."""
     store, path = located(call.inventory, args.datastorePath)
     return tasks.start(

@@ -59,7 +59,7 @@ def create_datacenter(call: Call, this: Managed, args: Any) -> Any:
 
 
 @method(FOLDER, "MoveIntoFolder_Task")
-def move_into(call: Call, this: Managed, args: Any) -> Any:
+def move_into(call: Call, this: Managed, args: Any) -> vim.Task:
     """Other entities come here."""
     moved = [call.inventory.get(ref) for ref in args.list]
     for each in moved:
@@ -89,7 +89,7 @@ def move(call: Call, folder: Managed, moved: list[Managed]) -> None:
 
 
 @method(FOLDER, "Destroy_Task")
-def destroy(call: Call, this: Managed, _: Any) -> Any:
+def destroy(call: Call, this: Managed, _: Any) -> vim.Task:
     """Delete the folder and all below it; running machines stand in the way."""
     call.need("Folder.Delete", this)
     if this.parent is None or call.inventory.get(this.parent).is_a(vim.Datacenter):

@@ -23,7 +23,7 @@ LOOK = 0.05  # seconds between two looks at what still runs; real ones, or a pac
 
 
 @method(HOST, "EnterMaintenanceMode_Task")
-def enter(call: Call, this: Managed, args: Any) -> Any:
+def enter(call: Call, this: Managed, args: Any) -> vim.Task:
     """Machines that can move go to other hosts of the cluster; the task waits for the rest until `timeout`
     seconds (0: without end).
     """
@@ -102,7 +102,7 @@ def in_maintenance(call: Call, host: Managed) -> None:
 
 
 @method(HOST, "ExitMaintenanceMode_Task")
-def leave(call: Call, this: Managed, _: Any) -> Any:
+def leave(call: Call, this: Managed, _: Any) -> vim.Task:
     """Machines may come back. InvalidState where the host isn't in maintenance mode."""
     if not this["runtime"].inMaintenanceMode:
         raise vim.fault.InvalidState(
@@ -129,7 +129,7 @@ def need_connected(host: Managed) -> None:
 
 
 @method(HOST, "RebootHost_Task")
-def reboot(call: Call, this: Managed, args: Any) -> Any:
+def reboot(call: Call, this: Managed, args: Any) -> vim.Task:
     """The host goes and comes back after the world's `reboot` seconds, with the passthrough that was asked
     for. InvalidState unless in maintenance or forced.
     """
@@ -159,7 +159,7 @@ def go_down(call: Call, host: Managed) -> None:
 
 
 @method(HOST, "DisconnectHost_Task")
-def disconnect(call: Call, this: Managed, _: Any) -> Any:
+def disconnect(call: Call, this: Managed, _: Any) -> vim.Task:
     """VCenter stops speaking to the host."""
     return tasks.start(
         call, this, "HostSystem.disconnect", lambda: set_connection(call, this, "disconnected")
@@ -167,7 +167,7 @@ def disconnect(call: Call, this: Managed, _: Any) -> Any:
 
 
 @method(HOST, "ReconnectHost_Task")
-def reconnect(call: Call, this: Managed, _: Any) -> Any:
+def reconnect(call: Call, this: Managed, _: Any) -> vim.Task:
     """VCenter speaks to the host again."""
     return tasks.start(call, this, "HostSystem.reconnect", lambda: set_connection(call, this, "connected"))
 

@@ -69,7 +69,7 @@ def refuse_root(call: Call, pool: Managed) -> None:
 
 
 @method(POOL, "Destroy_Task")
-def destroy(call: Call, this: Managed, _: Any) -> Any:
+def destroy(call: Call, this: Managed, _: Any) -> vim.Task:
     """Delete a pool; its machines and pools go to its parent."""
     call.need("Resource.DeletePool", this)
     refuse_root(call, this)

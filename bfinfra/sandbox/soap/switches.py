@@ -22,7 +22,7 @@ SWITCH, GROUP = "vim.DistributedVirtualSwitch", "vim.dvs.DistributedVirtualPortg
 
 
 @method("vim.Folder", "CreateDVS_Task")
-def create_switch(call: Call, this: Managed, args: Any) -> Any:
+def create_switch(call: Call, this: Managed, args: Any) -> vim.Task:
     """A switch with the hosts that its specification names. DuplicateName."""
     may_change_hosts(call, this, args.spec.configSpec.host)
     check_name(call.inventory, this, args.spec.configSpec.name)
@@ -180,7 +180,7 @@ def check_nics(inventory: Inventory, switch: Managed, host: Managed, wanted: set
 
 
 @method(SWITCH, "ReconfigureDvs_Task")
-def reconfigure_switch(call: Call, this: Managed, args: Any) -> Any:
+def reconfigure_switch(call: Call, this: Managed, args: Any) -> vim.Task:
     """Name, description, frames, uplinks, hosts. ConcurrentAccess for a stale `configVersion`."""
     config, spec = this["config"], args.spec
     may_change_hosts(call, this, spec.host)
@@ -236,7 +236,7 @@ def _summary(inventory: Inventory, switch: Managed) -> Any:
 
 
 @method(SWITCH, "AddDVPortgroup_Task")
-def add_groups(call: Call, this: Managed, args: Any) -> Any:
+def add_groups(call: Call, this: Managed, args: Any) -> vim.Task:
     """Port groups."""
     for each in args.spec:
         check_name(call.inventory, call.inventory.get(this.parent), each.name)
@@ -249,7 +249,7 @@ def add_groups(call: Call, this: Managed, args: Any) -> Any:
 
 
 @method(SWITCH, "CreateDVPortgroup_Task")
-def add_group(call: Call, this: Managed, args: Any) -> Any:
+def add_group(call: Call, this: Managed, args: Any) -> vim.Task:
     """One port group; the task gives its reference."""
     check_name(call.inventory, call.inventory.get(this.parent), args.spec.name)
     return tasks.start(
@@ -308,7 +308,7 @@ def offer(inventory: Inventory, host: Managed, group: Managed, *, there: bool = 
 
 
 @method(GROUP, "ReconfigureDVPortgroup_Task")
-def reconfigure(call: Call, this: Managed, args: Any) -> Any:
+def reconfigure(call: Call, this: Managed, args: Any) -> vim.Task:
     """Name, ports, policy. ConcurrentAccess for a stale `configVersion`."""
     call.need("DVPortgroup.Modify", this)
     config, spec = this["config"], args.spec
@@ -334,7 +334,7 @@ def reconfigure(call: Call, this: Managed, args: Any) -> Any:
 
 
 @method(GROUP, "Destroy_Task")
-def destroy_group(call: Call, this: Managed, _: Any) -> Any:
+def destroy_group(call: Call, this: Managed, _: Any) -> vim.Task:
     """Remove a port group. ResourceInUse while machines are on it."""
     call.need("DVPortgroup.Delete", this)
     return tasks.start(call, this, "DistributedVirtualPortgroup.destroy", lambda: gone(call, this))
@@ -358,7 +358,7 @@ def gone(call: Call, group: Managed) -> None:
 
 
 @method(SWITCH, "Destroy_Task")
-def destroy_switch(call: Call, this: Managed, _: Any) -> Any:
+def destroy_switch(call: Call, this: Managed, _: Any) -> vim.Task:
     """Remove a switch with its port groups."""
     call.need("DVSwitch.Delete", this)
 

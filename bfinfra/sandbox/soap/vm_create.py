@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @method("vim.Folder", "CreateVM_Task")
-def create_vm(call: Call, this: Managed, args: Any) -> Any:
+def create_vm(call: Call, this: Managed, args: Any) -> vim.Task:
     """A new machine. DuplicateName and what the specification breaks come at once; the machine comes with the
     task.
     """

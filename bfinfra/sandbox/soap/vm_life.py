@@ -34,7 +34,7 @@ def refuse_running(vm: Managed) -> None:
 
 
 @method(VM, "Destroy_Task")
-def destroy(call: Call, this: Managed, _: Any) -> Any:
+def destroy(call: Call, this: Managed, _: Any) -> vim.Task:
     """Delete a machine that is off, with its disks."""
     call.need("VirtualMachine.Inventory.Delete", this)
     refuse_importing(call.inventory, this)
@@ -66,7 +66,7 @@ def vanish(call: Call, vm: Managed) -> None:
 
 
 @method("vim.ManagedEntity", "Rename_Task")
-def rename(call: Call, this: Managed, args: Any) -> Any:
+def rename(call: Call, this: Managed, args: Any) -> vim.Task:
     """Another name. DuplicateName where a sibling has it."""
     call.need("VirtualMachine.Config.Rename" if this.is_a(vim.VirtualMachine) else "Folder.Rename", this)
     check_name(call.inventory, call.inventory.get(this.parent), args.newName, this)
@@ -103,7 +103,7 @@ def mark_as_machine(call: Call, this: Managed, args: Any) -> None:
 
 
 @method(VM, "CloneVM_Task")
-def clone(call: Call, this: Managed, args: Any) -> Any:
+def clone(call: Call, this: Managed, args: Any) -> vim.Task:
     """A copy with the same devices but passthrough ones; `spec.config` is applied to it."""
     refuse_importing(call.inventory, this)
     folder = call.inventory.get(args.folder)

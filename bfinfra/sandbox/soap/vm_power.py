@@ -68,7 +68,7 @@ def expect(vm: Managed, wanted: str, *states: str) -> None:
 
 
 @method(VM, "PowerOnVM_Task")
-def power_on(call: Call, this: Managed, _: Any) -> Any:
+def power_on(call: Call, this: Managed, _: Any) -> vim.Task:
     """Start the machine."""
     refuse_importing(call.inventory, this)
     if this["config"].template:
@@ -127,7 +127,7 @@ def connect(vm: Managed, *, connected: bool) -> None:
 
 
 @method(VM, "PowerOffVM_Task")
-def power_off(call: Call, this: Managed, _: Any) -> Any:
+def power_off(call: Call, this: Managed, _: Any) -> vim.Task:
     """Pull the plug."""
     expect(this, "poweredOff", "poweredOn", "suspended")
     return tasks.start(call, this, "VirtualMachine.powerOff", lambda: stop(call, this))
@@ -153,7 +153,7 @@ def stop(call: Call, vm: Managed) -> None:
 
 
 @method(VM, "ResetVM_Task")
-def reset(call: Call, this: Managed, _: Any) -> Any:
+def reset(call: Call, this: Managed, _: Any) -> vim.Task:
     """Start again from the beginning."""
     expect(this, "poweredOn", "poweredOn")
     return tasks.start(call, this, "VirtualMachine.reset", lambda: restart(call, this))
@@ -169,7 +169,7 @@ def restart(call: Call, vm: Managed) -> None:
 
 
 @method(VM, "SuspendVM_Task")
-def suspend(call: Call, this: Managed, _: Any) -> Any:
+def suspend(call: Call, this: Managed, _: Any) -> vim.Task:
     """Suspend. A machine with passthrough devices can't be."""
     expect(this, "suspended", "poweredOn")
     return tasks.start(call, this, "VirtualMachine.suspend", lambda: suspended(call, this))

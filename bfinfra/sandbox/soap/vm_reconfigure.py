@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @method("vim.VirtualMachine", "ReconfigVM_Task")
-def reconfigure(call: Call, this: Managed, args: Any) -> Any:
+def reconfigure(call: Call, this: Managed, args: Any) -> vim.Task:
     """Change the configuration in a task."""
     spec = args.spec
     for privilege in privileges(spec):
