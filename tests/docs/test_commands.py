@@ -16,7 +16,14 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [
     str(page.relative_to(DOCS))
-    for page in sorted([*DOCS.glob("tutorial/*.md"), *DOCS.glob("how-to/*.md"), DOCS / "troubleshooting.md"])
+    for page in sorted(
+        [
+            *DOCS.glob("tutorial/*.md"),
+            *DOCS.glob("how-to/*.md"),
+            DOCS / "reference/site-language.md",
+            DOCS / "troubleshooting.md",
+        ]
+    )
 ]
 WORLDS = {"tutorial/first-site.md": "small", "how-to/test-your-site.md": "small"}
 """Pages whose servers are not those of `singapore-poc`."""
