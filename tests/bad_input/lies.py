@@ -259,7 +259,7 @@ def lied_to(talk: Talk, times: int, seed: int) -> fuzz.Found:
         found.count(("planned", "refused", "drifted")[code])
 
     with answering(talk, {}):
-        assert at_a_desk.answer("plan", str(talk.site), "--detailed-exitcode")[0] == 0, at_a_desk.answer(
+        assert at_a_desk.output("plan", str(talk.site), "--detailed-exitcode")[0] == 0, at_a_desk.output(
             "plan", str(talk.site)
         )
         return fuzz.fuzz(lies(talk), check, times, seed, (talk.site.parent.parent / "home",))

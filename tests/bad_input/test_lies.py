@@ -71,7 +71,7 @@ def test_what_was_found(talk: lies.Talk, path: str, change, says: str):
     }
     assert changed
     with lies.answering(talk, changed):
-        code, out, err = at_a_desk.answer("plan", str(talk.site))
+        code, out, err = at_a_desk.output("plan", str(talk.site))
         assert code == 1
         assert any(each in out + err for each in says.split("|")), out + err
         assert at_a_desk.answers("plan", str(talk.site), "--output", "json") == 1
