@@ -1,0 +1,87 @@
+"""What others made on vcsim, with govc, is described; to adopt it changes no field."""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+from pathlib import Path
+
+import pytest
+from peers.conftest import Vcsim
+from peers.found import USER, Peers
+from peers.site_files import SETTING
+from pyVim.connect import Disconnect, SmartConnect
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+
+import bfinfra.app as app
+from bfinfra.app import init
+from bfinfra.model.compare import UNFINISHED
+
+CLUSTER = "/DC0/host/DC0_C0"
+EXPECTED = {"distributed_switch", "gpu_host", "port_group", "resource_pool", "virtual_machine"}
+
+
+def switch(peers: Peers) -> None:
+    """By pyVmomi as shipped."""
+    host, _, port = peers.vcsim.rpartition(":")
+    trust = ssl.create_default_context(cadata=ssl.get_server_certificate((host, int(port))))
+    si = SmartConnect(host=host, port=int(port), user=USER, pwd=peers.password, sslContext=trust)
+    dvs = vim.dvs.VmwareDistributedVirtualSwitch
+    uplinks = vim.DistributedVirtualSwitch.NameArrayUplinkPortPolicy(uplinkPortName=["Uplink 1"])
+    config = dvs.ConfigSpec(name="theirs", maxMtu=9000, uplinkPortPolicy=uplinks)
+    spec = vim.DistributedVirtualSwitch.CreateSpec(configSpec=config)
+    WaitForTask(si.content.searchIndex.FindByInventoryPath("DC0/network").CreateDVS_Task(spec))
+    group = vim.dvs.DistributedVirtualPortgroup.ConfigSpec(name="theirs-31", type="earlyBinding", numPorts=8)
+    vlan = dvs.VlanIdSpec(vlanId=31, inherited=False)
+    group.defaultPortConfig = dvs.VmwarePortConfigPolicy(vlan=vlan)
+    found = si.content.searchIndex.FindByInventoryPath("DC0/network/theirs")
+    WaitForTask(found.AddDVPortgroup_Task([group]))
+    Disconnect(si)
+
+
+@pytest.fixture
+def vcenter(vcsim: Vcsim, tmp_path: Path) -> dict[str, object]:
+    """The settings of a site on it."""
+    host, _, port = vcsim.peers.vcsim.rpartition(":")
+    pem = ssl.get_server_certificate((host, int(port)))
+    (tmp_path / "password").write_text(vcsim.peers.password)
+    return {
+        "server": vcsim.peers.vcsim,
+        "username": USER,
+        "password": {"file": "password"},
+        "trust": {"sha256": hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()},
+    }
+
+
+def made_by_hand(vcsim: Vcsim) -> None:
+    """Pools and a machine, and a switch with a port group: govc's build here makes none."""
+    vcsim.govc("pool.create", "-cpu.reservation", "1000", "-mem.limit", "4096", f"{CLUSTER}/Resources/theirs")
+    vcsim.govc("pool.create", f"{CLUSTER}/Resources/theirs/inner")
+    vcsim.govc(
+        "vm.create",
+        *("-on=false", "-host", f"{CLUSTER}/DC0_C0_H0", "-ds", "LocalDS_0", "-net", "VM Network"),
+        *("-c", "2", "-m", "1024", "-disk", "1GB", "by-hand"),
+    )
+
+
+def test_what_govc_made_is_described_and_to_adopt_it_changes_no_field(
+    vcsim: Vcsim, vcenter: dict[str, object], tmp_path: Path
+) -> None:
+    made_by_hand(vcsim)
+    switch(vcsim.peers)
+    site = init.empty("mine", vcenter, tmp_path)
+    found = init.described(site, vcenter, context=SETTING)
+    assert found.differing == {}, found.text
+    path = tmp_path / "site.yaml"
+    path.write_text(found.text)
+    site = app.load(path)
+    assert {key.kind for key in site.resources} >= EXPECTED, found.left_out
+    plan = app.plan(site, adopt=frozenset(site.resources), context=SETTING)
+    assert (plan.problems, dict(plan.unreadable)) == ((), {})
+    assert [
+        (str(item.key), change.field)
+        for item in plan.items
+        for change in item.changes
+        if change.field != UNFINISHED
+    ] == []
