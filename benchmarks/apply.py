@@ -2,7 +2,7 @@
 benchmarks/apply.py [SERVERS [PARALLELISM]]   (100, 10)
 
 From nothing to servers that are ready, onto a vcsim of the benchmark's own, from a small OVA; each server is
-imported, powered on and sealed. The critical path is what nobody could go below with so many at a time: the
+imported, powered on and marked. The critical path is what nobody could go below with so many at a time: the
 delayed tasks that the run itself sent, counted as they leave, times their second, over the parallelism
 (rounded up to whole tasks of the busiest). vcsim has no guests, so that a server is ready when its port takes
 connections: all their addresses lie on loopback, where one listener answers for all. The survey before the

@@ -98,7 +98,7 @@ def site_files(servers: int) -> dict[str, str]:
 def world(site: Site, package: ova.Ova) -> dict[str, Any]:
     """What vcsim builds."""
     notes = {
-        key.name: GpuHostNote(Mark(site.name, str(key)).seal(spec.applied())).encode()
+        key.name: GpuHostNote(Mark(site.name, str(key)).committed(spec.applied())).encode()
         for key, spec in site.resources.items()
         if key.kind == "gpu_host"
     }
@@ -127,8 +127,8 @@ def _machine(site: Site, key: Key, spec: Any, package: ova.Ova) -> dict[str, Any
         "MemoryMB": sizing.memory(GPU_MEMORY) >> 20,
         "DisksGB": [disk.capacity >> 30 for disk in package.disks],
         "Extra": {
-            state.MARK: mark.seal(spec.applied()).encode(),
-            state.SECRETS: mark.seal(digests).encode(),
+            state.MARK: mark.committed(spec.applied()).encode(),
+            state.SECRETS: mark.committed(digests).encode(),
             state.OVA: state.release(package),
             state.MMIO: "TRUE",
             state.MMIO_SIZE: str(sizing.mmio(GPU_MEMORY) >> 30),

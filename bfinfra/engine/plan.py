@@ -130,7 +130,7 @@ def decide(
     """
     kind, spec, state = kinds[key.kind], wish.wanted.get(key), world.states.get(key)
     if key in wish.adopt and state is not None and state.mark is None:
-        state = replace(state, mark=Mark(wish.site, str(key)).open)
+        state = replace(state, mark=Mark(wish.site, str(key)).pending)
     if kind.managed and state is not None:
         _check_owner(key, spec, state, wish)
     context = (everything or known(wish, world)).context(key, spec)

@@ -31,7 +31,7 @@ class ResolvedRef:
 class PlanContext:
     """What a decision may look at besides its own spec and state; frozen.
 
-    `mark`: the mark to write, unsealed. `needs`: by the dotted field that holds the reference (`cluster`,
+    `mark`: the mark to write, pending. `needs`: by the dotted field that holds the reference (`cluster`,
     `tokens.0`). `siblings`: the same kind's others, wanted or standing, by name. `facts`: what `observe`
     brought along.
     """

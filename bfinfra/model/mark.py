@@ -67,7 +67,7 @@ class Mark:
                 next="take it out of one of the two",
             )
 
-    def seal(self, applied: Mapping[str, Any]) -> Mark:
+    def committed(self, applied: Mapping[str, Any]) -> Mark:
         """The same mark, on a finished object."""
         return replace(self, applied=applied)
 
@@ -82,7 +82,7 @@ class Mark:
         return replace(self, id="") if self.id in ("", identity) else None
 
     @property
-    def open(self) -> Mark:
+    def pending(self) -> Mark:
         """The same mark, on unfinished work."""
         return replace(self, applied=None)
 
@@ -137,7 +137,7 @@ def common(marks: Sequence[Mark | None]) -> Mark | None:
     if first is None or None in marks:
         return None
     foreign = next((mark for mark in marks if mark and mark.owner != first.owner), None)
-    return foreign or (first if all(mark == first for mark in marks) else first.open)
+    return foreign or (first if all(mark == first for mark in marks) else first.pending)
 
 
 def below(text: str, mark: Mark) -> str:

@@ -108,11 +108,15 @@ def derive(
     return Action.CREATE if state is None else Action.UPDATE
 
 
+JSON_NAMES = {"Commit": "Seal"}
+"""The name in JSON, where it is not that of the step's class: plans saved by earlier releases have it."""
+
+
 def step_data(step: Step) -> dict[str, Any]:
     """A step as plain data: its class, title and fields; what a saved plan and the journal hold."""
     fields = {f.name: plain(getattr(step, f.name)) for f in dataclasses.fields(step) if f.name != "changes"}
     return {
-        "step": type(step).__name__,
+        "step": JSON_NAMES.get(type(step).__name__, type(step).__name__),
         "title": step.title(),
         "fields": fields,
         "changes": [plain(c) for c in step.changes],

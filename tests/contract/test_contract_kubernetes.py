@@ -132,7 +132,7 @@ def test_a_kind_that_is_not_served(kubernetes: KubernetesSide, account: Account)
 @call("cluster.list", case="by the site's label, in all namespaces")
 def test_a_list_selects_by_label(kubernetes: KubernetesSide, space: str) -> None:
     cluster, site = kubernetes.open(), f"site{kubernetes.own}"
-    mark = Mark(site, "workload/x").seal({"gpus": 2})
+    mark = Mark(site, "workload/x").committed({"gpus": 2})
     cluster.create(marked(config(space, {}, "ours"), mark))
     cluster.create(config(space, {}, "theirs"))
     (found,) = cluster.list("v1", "ConfigMap", labels=selector(site))

@@ -173,7 +173,7 @@ def test_another_run_of_the_site_that_began_first_is_no_stranger():
 
     def another_begins():
         state = world.things["box", "a"]
-        world.things["box", "a"] = replace(state, mark=state.mark.open)
+        world.things["box", "a"] = replace(state, mark=state.mark.pending)
 
     endings, _ = applied(world, wanted, between=another_begins)
     assert endings == {"box/a": "done"}

@@ -89,7 +89,7 @@ def tank(
 ) -> State:
     mark = Mark(site, str(KEY))
     return State(
-        mark=mark.seal(applied.applied()) if applied else mark,
+        mark=mark.committed(applied.applied()) if applied else mark,
         millilitres=litres * 1000,
         colour=colour,
         labels=labels or {},

@@ -60,7 +60,9 @@ def test_the_work_of_a_drift_check_grows_as_its_resources_where_the_file_moved_f
         world, now = ToyWorld(), site(**{f"box__b{n}": BoxSpec(size=3) for n in range(count)})
         wish, kinds = plan.DesiredState.of(now), world.kinds()
         states = {
-            key: ToyState(mark=Mark(now.name, str(key)).seal(BoxSpec(size=2).applied()), fields={"size": 2})
+            key: ToyState(
+                mark=Mark(now.name, str(key)).committed(BoxSpec(size=2).applied()), fields={"size": 2}
+            )
             for key in now.resources
         }
         found, seen = (

@@ -155,7 +155,7 @@ class Box(Toy[BoxSpec, ToyState]):
         build = Make(
             name=name,
             fields=spec.applied(),
-            mark=context.mark.seal(spec.applied()),
+            mark=context.mark.committed(spec.applied()),
             changes=compare.differences(None, spec.applied()),
         )
         if state is None:
@@ -166,7 +166,14 @@ class Box(Toy[BoxSpec, ToyState]):
             ), build
         found = compare.changes(spec, state.mark, compare.differences(state.fields, spec.applied()))
         return (
-            (Change(name=name, fields=spec.applied(), mark=context.mark.seal(spec.applied()), changes=found),)
+            (
+                Change(
+                    name=name,
+                    fields=spec.applied(),
+                    mark=context.mark.committed(spec.applied()),
+                    changes=found,
+                ),
+            )
             if found
             else ()
         )
@@ -189,14 +196,21 @@ class Lid(Toy[LidSpec, LidState]):
                 Make(
                     name=name,
                     fields=spec.applied(),
-                    mark=context.mark.seal(spec.applied()),
+                    mark=context.mark.committed(spec.applied()),
                     on=context.needs["box"].get("serial"),
                     changes=compare.differences(None, spec.applied()),
                 ),
             )
         found = compare.changes(spec, state.mark, compare.differences(state.fields, spec.applied()))
         return (
-            (Change(name=name, fields=spec.applied(), mark=context.mark.seal(spec.applied()), changes=found),)
+            (
+                Change(
+                    name=name,
+                    fields=spec.applied(),
+                    mark=context.mark.committed(spec.applied()),
+                    changes=found,
+                ),
+            )
             if found
             else ()
         )

@@ -145,7 +145,7 @@ def machine(**fields: Any) -> Vm:
         "ip": "10.0.0.5",
         "tools": True,
         "extra": {
-            MARK_KEY: MARK.seal(spec().applied()).encode(),
+            MARK_KEY: MARK.committed(spec().applied()).encode(),
             OVA: release(package()),
             MMIO: "TRUE",
             MMIO_SIZE: "128",

@@ -23,7 +23,8 @@ class Machine(Spec):
 
 def changes_of(applied: dict[str, object], **written: object) -> set[tuple[str, object, object]]:
     found = changes(
-        Machine.model_validate({"cpus": 4, **written}), Mark("s", "machine/m").seal({"cpus": 4, **applied})
+        Machine.model_validate({"cpus": 4, **written}),
+        Mark("s", "machine/m").committed({"cpus": 4, **applied}),
     )
     return {(change.field, change.now, change.wanted) for change in found}
 

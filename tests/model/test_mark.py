@@ -12,13 +12,13 @@ MARK = Mark("poc", "supervisor_namespace/cnasg")
 
 
 def test_a_mark_survives_its_line():
-    sealed = MARK.seal({"cluster": "compute", "limits": {"cpu": "48GHz"}, "text": "ü \n ="})
-    assert Mark.decode(sealed.encode()) == sealed
+    committed = MARK.committed({"cluster": "compute", "limits": {"cpu": "48GHz"}, "text": "ü \n ="})
+    assert Mark.decode(committed.encode()) == committed
     assert Mark.decode(MARK.encode()) == MARK
 
 
 def test_a_mark_is_one_line():
-    assert "\n" not in MARK.seal({"text": "a\nb"}).encode()
+    assert "\n" not in MARK.committed({"text": "a\nb"}).encode()
 
 
 def test_the_users_text_stands_above_the_mark():
@@ -34,7 +34,7 @@ def test_no_mark_is_no_mark():
     assert Mark.decode("made by hand, bfinfra:2 site=x") is None
 
 
-def test_a_spoiled_seal_counts_as_unfinished_work():
+def test_a_spoiled_commit_counts_as_unfinished_work():
     assert Mark.decode(MARK.encode() + " applied=AAAA").applied is None
     assert (
         Mark.decode(MARK.encode() + " applied=" + base64.b64encode(zlib.compress(b"[1]")).decode()).applied
@@ -42,19 +42,19 @@ def test_a_spoiled_seal_counts_as_unfinished_work():
     )
 
 
-def test_a_bomb_in_the_seal_is_not_unpacked():
+def test_a_bomb_in_the_mark_is_not_unpacked():
     bomb = base64.b64encode(zlib.compress(b'{"a":"' + b"a" * (1 << 24) + b'"}')).decode()
     assert Mark.decode(f"{MARK.encode()} applied={bomb}").applied is None
 
 
 def test_a_mark_counts_only_on_the_object_that_it_was_written_for():
-    sealed = MARK.seal({"a": 1})
-    read = Mark.decode(sealed.on("uuid-1").encode())
-    assert read.where("uuid-1") == sealed
+    committed = MARK.committed({"a": 1})
+    read = Mark.decode(committed.on("uuid-1").encode())
+    assert read.where("uuid-1") == committed
     assert read.where("uuid-2") is None
-    assert Mark.decode(sealed.encode()).where("uuid-2") == sealed, "one of before says nothing of it"
-    assert Mark.site_in(sealed.on("uuid-1").encode(), "uuid-1") == "poc"
-    assert Mark.site_in(sealed.on("uuid-1").encode(), "uuid-2") is None
+    assert Mark.decode(committed.encode()).where("uuid-2") == committed, "one of before says nothing of it"
+    assert Mark.site_in(committed.on("uuid-1").encode(), "uuid-1") == "poc"
+    assert Mark.site_in(committed.on("uuid-1").encode(), "uuid-2") is None
 
 
 def test_a_name_is_told_only_to_its_own_site_and_kind():
@@ -70,7 +70,7 @@ def test_what_was_copied_with_a_description_is_not_the_marks_own():
 
 def test_what_another_resource_looks_after_is_refused():
     MARK.refuse_others(None, "its registry is looked after by another")
-    MARK.refuse_others(MARK.seal({"a": 1}), "its registry is looked after by another")
+    MARK.refuse_others(MARK.committed({"a": 1}), "its registry is looked after by another")
     for other in (Mark("another", MARK.address), Mark("poc", "supervisor_namespace/other")):
         with pytest.raises(Refusal, match="looked after by another") as refused:
             MARK.refuse_others(other, "its registry is looked after by another", "cluster")

@@ -86,9 +86,9 @@ class Images:
         self._note(mark.address, path)
         folder.write(path, mark, wanted, modes)
 
-    def seal(self, path: Path, mark: Mark) -> None:
+    def commit(self, path: Path, mark: Mark) -> None:
         """Write the finished mark."""
-        self._count("seal")
+        self._count("commit")
         folder.note(path, mark)
 
     def source(self, path: Path, dockerfile: str) -> str | Problem:

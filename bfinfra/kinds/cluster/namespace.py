@@ -315,7 +315,8 @@ def _manifest(name: str, spec: Spec, context: PlanContext) -> dict[str, Any]:
     real = spec.namespace or name
     metadata = {"name": real, "labels": {**spec.labels, **levels, NAMED: real}}
     return marked(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, context.mark.seal(spec.applied())
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata},
+        context.mark.committed(spec.applied()),
     )
 
 

@@ -130,7 +130,7 @@ class Push(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(Step):
+class Commit(Step):
     """note what was made of {name}"""
 
     rights = ()
@@ -153,7 +153,7 @@ class ContainerImage(kind.Kind[Spec, State]):
     document = Document.ON_KUBERNETES
     undescribed = "it is in a registry, of which vCenter knows nothing"
     checks: ClassVar = {"local.tools": builders("container_image")}
-    step_types = (Build, Push, Seal, Forget)
+    step_types = (Build, Push, Commit, Forget)
     managed = False  # what was built and pushed stays in the registry
 
     def __init__(self, images: Images) -> None:
@@ -197,7 +197,7 @@ class ContainerImage(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Build and push what isn't built of the folder as it is, seal; forget."""
+        """Build and push what isn't built of the folder as it is, commit; forget."""
         if spec is None:
             return () if state is None else (Forget(name=name),)
         return _steps(name, spec, state, context)
@@ -224,7 +224,7 @@ class ContainerImage(kind.Kind[Spec, State]):
                 self._images.build(self._images.record(name), mark, step.image, step.content, step.recipe)
             case Push(name=name, mark=mark):
                 self._images.push(self._images.record(name), mark, step.image, step.content)
-            case Seal(name=name, mark=mark):
+            case Commit(name=name, mark=mark):
                 self._images.begin(self._images.record(name), mark)
             case Forget(name=name):
                 self._images.forget(self._images.record(name))
@@ -266,5 +266,5 @@ def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
     if building and spec.push and before.pushed != made:
         found.append(Push(name=name, mark=context.mark, image=spec.image, content=content))
     if found or before.mark is None or before.mark.applied != spec.applied():
-        found.append(Seal(name=name, mark=context.mark.seal(spec.applied()), changes=changes))
+        found.append(Commit(name=name, mark=context.mark.committed(spec.applied()), changes=changes))
     return found

@@ -317,7 +317,7 @@ def record_texts(mark: Mark, *lines: str, after: Sequence[str] = ()) -> dict[str
     besides the mark; `after`: what only once it is done.
     """
     return {
-        "mark_open": "\n".join((mark.open.encode(), *lines)),
+        "mark_open": "\n".join((mark.pending.encode(), *lines)),
         "mark_sealed": "\n".join((mark.encode(), *lines, *after)),
     }
 

@@ -255,7 +255,7 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
     if isinstance(servers, str):
         raise Refusal(servers, field="servers", next="give it one, or name others")
     _check(state, context)
-    mark = context.mark.seal(spec.applied())
+    mark = context.mark.committed(spec.applied())
     on = state.on if state else {}
     then: dict[str, Any] = {host: {file: list(servers) for file in spec.files(name)} for host in spec.hosts}
     now = {
@@ -269,7 +269,7 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
         host: tuple(file for file in files if host not in spec.hosts or file not in spec.files(name))
         for host, files in on.items()
     }
-    sealed = all(
+    committed = all(
         on.get(host, {}).get(file) is not None and on[host][file].mark == mark
         for host in spec.hosts
         for file in spec.files(name)
@@ -286,7 +286,7 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
             machines=facts.of(hosts),
             gone={host: stale.get(host, ()) for host in hosts},
             files={file: lists.render(servers, mark.encode()) for file in spec.files(name)},
-            changes=changes or (() if sealed else compare.changes(spec, None)),
+            changes=changes or (() if committed else compare.changes(spec, None)),
         )
     leaving = {host: files for host, files in stale.items() if files and host not in spec.hosts}
     if leaving and state:

@@ -259,7 +259,7 @@ def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
     facts: VgpuLicenseFacts = context.facts
     on = state.on if state else {}
     _check(spec, on, facts, context)
-    wanted, mark = spec.values(), context.mark.seal(spec.applied())
+    wanted, mark = spec.values(), context.mark.committed(spec.applied())
     now, texts, notes = {}, {}, {}
     for host in spec.hosts:
         found = facts.found.get(host, Installed(None))

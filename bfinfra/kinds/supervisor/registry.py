@@ -189,7 +189,7 @@ class RegistryKind(kind.Kind[Spec, State]):
             return () if state is None or state.mark is None else _release(state)
         facts: RegistryFacts = context.facts
         _check(spec, state, context)
-        note = context.mark.seal(spec.applied()).encode()
+        note = context.mark.committed(spec.applied()).encode()
         if state is None or state.found is None:
             step = Create(
                 cluster=spec.cluster,

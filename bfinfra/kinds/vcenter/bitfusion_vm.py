@@ -276,7 +276,7 @@ def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
         yield SetFirst(vm=spec.vm, moid=moid, extra=spec.settings, changes=changes)
         yield Start(vm=spec.vm, moid=moid)
         return
-    machine, sealed = state.machine, context.mark.seal(spec.applied())
+    machine, committed = state.machine, context.mark.committed(spec.applied())
     drift = [
         Change(f"settings.{key}", machine.extra.get(key) or None, value)
         for key, value in spec.settings.items()
@@ -300,11 +300,11 @@ def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
     }
     if drift and machine.on:
         yield Stop(**at)
-    if drift or state.mark != sealed:
+    if drift or state.mark != committed:
         before = {key: state.before.get(key, machine.extra.get(key, "")) for key in spec.settings}
         notes = {
-            SETTINGS: sealed.on(machine.instance_uuid).encode(),
-            BEFORE: context.mark.seal(before).encode(),
+            SETTINGS: committed.on(machine.instance_uuid).encode(),
+            BEFORE: context.mark.committed(before).encode(),
         }
         step = SetFirst if drift and not machine.on and ours else Set
         yield step(extra={**_gone(spec, state), **spec.settings, **notes}, **at)

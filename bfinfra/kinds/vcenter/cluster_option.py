@@ -57,7 +57,7 @@ class Set(host_setting.Set):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(host_setting.Seal):
+class Commit(host_setting.Commit):
     """note on the cluster {host} what was applied of {key}"""
 
     rights = NOTED
@@ -78,7 +78,7 @@ class ClusterOption(host_setting.Settings[Spec, State]):
     """An advanced option of clusters' DRS."""
 
     document = Document.PVRDMA
-    step_types = (Set, Seal, PutBack)
+    step_types = (Set, Commit, PutBack)
     name = "cluster_option"
     prefix = "bfinfra.drs."
 
@@ -89,7 +89,7 @@ class ClusterOption(host_setting.Settings[Spec, State]):
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """A step a cluster."""
-        return host_setting.steps(spec, state, context, Steps(Set, Seal, PutBack))
+        return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

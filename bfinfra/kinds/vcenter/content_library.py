@@ -247,7 +247,7 @@ def _library(name: str, spec: Spec, mark: Mark) -> Library:
         if followed is None
         else Follows(followed.url, followed.on_demand, followed.automatic_sync, followed.thumbprint or "")
     )
-    return Library(name, spec.datastore, below(spec.description, mark.seal(spec.applied())), follows)
+    return Library(name, spec.datastore, below(spec.description, mark.committed(spec.applied())), follows)
 
 
 def _view(library: Library) -> dict[str, Any]:

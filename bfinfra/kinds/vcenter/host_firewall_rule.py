@@ -53,7 +53,7 @@ class Set(host_setting.Set):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(host_setting.Seal):
+class Commit(host_setting.Commit):
     """note on {host} what was applied of the rule set {key}"""
 
     rights = RIGHTS
@@ -70,7 +70,7 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
     """A rule set of hosts' firewalls."""
 
     document = Document.PVRDMA
-    step_types = (Set, Seal, PutBack)
+    step_types = (Set, Commit, PutBack)
     name = "host_firewall_rule"
     prefix = "bfinfra.firewall."
     looked_for = ("pvrdma",)
@@ -78,7 +78,7 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """A step a host."""
-        return host_setting.steps(spec, state, context, Steps(Set, Seal, PutBack))
+        return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """On or off."""

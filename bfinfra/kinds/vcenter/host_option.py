@@ -73,7 +73,7 @@ class Set(host_setting.Set):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(host_setting.Seal):
+class Commit(host_setting.Commit):
     """note on {host} what was applied of {key}"""
 
     rights = RIGHTS
@@ -94,7 +94,7 @@ class HostOption(host_setting.HostSettings[Spec, State]):
     """An advanced option of hosts."""
 
     document = Document.PVRDMA
-    step_types = (Set, Seal, PutBack)
+    step_types = (Set, Commit, PutBack)
     name = "host_option"
     prefix = "bfinfra.option."
     looked_for = ("Net.PVRDMAVmknic",)
@@ -102,7 +102,7 @@ class HostOption(host_setting.HostSettings[Spec, State]):
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """A step a host."""
-        return host_setting.steps(spec, state, context, Steps(Set, Seal, PutBack))
+        return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
         """The adapter goes after the option that names it."""

@@ -150,7 +150,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
         """One call each."""
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.group.moid),)
-        mark = context.mark.seal(spec.applied())
+        mark = context.mark.committed(spec.applied())
         if state is None:
             plan = GroupPlan(name, below("", mark), spec.vlan, spec.ports)
             return (

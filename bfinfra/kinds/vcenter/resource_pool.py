@@ -284,7 +284,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         """Made, moved, changed, deleted: a step each."""
         if spec is None:
             return () if state is None else (_delete(name, state, context.mark.site),)
-        into, mark = _parent(spec, context), context.mark.seal(spec.applied())
+        into, mark = _parent(spec, context), context.mark.committed(spec.applied())
         cpu, memory = spec.cpu.allocation, spec.memory.allocation
         if state is None:
             changes = differences(None, spec.applied())

@@ -226,7 +226,7 @@ def _settings(spec: Spec, mark: Mark) -> vm_classes.VmClass:
         spec.memory,
         spec.cpu_reservation,
         spec.memory_reservation,
-        below(spec.description, mark.seal(spec.applied())),
+        below(spec.description, mark.committed(spec.applied())),
         tuple(sorted(spec.vgpus)),
         tuple(sorted(vm_classes.Device(each.vendor, each.device, each.label) for each in spec.devices)),
     )

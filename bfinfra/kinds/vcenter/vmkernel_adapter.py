@@ -141,7 +141,7 @@ class Adjust(_OnHost):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(_OnHost):
+class Commit(_OnHost):
     """note on {host} what was applied"""
 
     rights = RIGHTS
@@ -163,7 +163,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
     managed = False
     document = Document.PVRDMA
     undescribed = "an adapter that bfinfra did not make is refused, so none can be adopted"
-    step_types = (Add, Adjust, Seal, Remove)
+    step_types = (Add, Adjust, Commit, Remove)
     survey_privileges = (holds(VCENTER, *READ),)
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
@@ -266,7 +266,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
             case Adjust(plan=VmkPlan() as plan):
                 hosts.set_attribute(step.moid, step.attribute, step.note)
                 settings.change_vmk(step.moid, step.device, plan)
-            case Seal():
+            case Commit():
                 hosts.set_attribute(step.moid, step.attribute, step.note)
             case Remove():
                 if step.device:
@@ -287,14 +287,14 @@ def _adapter(host: Noted, group: str, key: str | None, vmks: Sequence[Vmk]) -> A
 def _state(group: str, adapters: Mapping[str, Adapter]) -> State:
     mark = common([each.note.mark for each in adapters.values() if each.note])
     return State(
-        mark=mark.open if mark and any(each.note is None for each in adapters.values()) else mark,
+        mark=mark.pending if mark and any(each.note is None for each in adapters.values()) else mark,
         port_group=group,
         adapters=adapters,
     )
 
 
 def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
-    mark = context.mark.seal(spec.applied())
+    mark = context.mark.committed(spec.applied())
     note = HostNote(mark).encode()
     changed = compare.changes(spec, state.mark if state else None)
     need = context.needs["port_group"]
@@ -320,7 +320,7 @@ def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
         if moved:
             yield Adjust(device=each.vmk.device, plan=plan, changes=(*moved, *changed), **at)
         elif each.note is None or each.note.mark != mark:
-            yield Seal(changes=changed, **at)
+            yield Commit(changes=changed, **at)
 
 
 def _found(host: str, state: State | None, context: PlanContext) -> Adapter:

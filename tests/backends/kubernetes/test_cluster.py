@@ -107,7 +107,7 @@ def test_a_patch_with_an_old_resource_version_is_a_conflict(cluster, space):
 
 
 def test_a_list_selects_by_the_sites_label_across_namespaces_and_keeps_the_kind(cluster, space):
-    mark = Mark("lists", "workload/x").seal({"gpus": 2})
+    mark = Mark("lists", "workload/x").committed({"gpus": 2})
     cluster.create(marked(config_map(space, {}, "ours"), mark))
     cluster.create(config_map(space, {}, "theirs"))
     (found,) = [

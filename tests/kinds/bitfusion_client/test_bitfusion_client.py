@@ -56,7 +56,7 @@ def installed(wanted: Spec, **how) -> Installed:
         **{f"{user.folder}/client.yaml": TOKEN["client.yaml"] for user in wanted.users},
     }
     found = {
-        "mark": MARK.seal(wanted.applied()),
+        "mark": MARK.committed(wanted.applied()),
         "package": PACKAGE,
         "program": True,
         "files": files,

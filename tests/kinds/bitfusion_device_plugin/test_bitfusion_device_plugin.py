@@ -94,7 +94,7 @@ def test_all_is_made_with_the_webhook_asked_last_and_the_webhook_is_asked_no_mor
         "Write",
         "RollOut",
         "Ask",
-        "Seal",
+        "Commit",
     ]
     outcome = site.applied()
     assert outcome.endings[Key.parse(ADDRESS)].note == "1 nodes advertise bitfusion.io/gpu, 1000 each"
@@ -236,7 +236,7 @@ def test_a_certificate_that_ends_soon_is_made_anew_by_the_same_authority_and_the
     site.applied()
     before, own = certificates(cluster), certificates(cluster, "bwki-webhook-ca", "tls.crt")
     plugin(site, certificates={"days": 400, "renew_before": 370})
-    assert [type(step).__name__ for step in site.item(ADDRESS).steps] == ["Certify", "RollOut", "Seal"]
+    assert [type(step).__name__ for step in site.item(ADDRESS).steps] == ["Certify", "RollOut", "Commit"]
     site.applied()
     after = certificates(cluster)
     assert after != before
@@ -257,7 +257,7 @@ def test_a_new_authority_is_trusted_beside_the_old_one_before_anything_is_signed
         "Certify",
         "RollOut",
         "Ask",
-        "Seal",
+        "Commit",
     ]
     order: list[str] = []
     site.apply(

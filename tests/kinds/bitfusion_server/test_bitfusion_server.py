@@ -71,9 +71,9 @@ def test_a_vgpu_profile_tells_its_memory(name, size):
     assert sizing.of_profile(name) == size * GIB
 
 
-def test_an_absent_server_is_deployed_powered_on_and_sealed():
+def test_an_absent_server_is_deployed_powered_on_and_committed():
     deploy, *rest = steps(spec(), None)
-    assert [type(s).__name__ for s in (deploy, *rest)] == ["Deploy", "PowerOn", "Seal"]
+    assert [type(s).__name__ for s in (deploy, *rest)] == ["Deploy", "PowerOn", "Commit"]
     target = deploy.target
     assert (target.cpus, target.memory, target.extra[MMIO_SIZE]) == (8, 96 * GIB, "128")
     assert [a.address for a in target.attach] == list(CARDS)
@@ -94,7 +94,7 @@ def test_what_agrees_needs_nothing():
 
 def test_a_half_imported_server_is_discarded_and_made_anew_with_the_same_cards():
     found = steps(spec(), state(importing=True))
-    assert [type(s).__name__ for s in found] == ["Discard", "Deploy", "PowerOn", "Seal"]
+    assert [type(s).__name__ for s in found] == ["Discard", "Deploy", "PowerOn", "Commit"]
     assert max(list(Disruption).index(s.disruption) for s in found) == 0
     assert len(found[1].target.attach) == 2
 
@@ -105,7 +105,7 @@ def test_a_half_imported_server_goes_once_its_import_is_over():
 
 def test_new_hardware_is_one_reconfiguration_and_a_power_cycle():
     found = steps(spec(cpus=12, memory="128GiB"), state())
-    assert [type(s).__name__ for s in found] == ["Stop", "Configure", "PowerOn", "Seal"]
+    assert [type(s).__name__ for s in found] == ["Stop", "Configure", "PowerOn", "Commit"]
     assert found[0].disruption is Disruption.POWER_CYCLE
     assert (found[1].cpus, found[1].memory) == (12, 128 * GIB)
     assert {"cpus", "memory"} <= {c.field for c in found[0].changes}
@@ -115,7 +115,7 @@ def test_another_network_needs_no_power_cycle():
     wanted = spec(
         networks={"Network 1": {"network": "Storage", "address": "10.0.0.5/24", "gateway": "10.0.0.1"}}
     )
-    assert titles(steps(wanted, state())) == ["Configure", "Seal"]
+    assert titles(steps(wanted, state())) == ["Configure", "Commit"]
 
 
 def test_one_adapter_more_does():
@@ -124,7 +124,7 @@ def test_one_adapter_more_does():
         "storage": {"network": "Storage"},
     }
     found = steps(spec(networks=networks), state())
-    assert titles(found) == ["Stop", "Configure", "PowerOn", "Seal"]
+    assert titles(found) == ["Stop", "Configure", "PowerOn", "Commit"]
     assert found[1].add_nics == ("network-2",)
 
 
@@ -143,7 +143,7 @@ def test_a_changed_secret_is_written_again_without_its_value_in_the_plan():
 
 def test_a_new_appliance_replaces_the_server_and_keeps_its_cards():
     found = steps(spec(), state(), context(ova=package(version="4.0")))
-    assert titles(found) == ["Replace", "Deploy", "PowerOn", "Seal"]
+    assert titles(found) == ["Replace", "Deploy", "PowerOn", "Commit"]
     assert found[0].disruption is Disruption.REPLACE
     assert len(found[1].target.attach) == 2
 
@@ -168,9 +168,9 @@ def test_a_switch_in_other_letters_is_the_same_switch():
     assert steps(spec(), state(machine(extra={**machine().extra, MMIO: "true"}))) == []
 
 
-def test_what_only_the_spec_says_is_a_new_seal_that_names_its_field():
+def test_what_only_the_spec_has_is_a_new_commit_that_names_its_field():
     found = steps(spec(readiness="port"), state())
-    assert titles(found) == ["Seal"]
+    assert titles(found) == ["Commit"]
     assert [c.field for c in found[0].changes] == ["readiness"]
 
 
@@ -262,8 +262,8 @@ def test_what_is_unknown_or_unfit_is_refused_at_its_field(how, field):
     assert refused(**how).field == field
 
 
-def sealed(written, **fields):
-    extra = {**machine().extra, MARK_KEY: MARK.seal(written.applied()).encode()}
+def committed(written, **fields):
+    extra = {**machine().extra, MARK_KEY: MARK.committed(written.applied()).encode()}
     return state(machine(extra=extra, **fields))
 
 
@@ -306,9 +306,9 @@ def sealed(written, **fields):
 )
 def test_what_no_disk_becomes_is_refused_and_never_noted_as_applied(before, thin, now, message):
     """A thin disk that stands thick was converted, or is on NFS, which makes all of them its own way."""
-    standing = sealed(spec(**before), disks=(Disk(2000, "Hard disk 1", 80 * GIB, thin=thin),))
+    standing = committed(spec(**before), disks=(Disk(2000, "Hard disk 1", 80 * GIB, thin=thin),))
     if message is None:
-        assert all(type(step).__name__ == "Seal" for step in steps(spec(**now), standing))
+        assert all(type(step).__name__ == "Commit" for step in steps(spec(**now), standing))
         return
     with pytest.raises(Refusal) as refusal:
         steps(spec(**now), standing)
@@ -316,8 +316,8 @@ def test_what_no_disk_becomes_is_refused_and_never_noted_as_applied(before, thin
 
 
 def test_a_disk_grows_while_its_server_runs():
-    [grow, seal] = steps(spec(disk="80GiB"), sealed(spec()))
-    assert (grow.grow, titles([seal])) == ({2000: 80 * GIB}, ["Seal"])
+    [grow, commit] = steps(spec(disk="80GiB"), committed(spec()))
+    assert (grow.grow, titles([commit])) == ({2000: 80 * GIB}, ["Commit"])
 
 
 def test_memory_that_vsphere_gives_no_machine_is_refused_where_it_is_written():

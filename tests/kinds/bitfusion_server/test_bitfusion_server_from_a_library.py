@@ -73,7 +73,7 @@ def test_a_server_from_the_library_is_the_same_as_one_that_was_imported(site, sa
     changes = {
         change.field.partition(".")[0] for item in plan(without, sandbox).pending for change in item.changes
     }
-    assert changes == {"library"}, "the seal is all that differs"
+    assert changes == {"library"}, "only the committed mark differs"
 
 
 def test_what_goes_and_comes_again_uploads_nothing(site, sandbox):

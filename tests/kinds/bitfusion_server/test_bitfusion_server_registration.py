@@ -43,9 +43,9 @@ def facts(**typed: str):
 
 
 def standing(wanted, **has: str):
-    sealed = Mark("site", "bitfusion_server/bf-01").seal(wanted.applied()).encode()
+    committed = Mark("site", "bitfusion_server/bf-01").committed(wanted.applied()).encode()
     there = machine()
-    return state(machine(extra={**there.extra, MARK: sealed}, properties={**there.properties, **has}))
+    return state(machine(extra={**there.extra, MARK: committed}, properties={**there.properties, **has}))
 
 
 def made_with(wanted, vcenter: Identity | None = VCENTER) -> dict[str, object]:
@@ -112,7 +112,7 @@ def test_a_server_that_stands_is_left_as_it_was_made():
 def test_values_that_leave_the_file_stay_where_they_are_right_and_are_mended_where_they_are_wrong():
     typed = facts(vcenter_guid=GUID, vcenter_thumbprint="AB")
     found = steps(facts(), standing(typed, vcenter_guid=GUID, vcenter_thumbprint="AB"), looking())
-    assert titles(found) == ["Stop", "Configure", "PowerOn", "Seal"]
+    assert titles(found) == ["Stop", "Configure", "PowerOn", "Commit"]
     assert found[1].properties == {"vcenter_thumbprint": SHA1}
 
 

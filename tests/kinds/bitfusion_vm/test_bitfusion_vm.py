@@ -87,7 +87,7 @@ def test_it_is_set_while_the_vm_is_off_and_what_was_there_is_noted():
     extra = found[1].extra
     assert SETTLED.items() <= extra.items()
     assert Mark.decode(extra[BEFORE]).applied == {"a.client": "", "a.mode": "other"}
-    assert Mark.decode(extra[SETTINGS]).where("i") == OWN.seal(SPEC.applied())
+    assert Mark.decode(extra[SETTINGS]).where("i") == OWN.committed(SPEC.applied())
     assert {change.field for change in found[0].changes} >= {"settings.a.client", "settings.a.mode"}
 
 
@@ -95,13 +95,13 @@ def test_it_is_set_while_the_vm_is_off_and_what_was_there_is_noted():
     ("state", "expected"),
     [
         (standing(extra=SETTLED), [Set]),
-        (standing(OWN.seal(SPEC.applied()), extra=SETTLED), []),
-        (standing(OWN.seal(SPEC.applied()), extra=SETTLED, on=False), [Start]),
+        (standing(OWN.committed(SPEC.applied()), extra=SETTLED), []),
+        (standing(OWN.committed(SPEC.applied()), extra=SETTLED, on=False), [Start]),
         (standing(extra={}, on=False), [Set, Start]),
-        (standing(OWN.seal(SPEC.applied()), extra={"a.client": "true"}), [Stop, Set, Start]),
+        (standing(OWN.committed(SPEC.applied()), extra={"a.client": "true"}), [Stop, Set, Start]),
         (
             standing(
-                OWN.seal({"vm": "desk", "settings": {**SETTLED, "a.old": "x"}}),
+                OWN.committed({"vm": "desk", "settings": {**SETTLED, "a.old": "x"}}),
                 {"a.client": "", "a.mode": "", "a.old": "y"},
                 extra={**SETTLED, "a.old": "x"},
             ),
@@ -115,7 +115,7 @@ def test_only_what_differs_takes_the_vm_down(state, expected):
 
 def test_a_machine_of_this_site_that_is_off_drifts_once():
     """The virtual machine says so itself, and starts it first."""
-    off = standing(OWN.seal(SPEC.applied()), extra=SETTLED, on=False)
+    off = standing(OWN.committed(SPEC.applied()), extra=SETTLED, on=False)
     needs = {
         "vm": ResolvedRef(
             KEY, type("Spec", (), {"power": "on"})(), type("State", (), {"machine": off.machine})()
@@ -126,7 +126,7 @@ def test_a_machine_of_this_site_that_is_off_drifts_once():
 
 def test_what_the_file_names_no_more_is_as_it_was():
     state = standing(
-        OWN.seal({}), {"a.client": "", "a.mode": "", "a.old": "y"}, extra={**SETTLED, "a.old": "x"}
+        OWN.committed({}), {"a.client": "", "a.mode": "", "a.old": "y"}, extra={**SETTLED, "a.old": "x"}
     )
     _, found, _ = steps(SPEC, state)
     assert found.extra["a.old"] == "y"
@@ -169,7 +169,7 @@ def test_our_own_notes_are_no_settings(settings):
 
 def test_destroy_puts_back_what_was_there_and_takes_nothing_down():
     (step,) = steps(
-        None, standing(OWN.seal(SPEC.applied()), {"a.client": "", "a.mode": "other"}, extra=SETTLED)
+        None, standing(OWN.committed(SPEC.applied()), {"a.client": "", "a.mode": "other"}, extra=SETTLED)
     )
     assert (type(step), step.extra) == (
         PutBack,

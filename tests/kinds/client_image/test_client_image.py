@@ -22,7 +22,7 @@ from bfinfra.engine.plan import DesiredState, decide
 from bfinfra.kinds import kind
 from bfinfra.kinds.image.client_image.dockerfile import dockerfile
 from bfinfra.kinds.image.client_image.kind import ClientImage, Spec
-from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
+from bfinfra.kinds.image.client_image.steps import Build, Commit, Delete, Push, Render
 from bfinfra.kinds.machine.linux_host import kind as linux_host
 from bfinfra.kinds.source.bitfusion_token import BitfusionToken
 from bfinfra.model.awaited import Awaited
@@ -158,7 +158,7 @@ def kinds_of(steps: list[Step] | tuple[Step, ...]) -> list[type[Step]]:
 
 def test_without_a_tool_it_renders_and_says_what_to_run(place: Place) -> None:
     site = place.site()
-    assert kinds_of(place.apply(site)) == [Render, Seal]
+    assert kinds_of(place.apply(site)) == [Render, Commit]
     assert place.plan(site) == ()
     assert place.files() == {
         "made/pt/.bfinfra.json",
@@ -178,7 +178,7 @@ def test_without_a_tool_it_renders_and_says_what_to_run(place: Place) -> None:
 
 def test_with_a_tool_it_is_built_and_pushed_once(place: Place, docker: Path) -> None:
     site = place.site()
-    assert kinds_of(place.apply(site)) == [Render, Build, Push, Seal]
+    assert kinds_of(place.apply(site)) == [Render, Build, Push, Commit]
     assert place.apply(site) == []
     assert docker.read_text().splitlines() == [
         f"build --tag 172.24.206.3/cnasg/pt:latest {place.folder}/made/pt",
@@ -198,11 +198,12 @@ def test_a_tool_that_comes_later_builds_what_was_rendered(
     place.apply(site)
     request.getfixturevalue("docker")
     assert [change.field for change in place.plan(site)[0].changes] == ["built"]
-    assert kinds_of(place.apply(site)) == [Build, Push, Seal]
+    assert kinds_of(place.apply(site)) == [Build, Push, Commit]
 
 
 @pytest.mark.parametrize(
-    ("fields", "steps"), [({"build": "never"}, [Render, Seal]), ({"push": "false"}, [Render, Build, Seal])]
+    ("fields", "steps"),
+    [({"build": "never"}, [Render, Commit]), ({"push": "false"}, [Render, Build, Commit])],
 )
 def test_building_and_pushing_can_be_left_out(
     place: Place, docker: Path, fields: dict[str, str], steps: list[type[Step]]
@@ -213,10 +214,10 @@ def test_building_and_pushing_can_be_left_out(
 @pytest.mark.parametrize(
     ("fields", "steps", "named"),
     [
-        ({"base": "ubuntu:20.04.6"}, [Render, Build, Push, Seal], {"base", "files.Dockerfile"}),
-        ({"image": "172.24.206.3/cnasg/pt:2"}, [Build, Push, Seal], {"image"}),
-        ({"protect": "true"}, [Seal], {"protect"}),
-        ({"context": "made/other"}, [Delete, Render, Build, Push, Seal], {"context"}),
+        ({"base": "ubuntu:20.04.6"}, [Render, Build, Push, Commit], {"base", "files.Dockerfile"}),
+        ({"image": "172.24.206.3/cnasg/pt:2"}, [Build, Push, Commit], {"image"}),
+        ({"protect": "true"}, [Commit], {"protect"}),
+        ({"context": "made/other"}, [Delete, Render, Build, Push, Commit], {"context"}),
     ],
 )
 def test_a_change_in_the_file_does_what_it_takes_and_names_its_fields(
@@ -235,20 +236,20 @@ def test_a_file_changed_by_hand_is_drift_and_is_rendered_and_built_again(place: 
     (place.folder / "made/pt/Dockerfile").write_text("FROM evil")
     planned = place.plan(place.site())
     assert {change.field for step in planned for change in step.changes} == {"files.Dockerfile"}
-    assert kinds_of(place.apply(place.site())) == [Render, Seal], "the image was built of the right files"
+    assert kinds_of(place.apply(place.site())) == [Render, Commit], "the image was built of the right files"
 
 
 def test_a_new_package_under_the_same_name_is_built_anew(place: Place, docker: Path) -> None:
     place.apply(place.site())
     make_deb(place.folder / PACKAGE, package="bitfusion-client-ubuntu2004", version="3.0.1-4")
-    assert kinds_of(place.apply(place.site())) == [Render, Build, Push, Seal]
+    assert kinds_of(place.apply(place.site())) == [Render, Build, Push, Commit]
 
 
 def test_a_new_token_is_baked_in_anew(place: Place, docker: Path) -> None:
     baked = {"token": "cnasg", "authorization": "baked"}
     place.apply(place.site(**baked))
     make_token(place.folder / "token.tar", servers=["10.2.0.6:56001"])
-    assert kinds_of(place.apply(place.site(**baked))) == [Render, Build, Push, Seal]
+    assert kinds_of(place.apply(place.site(**baked))) == [Render, Build, Push, Commit]
 
 
 def test_a_baked_token_stands_in_the_context_and_nowhere_else(place: Place) -> None:
@@ -325,7 +326,7 @@ def test_a_failing_build_stops_and_the_next_apply_tries_again(place: Place, dock
     with pytest.raises(Rejected, match="unable to locate"):
         place.apply(place.site())
     program.write_text(working)
-    assert kinds_of(place.apply(place.site())) == [Build, Push, Seal]
+    assert kinds_of(place.apply(place.site())) == [Build, Push, Commit]
 
 
 def test_a_package_that_is_none_is_refused_before_anything_is_written(place: Place) -> None:

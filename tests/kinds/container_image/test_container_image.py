@@ -13,7 +13,7 @@ from kinds.lifecycle import EVERYTHING, endings, made
 
 import bfinfra.app as app
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Images
-from bfinfra.kinds.image.container_image import Build, Push, Seal
+from bfinfra.kinds.image.container_image import Build, Commit, Push
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.outcome import Outcome
 from bfinfra.model.refs import Key
@@ -100,7 +100,7 @@ def test_what_decides_what_comes_out_is_built_anew(place: Place, change: Any, fi
     place.install()
     assert made(place.apply())
     change(place.folder / "clone")
-    assert [type(step) for step in place.steps(**fields)] == [Build, Push, Seal]
+    assert [type(step) for step in place.steps(**fields)] == [Build, Push, Commit]
     assert made(place.apply(**fields))
     assert place.steps(**fields) == ()
 
@@ -120,7 +120,7 @@ def test_a_failed_build_is_tried_again_and_a_failed_push_is_not_built_again(plac
     place.calls()
     assert made(place.apply(push=False))
     assert place.calls() == [built(place)]
-    assert [type(step) for step in place.steps()] == [Push, Seal]
+    assert [type(step) for step in place.steps()] == [Push, Commit]
 
 
 def test_without_a_tool_it_says_what_to_run_and_one_that_comes_later_builds(place: Place) -> None:

@@ -53,7 +53,7 @@ def test_by_default_it_follows_vmwares_library_of_releases():
     (step,) = steps(written(), None)
     assert isinstance(step, Create)
     assert step.library.subscription == Subscription(RELEASES)
-    assert Mark.decode(step.library.description) == MARK.seal(written().applied())
+    assert Mark.decode(step.library.description) == MARK.committed(written().applied())
 
 
 def test_a_mirror_and_what_somebody_changed_are_one_field():

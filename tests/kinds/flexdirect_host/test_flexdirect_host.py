@@ -44,7 +44,7 @@ def spec(**how) -> Spec:
 
 def installed(wanted: Spec, **how) -> Installed:
     found = {
-        "mark": MARK.seal(wanted.applied()),
+        "mark": MARK.committed(wanted.applied()),
         "package": PACKAGE,
         "program": True,
         "licensed": True,

@@ -74,7 +74,7 @@ def test_a_reboot_is_never_planned_unasked_and_is_said_to_be_owed():
     state = host(
         card(ONE, on=True, active=False),
         card(TWO, on=True),
-        note=GpuHostNote(MARK.seal(spec().applied()), {ONE: False}),
+        note=GpuHostNote(MARK.committed(spec().applied()), {ONE: False}),
     )
     assert steps(spec(), state) == []
     answer = GpuHost.ready(object.__new__(GpuHost), spec(), state)
@@ -84,7 +84,7 @@ def test_a_reboot_is_never_planned_unasked_and_is_said_to_be_owed():
 
 def test_a_reboot_that_may_be_needed_is_announced_with_the_change():
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), host(card(ONE), card(TWO)), AROUND)
-    assert [type(s).__name__ for s in found] == ["Set", "Reboot", "Leave", "Seal"]
+    assert [type(s).__name__ for s in found] == ["Set", "Reboot", "Leave", "Commit"]
     assert found[1].disruption is Disruption.REBOOT
 
 
@@ -92,14 +92,14 @@ def test_no_reboot_where_the_change_took_effect_at_once():
     assert steps(
         spec(reboot="if_needed"),
         host(card(ONE, on=True), card(TWO, on=True), note=GpuHostNote(MARK, {ONE: False})),
-    ) == ["Seal"]
+    ) == ["Commit"]
 
 
 def test_a_reboot_that_was_begun_is_finished_and_the_host_leaves_maintenance():
     started = GpuHostNote(MARK, {ONE: False}, "from:2025-12-31")
     state = host(card(ONE, on=True), card(TWO, on=True), note=started, maintenance=True)
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)
-    assert [type(s).__name__ for s in found] == ["Leave", "Seal"]
+    assert [type(s).__name__ for s in found] == ["Leave", "Commit"]
     assert not found[0].stay
 
 
@@ -118,7 +118,7 @@ def test_a_reboot_that_did_not_help_is_not_repeated():
     state = host(
         card(ONE, on=True, active=False),
         card(TWO, on=True),
-        note=GpuHostNote(MARK.seal(wanted.applied()), {ONE: False}, "after:2026-01-01"),
+        note=GpuHostNote(MARK.committed(wanted.applied()), {ONE: False}, "after:2026-01-01"),
     )
     assert steps(wanted, state) == []
     assert GpuHost.ready(object.__new__(GpuHost), wanted, state).status is Ready.FAILED
@@ -141,7 +141,7 @@ def test_nothing_is_noted_of_a_host_while_it_restarts_for_another_run(gone):
     )
     state = replace(started, detail=replace(started.detail, **gone))
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)
-    assert [type(s).__name__ for s in found] == ["Await", "Leave", "Seal"]
+    assert [type(s).__name__ for s in found] == ["Await", "Leave", "Commit"]
     assert found[0].settles
     assert GpuHost.ready(object.__new__(GpuHost), spec(reboot="if_needed"), state).status is Ready.WAITING
 
@@ -174,12 +174,12 @@ def test_this_sites_servers_are_shut_down_first_where_that_is_allowed():
         "ShutDown",
         "Reboot",
         "Leave",
-        "Seal",
+        "Commit",
     ]
 
 
 def test_destroying_puts_back_what_was_there_before():
-    note = GpuHostNote(MARK.seal(spec().applied()), {ONE: False})
+    note = GpuHostNote(MARK.committed(spec().applied()), {ONE: False})
     found = GpuHost.steps("esx1", None, host(card(ONE, on=True), card(TWO, on=True), note=note), AROUND)
     assert [type(s).__name__ for s in found] == ["Set", "Forget"]
     assert dict(found[0].wanted) == {ONE: False}
@@ -194,13 +194,13 @@ def test_a_card_that_a_strangers_vm_took_since_can_not_be_put_back():
 
 def test_a_card_no_longer_wanted_gets_its_earlier_value():
     one = Spec.model_validate({"passthrough": [{"address": TWO}]})
-    note = GpuHostNote(MARK.seal(spec().applied()), {ONE: False, TWO: False})
+    note = GpuHostNote(MARK.committed(spec().applied()), {ONE: False, TWO: False})
     found = GpuHost.steps("esx1", one, host(card(ONE, on=True), card(TWO, on=True), note=note), AROUND)
     assert dict(found[0].wanted) == {ONE: False}
 
 
 def test_what_somebody_turned_off_is_drift():
-    note = GpuHostNote(MARK.seal(spec().applied()), {ONE: False})
+    note = GpuHostNote(MARK.committed(spec().applied()), {ONE: False})
     step = GpuHost.steps("esx1", spec(), host(card(ONE), card(TWO, on=True), note=note), AROUND)[0]
     assert [(c.field, c.now, c.wanted) for c in step.changes] == [(f"passthrough.{ONE}", "off", "on")]
 

@@ -31,6 +31,6 @@ def test_what_a_killed_apply_switched_and_rebooted_for_goes_back_by_another_rebo
     assert world(sandbox) == before, difference(world(sandbox), before)
 
 
-def test_a_sealed_note_says_nothing_of_reboots_any_more(sandbox):
+def test_a_committed_note_holds_nothing_of_reboots_any_more(sandbox):
     assert made(apply(SITE, sandbox))
     assert "reboot=" not in world(sandbox)

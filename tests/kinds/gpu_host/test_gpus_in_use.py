@@ -21,7 +21,7 @@ from bfinfra.model.errors import Refusal
 from bfinfra.model.step import Disruption, Step
 
 IF_NEEDED = test_gpu_host.spec(reboot="if_needed", reboot_in_use=True)
-SEALED = MARK.seal(IF_NEEDED.applied())
+COMMITTED = MARK.committed(IF_NEEDED.applied())
 OTHER = "0000:d8:00.0"
 THEIRS = (Holder("vm-9", "theirs", True, "", (OTHER,), ()),)
 DYNAMIC = (Holder("vm-9", "theirs", True, "", (), ()),)
@@ -34,7 +34,7 @@ HOSTS: dict[str, tuple[Any, Any]] = {
             card(ONE, on=True, active=False),
             card(TWO, on=True),
             card(OTHER, on=True),
-            note=GpuHostNote(SEALED, {ONE: False}),
+            note=GpuHostNote(COMMITTED, {ONE: False}),
         ),
     ),
     "a reboot was begun": (
@@ -43,19 +43,19 @@ HOSTS: dict[str, tuple[Any, Any]] = {
             card(ONE, on=True, active=False),
             card(TWO, on=True),
             card(OTHER, on=True),
-            note=GpuHostNote(SEALED, {ONE: False}, "from:2026-01-01"),
+            note=GpuHostNote(COMMITTED, {ONE: False}, "from:2026-01-01"),
         ),
     ),
     "what was there is put back": (
         None,
-        host(card(ONE, on=True), card(OTHER, on=True), note=GpuHostNote(SEALED, {ONE: False})),
+        host(card(ONE, on=True), card(OTHER, on=True), note=GpuHostNote(COMMITTED, {ONE: False})),
     ),
     "a reboot was begun to put it back": (
         None,
         host(
             card(ONE, active=True),
             card(OTHER, on=True),
-            note=GpuHostNote(SEALED, {ONE: False}, "from:2026-01-01"),
+            note=GpuHostNote(COMMITTED, {ONE: False}, "from:2026-01-01"),
         ),
     ),
 }

@@ -68,7 +68,7 @@ def blank(**how: Any) -> Node:
 def node(given: Spec, host: str, **how: Any) -> Node:
     first = host == given.control_plane
     found = {
-        "mark": MARK.seal(given.applied()),
+        "mark": MARK.committed(given.applied()),
         "name": host,
         "role": "control_plane" if first else "worker",
         "done": first,

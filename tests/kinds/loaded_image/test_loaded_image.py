@@ -61,7 +61,7 @@ def loaded(given: Spec, *, now: str = IDS["docker"], **noted: Any) -> Loaded:
     return Loaded(
         Noted(
             **{
-                "mark": MARK.seal(given.applied()),
+                "mark": MARK.committed(given.applied()),
                 "runtime": "docker",
                 "image": IMAGE,
                 "content": IDS["archive"],

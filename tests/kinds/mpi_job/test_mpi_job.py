@@ -88,7 +88,7 @@ def context(spec, **operator):
 def standing(spec, phase="Running", **changes):
     body = manifest("tensorflow-benchmarks", spec, "v2beta1", "default")
     state = State(
-        mark=MARK.seal(spec.applied()),
+        mark=MARK.committed(spec.applied()),
         name="tensorflow-benchmarks",
         cluster="k",
         namespace="default",

@@ -65,7 +65,7 @@ def fresh(config: str | None = None, **how: Any) -> Installed:
 def standing_as(given: Spec, **how: Any) -> Installed:
     values = wanted(given, None)
     found = {
-        "mark": MARK.seal(given.applied()),
+        "mark": MARK.committed(given.applied()),
         "package": PACKAGE,
         "kept": True,
         "program": True,
@@ -100,7 +100,7 @@ def steps(given: Spec | None, **on: Installed) -> list[Any]:
 def test_without_its_packages_machines_are_held_against_what_they_have() -> None:
     given, away = spec(), {"workers": ("packages.0", Absent("toolkit.deb is not there yet"))}
     on = dict.fromkeys(("one", "two"), standing_as(given))
-    there = State(mark=MARK.seal(given.applied()), hosts=tuple(on), on=on, machines=MACHINES)
+    there = State(mark=MARK.committed(given.applied()), hosts=tuple(on), on=on, machines=MACHINES)
     facts = ToolkitFacts(MACHINES, on, {"workers": ""}, away)
     assert list(decide.steps(given, there, PlanContext(MARK, facts=facts))) == []
     with pytest.raises(Awaited) as awaited:

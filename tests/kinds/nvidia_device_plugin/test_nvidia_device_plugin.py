@@ -59,7 +59,7 @@ def standing(given: Spec, live: Any = None) -> State:
     body = copy.deepcopy(live or manifest(given, "kube-system"))
     body["metadata"]["uid"] = "1"
     return State(
-        mark=MARK.seal(given.applied()), cluster="k", namespace="kube-system", home=Endpoint(), live=body
+        mark=MARK.committed(given.applied()), cluster="k", namespace="kube-system", home=Endpoint(), live=body
     )
 
 

@@ -38,13 +38,13 @@ def state(spec, hosts, **changes):
         "mtu": spec.mtu,
         "version": "8.0.3",
         "uplinks": ("Uplink 1",),
-        "description": below("for RDMA", MARK.seal(spec.applied())),
+        "description": below("for RDMA", MARK.committed(spec.applied())),
     }
     there = {FACTS.hosts[name]: nics for name, nics in hosts.items()}
     switch = Switch(
         moid="dvs-1", name="roce", uuid="u", folder="group-n1", hosts=there, **{**fields, **changes}
     )
-    return distributed_switch.State(mark=MARK.seal(spec.applied()), switch=switch, hosts=hosts)
+    return distributed_switch.State(mark=MARK.committed(spec.applied()), switch=switch, hosts=hosts)
 
 
 def test_hosts_join_change_and_leave_in_one_step():
@@ -108,7 +108,7 @@ def group(**changes):
 )
 def test_a_port_group_is_compared_field_by_field_and_may_have_grown(now, fields):
     spec = port_group.Spec(switch="roce", vlan=31)
-    found = port_group.State(mark=MARK.seal(spec.applied()), switch="roce", group=group(**now), uuid="u")
+    found = port_group.State(mark=MARK.committed(spec.applied()), switch="roce", group=group(**now), uuid="u")
     steps = PortGroupKind.steps("high-speed", spec, found, context())
     assert {change.field for step in steps for change in step.changes} == fields
 

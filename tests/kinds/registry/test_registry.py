@@ -36,7 +36,7 @@ def standing(spec: Spec | None = None, status: str = "RUNNING", **changes: objec
     found = Registry("r-1", "domain-c1", status, "", "https://10.1.0.3", "", {})
     return State(
         **{
-            "mark": OWN.seal(spec.applied()) if spec else None,
+            "mark": OWN.committed(spec.applied()) if spec else None,
             "cluster": "compute",
             "moid": "domain-c1",
             "found": found,

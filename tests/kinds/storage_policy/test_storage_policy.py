@@ -57,7 +57,7 @@ SPEC = Spec(tags={"tier": ("fast",)})
 
 
 def standing(spec: Spec = SPEC, **changes: object) -> State:
-    mark = AROUND.mark.seal(spec.applied())
+    mark = AROUND.mark.committed(spec.applied())
     return State(
         mark=mark,
         policy=Policy("p", below(spec.description, mark), **{"tags": dict(spec.tags), "id": "1", **changes}),
@@ -113,7 +113,7 @@ def tagged(
     mark: Mark = MARK,
 ) -> Category:
     """A category of ours with the policy's tag on some datastores, of which some are noted."""
-    text = below("", mark if noted is None else mark.seal({"datastores": list(noted)}))
+    text = below("", mark if noted is None else mark.committed({"datastores": list(noted)}))
     return Category(
         "c-2",
         "bfinfra",
@@ -127,7 +127,7 @@ def having(*homes: Category) -> PlanContext:
 
 
 def with_tag(home: Category, spec: Spec | None = OWN, users: tuple[str, ...] = ()) -> State:
-    mark = MARK.seal(spec.applied()) if spec else MARK
+    mark = MARK.committed(spec.applied()) if spec else MARK
     policy = Policy("p", below("", mark), spec.wanted, id="1") if spec else None
     return State(mark=mark, policy=policy, own=tuple(Own(home, tag, users) for tag in home.tags))
 
@@ -148,8 +148,8 @@ def with_tag(home: Category, spec: Spec | None = OWN, users: tuple[str, ...] = (
         (
             having(),
             State(
-                mark=MARK.seal(OWN.applied()),
-                policy=Policy("p", below("", MARK.seal(OWN.applied())), OWN.wanted, id="1"),
+                mark=MARK.committed(OWN.applied()),
+                policy=Policy("p", below("", MARK.committed(OWN.applied())), OWN.wanted, id="1"),
             ),
             [MakeCategory, MakeTag, Attach],
         ),

@@ -52,7 +52,9 @@ def found(**changes):
 
 
 def standing(spec=None, mark=None, **changes):
-    return State(mark=OWN.seal(spec.applied()) if spec else mark, cluster="domain-c1", found=found(**changes))
+    return State(
+        mark=OWN.committed(spec.applied()) if spec else mark, cluster="domain-c1", found=found(**changes)
+    )
 
 
 def kinds(steps):
@@ -63,7 +65,7 @@ def kinds(steps):
     ("spec", "state", "steps"),
     [
         (HOW, None, [Enable]),
-        (HOW, State(mark=OWN.seal(HOW.applied()), cluster="domain-c1"), [Enable]),
+        (HOW, State(mark=OWN.committed(HOW.applied()), cluster="domain-c1"), [Enable]),
         (HOW, standing(HOW), []),
         (HOW, standing(), [Take]),
         (Spec(), standing(), [Take]),
@@ -73,7 +75,7 @@ def kinds(steps):
         (None, standing(), []),
         (None, standing(Spec()), [Leave]),
         (None, standing(Spec(disable=True)), [Disable, Leave]),
-        (None, State(mark=OWN.seal(Spec(disable=True).applied()), cluster="domain-c1"), [Leave]),
+        (None, State(mark=OWN.committed(Spec(disable=True).applied()), cluster="domain-c1"), [Leave]),
     ],
 )
 def test_what_is_decided(spec, state, steps):
@@ -214,7 +216,7 @@ def test_a_supervisor_with_avi_names_no_addresses(services):
     there = seen_facts(
         balancer={"provider": "AVI", "address_ranges": [], "ha_proxy_info": None, "avi_info": avi}
     )
-    assert decide("farm", how, replace(there, mark=OWN.seal(how.applied())), AROUND) == ()
+    assert decide("farm", how, replace(there, mark=OWN.committed(how.applied())), AROUND) == ()
 
 
 def test_haproxy_needs_addresses():

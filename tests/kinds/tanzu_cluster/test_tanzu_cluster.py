@@ -65,7 +65,7 @@ def context(namespace: Any = None, facts: Any = None) -> PlanContext:
 def standing(spec: Spec, phase: str = "running", **body: Any) -> State:
     sent = forms.manifest("cluster-01", "cnasg", spec, {})["spec"]
     filled = {**sent, "distribution": {"version": spec.version, "fullVersion": FULL}, **body}
-    return State(mark=MARK.seal(spec.applied()), namespace="cnasg", phase=phase, body=filled, home=HOME)
+    return State(mark=MARK.committed(spec.applied()), namespace="cnasg", phase=phase, body=filled, home=HOME)
 
 
 def steps(spec: Spec | None, state: State | None, **how: Any):
@@ -123,10 +123,10 @@ def test_everything_that_can_be_written_is_sent_and_seen_again_in_the_same_words
     assert forms.FORMS[spec.api].view(body, "pool") == form.wanted(spec, {"corp": "PEM"})
 
 
-def test_a_new_cluster_is_created_with_its_mark_sealed_in_the_create_call():
+def test_a_new_cluster_is_created_with_its_mark_committed_in_the_create_call():
     (step,) = steps(written(), None)
     assert isinstance(step, Create)
-    assert Mark.decode(step.manifest["metadata"]["annotations"]["bfinfra.io/mark"]) == MARK.seal(
+    assert Mark.decode(step.manifest["metadata"]["annotations"]["bfinfra.io/mark"]) == MARK.committed(
         written().applied()
     ).on("cnasg/cluster-01")
     assert step.manifest["metadata"]["labels"] == {"bfinfra.io/site": "poc"}
@@ -184,7 +184,7 @@ def test_an_authority_that_goes_is_told_once():
     authorities = [{"name": "harbor", "data": base64.b64encode(b"PEM").decode()}]
     state = replace(
         standing(written(), settings={"network": {"trust": {"additionalTrustedCAs": authorities}}}),
-        mark=MARK.seal(written(**TRUSTING).applied()),
+        mark=MARK.committed(written(**TRUSTING).applied()),
     )
     (step,) = TanzuCluster.steps("cluster-01", written(), state, context())
     assert (type(step), [change.field for change in step.changes]) == (Roll, ["trust.harbor"])
@@ -194,7 +194,7 @@ def test_a_registry_goes_only_after_the_clusters_that_trust_it_let_go():
     home = type("Home", (), {"key": Key("supervisor_namespace", "cnasg"), "endpoint": HOME})()
     body = marked(
         forms.manifest("cluster-01", "cnasg", written(**TRUSTING), {}),
-        MARK.seal(written(**TRUSTING).applied()),
+        MARK.committed(written(**TRUSTING).applied()),
     )
     assert HARBOR in {Key(edge.kinds[0], edge.name) for edge in edges(of(body, written().api, home))}
 

@@ -42,7 +42,7 @@ def spec(**how: Any) -> Spec:
 
 def standing_as(given: Spec, **how: Any) -> Installed:
     found = {
-        "mark": MARK.seal(given.applied()),
+        "mark": MARK.committed(given.applied()),
         "text": merged(TEMPLATE, given.values()),
         "before": {"ServerAddress": None, "ServerPort": None, "FeatureType": "0"},
         "service": "active",

@@ -91,7 +91,7 @@ def context(**guests):
 
 
 def standing(wanted, **changes):
-    mark = OWN.seal(wanted.applied())
+    mark = OWN.committed(wanted.applied())
     machine = replace(
         TEMPLATE,
         moid="vm-2",
@@ -122,7 +122,7 @@ def test_a_clone_brings_its_mark_its_own_identity_and_its_own_adapters():
         (4000,),
         (INVENTORY.network("VM Network").moid,),
     )
-    assert Mark.decode(hardware.extra[MARK]).where(own) == OWN.seal(spec().applied())
+    assert Mark.decode(hardware.extra[MARK]).where(own) == OWN.committed(spec().applied())
     assert (hardware.extra["guestinfo.userdata"], hardware.extra["guestinfo.userdata.encoding"]) == (
         "x",
         "gzip+base64",
@@ -722,7 +722,7 @@ def test_a_standing_machine_needs_no_secret_that_it_was_given_but_one_that_the_f
     secret = Secret("file", "later.txt", Sources(base=tmp_path))
     wanted = spec(**LIBRARY, properties={"password": secret})
     kept = {"password": "scrypt$a$b"}
-    given = State(mark=OWN.seal(wanted.applied()), machine=TEMPLATE, digests=kept)
+    given = State(mark=OWN.committed(wanted.applied()), machine=TEMPLATE, digests=kept)
     (seen,) = look(wanted, kept, OFFERED, "", given).values()
     assert (seen.stale, seen.problem, bool(seen.away)) == (False, "", True)
     renamed = spec(**LIBRARY, properties={"password": Secret("file", "other.txt", Sources(base=tmp_path))})

@@ -51,7 +51,9 @@ def test_it_is_made_with_its_mark_under_the_users_own_words():
     (step,) = steps(written(description="for training"), None)
     assert isinstance(step, Create)
     assert step.settings.description.splitlines()[0] == "for training"
-    assert Mark.decode(step.settings.description) == MARK.seal(written(description="for training").applied())
+    assert Mark.decode(step.settings.description) == MARK.committed(
+        written(description="for training").applied()
+    )
     assert (step.settings.memory, step.settings.devices) == (16 * GIB, (vm_classes.Device(0x10DE, 0x1DB6),))
 
 

@@ -41,7 +41,7 @@ def of_adapters(state, **changes):
 
 def test_an_adapter_is_compared_field_by_field():
     note = HostNote(
-        Mark("s", "vmkernel_adapter/roce").seal(
+        Mark("s", "vmkernel_adapter/roce").committed(
             {"port_group": "p", "hosts": {"a": "192.168.0.24/24"}, "mtu": 9000}
         )
     )

@@ -198,7 +198,7 @@ def rendered(**how):
 )
 def test_what_an_earlier_release_mounted_otherwise_is_left_where_it_goes_well(phase, left):
     now = rendered()
-    mark = Mark("s", "workload/w").seal({})
+    mark = Mark("s", "workload/w").committed({})
     thing = Thing("batch/v1", "Job", "train", mark, now.earlier, going=False, phase=phase)
     state = State(
         mark=mark,

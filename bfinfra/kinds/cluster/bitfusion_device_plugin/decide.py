@@ -36,9 +36,9 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     Authorize,
     Certify,
     Clear,
+    Commit,
     Note,
     Remove,
-    Seal,
 )
 from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import (
     check_standing,
@@ -174,14 +174,14 @@ def _here(
     others = tuple(place for place in (state.records if state else ()) if place != record)
     if state is not None and (stale or others):
         yield from _removal(state, Remove, stale, records=others)
-    mark = context.mark.seal(spec.applied())
+    mark = context.mark.committed(spec.applied())
     if (
         noted is None
         or noted.mark is None
         or noted.mark.applied != mark.applied
         or {*noted.places} != {*planned}
     ):
-        yield Seal(record=record, places=planned, home=home, mark=mark, changes=changes)
+        yield Commit(record=record, places=planned, home=home, mark=mark, changes=changes)
 
 
 def _certificates(

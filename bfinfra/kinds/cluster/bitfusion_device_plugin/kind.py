@@ -30,11 +30,11 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     Authorize,
     Certify,
     Clear,
+    Commit,
     Note,
     Remove,
     Replace,
     RollOut,
-    Seal,
     Write,
 )
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key
@@ -63,7 +63,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
     undescribed = "a plug-in that others set up has another manifest, and a certificate whose key is secret"
     name, cluster_kinds = "bitfusion_device_plugin", WHOLE
     deadline = 600
-    step_types = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Seal)
+    step_types = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Commit)
     survey_privileges = (may("list", "configmaps", EVERYWHERE),)
     resource_privileges = (
         may("get", "serviceaccounts configmaps services secrets deployments.apps", "webhook"),
@@ -132,7 +132,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
         on.
         """
         match step:
-            case Note(home=Endpoint() as home) | Seal(home=Endpoint() as home):
+            case Note(home=Endpoint() as home) | Commit(home=Endpoint() as home):
                 self._record(self._clusters.at(home), step)
             case Authorize(home=Endpoint() as home) | Certify(home=Endpoint() as home):
                 from bfinfra.kinds.cluster.bitfusion_device_plugin.certify import make  # noqa: PLC0415 - start-up is a feature
@@ -159,7 +159,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
             case _:
                 raise AssertionError(step)
 
-    def _record(self, cluster: ClusterClient, step: Note | Seal) -> None:
+    def _record(self, cluster: ClusterClient, step: Note | Commit) -> None:
         place = step.record
         data = {"places": json.dumps([list(each) for each in step.places])}
         body = marked(

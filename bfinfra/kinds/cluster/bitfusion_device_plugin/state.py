@@ -185,7 +185,7 @@ def _mark(records: Sequence[Mark | None], things: Sequence[Mark | None]) -> Mark
     if first is None or None in every:
         return None
     foreign = next((mark for mark in every if mark and mark.owner != first.owner), None)
-    return foreign or (first if records else first.open)
+    return foreign or (first if records else first.pending)
 
 
 def _trust(objects: Sequence[Object], namespace: str) -> Trust:

@@ -158,7 +158,7 @@ class Clear(Remove):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(Step):
+class Commit(Step):
     """note in {record} what was applied"""
 
     rights = (may("patch", "configmaps", "webhook"),)

@@ -47,7 +47,9 @@ def writes(
     rolled = tuple(step_for(RollOut, groups[RollOut], state, context, home))
     yield from rolled
     if late and not any(late in map(place_of, step.manifests) for step in rolled):
-        again = tuple(_sealed(each, context) for each in groups[RollOut] if place_of(each.manifest) == late)
+        again = tuple(
+            _committed(each, context) for each in groups[RollOut] if place_of(each.manifest) == late
+        )
         yield RollOut(what=str(late), home=home, manifests=again, standing=(late,))
     yield from step_for(Ask, groups[Ask], state, context, home)
 
@@ -58,7 +60,7 @@ def _replacing(group: Sequence[Rendered], state: State, context: PlanContext) ->
     return Replace(
         what=", ".join(map(str, places)),
         home=state.home,
-        manifests=tuple(_sealed(each, context) for each in group),
+        manifests=tuple(_committed(each, context) for each in group),
         standing=tuple(places),
         uids=tuple(state.things[place].uid for place in places),
         changes=changes,
@@ -75,7 +77,7 @@ def step_for(
     """One step for all of a group that lack or differ."""
     wrong = [(each, changes) for each in group if (changes := changes_of(each, state))]
     if wrong:
-        manifests = tuple(_sealed(each, context) for each, _ in wrong)
+        manifests = tuple(_committed(each, context) for each, _ in wrong)
         places = [place_of(each) for each in manifests]
         standing = tuple(place for place in places if state is not None and place in state.things)
         yield step(
@@ -87,7 +89,7 @@ def step_for(
         )
 
 
-def _sealed(rendered: Rendered, context: PlanContext) -> dict[str, Any]:
+def _committed(rendered: Rendered, context: PlanContext) -> dict[str, Any]:
     manifest = marked(rendered.manifest, context.mark)
     manifest["metadata"]["annotations"][RENDERED] = rendered.digest
     return manifest

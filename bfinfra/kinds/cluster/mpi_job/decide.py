@@ -129,7 +129,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         namespace,
         pull_secret(context.needs.get("registry_credential"), spec.cluster, namespace, spec.namespace),
     )
-    mark, wanted = context.mark.seal(spec.applied()), digest(made)
+    mark, wanted = context.mark.committed(spec.applied()), digest(made)
     drift = _drift(state, made, wanted)
     found = compare.changes(spec, state.mark if state else None, drift)
     home = state.home if state and state.cluster == spec.cluster else context.needs["cluster"].get("endpoint")

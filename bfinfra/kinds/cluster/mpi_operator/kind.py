@@ -273,7 +273,7 @@ def _stays(spec: Spec, state: State, namespace: str) -> None:
 
 
 def _steps(spec: Spec, state: State | None, namespace: str, context: PlanContext) -> Iterator[Step]:
-    mark = context.mark.seal(spec.applied())
+    mark = context.mark.committed(spec.applied())
     home = state.home if state else context.needs["cluster"].get("endpoint")
     changed = compare.changes(spec, state.mark if state else None)
     for manifest in manifests(spec, namespace):

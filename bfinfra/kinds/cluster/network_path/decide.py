@@ -113,7 +113,7 @@ def _probing(
     namespace, cluster = _namespace(spec, context), context.needs["cluster"]
     made = _manifest(name, spec, namespace, context)
     tried = made["metadata"]["annotations"][TRIED] if isinstance(made, Mapping) else ""
-    applied = context.mark.seal(spec.applied())
+    applied = context.mark.committed(spec.applied())
     moved = (
         differences(
             {"cluster": state.cluster, "namespace": state.namespace},

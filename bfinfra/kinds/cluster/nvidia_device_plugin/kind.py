@@ -149,7 +149,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
         changes = compare.changes(spec, state.mark, differences(fields(state.live), fields(wanted)))
         if not changes:
             return ()
-        patch = replacing(marked(wanted, context.mark.seal(spec.applied())), state.live)
+        patch = replacing(marked(wanted, context.mark.committed(spec.applied())), state.live)
         return (
             Update(
                 cluster=state.cluster,
@@ -290,12 +290,12 @@ def _check(spec: Spec, state: State | None, wanted: Manifest, context: PlanConte
 
 
 def _create(spec: Spec, wanted: Manifest, context: PlanContext) -> Create:
-    sealed = marked(wanted, context.mark.seal(spec.applied()))
+    committed = marked(wanted, context.mark.committed(spec.applied()))
     return Create(
         cluster=spec.cluster,
         namespace=wanted["metadata"]["namespace"],
         home=context.needs["cluster"].get("endpoint"),
-        manifest=sealed,
+        manifest=committed,
         changes=differences(None, spec.applied()),
     )
 

@@ -111,7 +111,7 @@ class Replace(Delete):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(Step):
+class Commit(Step):
     """note in {record} what was started"""
 
     rights = (may("patch", "configmaps", "record"),)
@@ -134,7 +134,7 @@ class Seal(Step):
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Objects in the file's order, claims first; the record is begun first and sealed last."""
+    """Objects in the file's order, claims first; the record is started first and committed last."""
     if spec is None:
         return () if state is None else tuple(_removal(name, state, Delete))
     cluster, namespace = place(spec, context)
@@ -156,7 +156,7 @@ def _while_away(
     """Nothing where all that was started stands as the record notes it. Awaited else, as only the manifest
     says what to make.
     """
-    record, mark = state.record if state else None, context.mark.seal(spec.applied())
+    record, mark = state.record if state else None, context.mark.committed(spec.applied())
     there = state is not None and (state.cluster, state.namespace) == where
     if (
         state is None
@@ -231,9 +231,9 @@ def _here(name: str, spec: Spec, state: State | None, context: PlanContext, name
     runs = {
         r.name: ran[r.name] if _kept(r, state) else r.digest for r in objects if not r.name.startswith(CLAIM)
     }
-    mark = context.mark.seal(spec.applied())
+    mark = context.mark.committed(spec.applied())
     if record is None or record.mark is None or record.mark.applied != mark.applied or record.runs != runs:
-        yield Seal(record=record_name(name), mark=mark, runs=runs, changes=changes, **at)
+        yield Commit(record=record_name(name), mark=mark, runs=runs, changes=changes, **at)
 
 
 def _object(
@@ -241,7 +241,7 @@ def _object(
 ) -> Iterator[Step]:
     thing = state.objects.get(rendered.name) if state else None
     changes = _changes(rendered, thing)
-    create = Create(what=rendered.name, manifest=rendered.sealed(context.mark), changes=changes, **at)
+    create = Create(what=rendered.name, manifest=rendered.marked_with(context.mark), changes=changes, **at)
     if thing is None:
         if not _ran(rendered, state.record if state else None, spec):
             yield create
@@ -301,7 +301,7 @@ def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
 
 
 def _label_only(rendered: Rendered, mark: Mark) -> dict[str, Any]:
-    metadata = rendered.sealed(mark)["metadata"]
+    metadata = rendered.marked_with(mark)["metadata"]
     kept = {name: metadata[name] for name in ("name", "namespace", "labels", "annotations")}
     return {
         "apiVersion": rendered.manifest["apiVersion"],

@@ -16,10 +16,10 @@ from bfinfra.kinds.cluster.workload.decide import (
     Alter,
     Begin,
     Clear,
+    Commit,
     Create,
     Delete,
     Replace,
-    Seal,
     Withdraw,
     decide,
     each,
@@ -56,7 +56,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
     undescribed = "a site names the file of its manifest, and a cluster keeps no file"
     name = "workload"
     deadline = 3600
-    step_types = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Seal)
+    step_types = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Commit)
     survey_privileges = (may("list", f"configmaps {' '.join(RESOURCES.values())}", CLUSTERS),)
     resource_privileges = (
         *each("get"),
@@ -169,7 +169,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
                 self._create(self._clusters.at(home), manifest)
             case Alter(home=home, manifest=manifest):
                 self._patch(home, manifest)
-            case Seal(home=Endpoint() as home):
+            case Commit(home=Endpoint() as home):
                 self._patch(home, marked(step.manifest(), step.mark))
             case Delete(home=home, what=what):
                 thing, _, name = what.partition("/")
@@ -219,7 +219,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         complete = {
             (o["metadata"]["namespace"], o["metadata"]["name"])
             for o in found
-            if o["kind"] == "ConfigMap" and _sealed(o)
+            if o["kind"] == "ConfigMap" and _committed(o)
         }
         places: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
         for name, spec in wanted.items():
@@ -275,7 +275,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
             return ""
 
 
-def _sealed(obj: Object) -> bool:
+def _committed(obj: Object) -> bool:
     mark = mark_of(obj)
     return mark is not None and mark.applied is not None
 

@@ -35,7 +35,7 @@ class Rendered:
         """Whether an object with this digest is up to date."""
         return digest in (self.digest, self.earlier or self.digest)
 
-    def sealed(self, mark: Mark) -> dict[str, Any]:
+    def marked_with(self, mark: Mark) -> dict[str, Any]:
         """The manifest with the mark and the digest on it."""
         manifest = marked(self.manifest, mark)
         manifest["metadata"]["annotations"][RENDERED] = self.digest

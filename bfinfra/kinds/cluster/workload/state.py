@@ -84,7 +84,7 @@ def state_of(objects: Sequence[Object], pods: Sequence[Object], cluster: Cluster
     mark = (
         None
         if None in marks
-        else (record.mark if record and record.mark else marks[0].open if marks[0] else None)
+        else (record.mark if record and record.mark else marks[0].pending if marks[0] else None)
     )
     applied = (mark.applied if mark else None) or {}
     return State(

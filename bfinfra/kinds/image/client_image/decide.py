@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bfinfra.kinds.image.client_image.dockerfile import FILES, IGNORE, TOKEN, dockerfile
 from bfinfra.kinds.image.client_image.spec import Spec
 from bfinfra.kinds.image.client_image.state import ClientImageFacts, State
-from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
+from bfinfra.kinds.image.client_image.steps import Build, Commit, Delete, Push, Render
 from bfinfra.model import compare
 from bfinfra.model.awaited import Absent, held, until
 from bfinfra.model.compare import Change, Unknown
@@ -32,7 +32,7 @@ def names(spec: Spec) -> frozenset[str]:
 
 
 def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Render where files differ, build and push what isn't built of them, seal."""
+    """Render where files differ, build and push what isn't built of them, commit."""
     if spec is None:
         return () if state is None else (Delete(context=state.context, address=context.mark.address),)
     facts = context.facts or ClientImageFacts()
@@ -62,7 +62,7 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
         )
     found += _made(spec, state, wanted, context, changes)
     if found or mark is None or mark.applied != spec.applied():
-        found.append(Seal(context=folder, mark=context.mark.seal(spec.applied()), changes=changes))
+        found.append(Commit(context=folder, mark=context.mark.committed(spec.applied()), changes=changes))
     if isinstance(problem := facts.problems.get(name), Absent) and any(
         isinstance(step, Render) for step in found
     ):

@@ -14,7 +14,7 @@ from bfinfra.kinds.image.client_image import decide
 from bfinfra.kinds.image.client_image.dockerfile import FILES, IGNORE, TOKEN
 from bfinfra.kinds.image.client_image.spec import Spec
 from bfinfra.kinds.image.client_image.state import ClientImageFacts, State
-from bfinfra.kinds.image.client_image.steps import Build, Delete, Push, Render, Seal
+from bfinfra.kinds.image.client_image.steps import Build, Commit, Delete, Push, Render
 from bfinfra.kinds.linux import Asked, ask, machines
 from bfinfra.model import kind
 from bfinfra.model.awaited import Absent, absent
@@ -39,7 +39,7 @@ class ClientImage(kind.Kind[Spec, State]):
     document = Document.SINGAPORE_POC
     undescribed = "it is a folder on your machine"
     checks: ClassVar = {"local.tools": builders("client_image")}
-    step_types = (Render, Build, Push, Seal, Delete)
+    step_types = (Render, Build, Push, Commit, Delete)
 
     def __init__(self, images: Images, hosts: LinuxHosts | None) -> None:
         self._images, self._hosts = images, hosts
@@ -127,7 +127,7 @@ class ClientImage(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Render, build, push, seal; delete."""
+        """Render, build, push, commit; delete."""
         return decide.steps(name, spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
@@ -152,8 +152,8 @@ class ClientImage(kind.Kind[Spec, State]):
                 self._images.build(Path(step.context), step.mark, step.image, str(step.content))
             case Push():
                 self._images.push(Path(step.context), step.mark, step.image, str(step.content))
-            case Seal():
-                self._images.seal(Path(step.context), step.mark)
+            case Commit():
+                self._images.commit(Path(step.context), step.mark)
             case Delete():
                 self._images.remove(Path(step.context), step.address)
             case _:

@@ -56,7 +56,7 @@ class Push(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(Step):
+class Commit(Step):
     """note that {context} is complete"""
 
     rights = ()

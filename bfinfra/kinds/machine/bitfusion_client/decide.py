@@ -55,7 +55,7 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
     on = state.on if state else {}
     _check(name, spec, on, facts, context)
     token = facts.tokens.get(name) or (_noted_token(on.values()) if spec.token else {})
-    package, mark = facts.packages[name], context.mark.seal(spec.applied())
+    package, mark = facts.packages[name], context.mark.committed(spec.applied())
     files = {path: token[file] for file, path in SHARED.items() if file in token} | {
         f"{user.folder}/client.yaml": token["client.yaml"] for user in spec.users if token
     }

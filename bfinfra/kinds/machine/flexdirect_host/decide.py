@@ -192,7 +192,7 @@ def _set_up(
     name: str, spec: Spec, state: State | None, facts: FlexDirectHostFacts, context: PlanContext
 ) -> Sequence[Step]:
     on = {host: (state.on.get(host, NOTHING) if state else NOTHING) for host in spec.hosts}
-    wanted, unit = context.mark.seal(spec.applied()), unit_text(spec.scheduler)
+    wanted, unit = context.mark.committed(spec.applied()), unit_text(spec.scheduler)
     package = facts.packages[name]
     now = {
         host: _shown(found, host in facts.licensed.get(name, frozenset()), spec) for host, found in on.items()
@@ -200,10 +200,10 @@ def _set_up(
     then = {host: _wanted(spec, package, unit) for host in spec.hosts}
     fresh = all(not found.there for found in on.values())
     world = differences({"on": {} if fresh else now}, {"on": then}) if not fresh else ()
-    unsealed = {
+    pending = {
         host for host, found in on.items() if found.mark is None or found.mark.applied != wanted.applied
     }
-    hosts = tuple(host for host in spec.hosts if host in unsealed or now[host] != then[host])
+    hosts = tuple(host for host in spec.hosts if host in pending or now[host] != then[host])
     if not hosts:
         return ()
     mark = next((found.mark for found in on.values() if found.mark), None)
@@ -212,7 +212,7 @@ def _set_up(
         host: {
             "install": on[host].package != package,
             "init": bool(spec.license) and now[host]["license"] != "initialised",
-            "unfinished": host in unsealed or now[host] != then[host],
+            "unfinished": host in pending or now[host] != then[host],
         }
         for host in hosts
     }

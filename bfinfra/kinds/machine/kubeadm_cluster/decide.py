@@ -122,7 +122,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
 
 def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     facts: KubeadmFacts = context.facts
-    name, mark = context.name, context.mark.seal(spec.applied())
+    name, mark = context.name, context.mark.committed(spec.applied())
     found = {host: facts.found.get(host, NOTHING) for host in spec.hosts}
     first, package, cni = found[spec.control_plane], facts.packages.get(name, ""), facts.cni[name]
     now, then = _now(spec, state, found, first), {host: _then(spec, package) for host in spec.hosts}
@@ -191,7 +191,7 @@ def _changed(
 
 def _init(spec: Spec, facts: KubeadmFacts, first: Node, mark: Mark, at: Mapping[str, Any]) -> Init:
     host = spec.control_plane
-    done = f"{mark.open.encode()}\n{_note(spec, host)}\ninit=done"
+    done = f"{mark.pending.encode()}\n{_note(spec, host)}\ninit=done"
     return Init(
         names=host,
         machines=facts.of([host]),
@@ -246,7 +246,7 @@ def _prepare(spec: Spec, host: str, node: Node, package: str, mark: Mark) -> dic
     fstab = without_swap(node.fstab) if spec.swap == "off" else node.fstab
     note = _note(spec, host).replace("\ninit=done", "")
     return {
-        "mark_open": f"{mark.open.encode()}\n{note}",
+        "mark_open": f"{mark.pending.encode()}\n{note}",
         "begun": node.mark is not None,
         "form": spec.form,
         "install": bool(spec.packages) and node.package != package,

@@ -201,14 +201,14 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
     def _network(self, step: Network, cluster: ClusterClient) -> None:
         """The manifest's objects in their order, then the note which manifest that was."""
         for manifest in _manifests(step.path):
-            cluster.apply(marked(manifest, step.mark.open), force=True)
+            cluster.apply(marked(manifest, step.mark.pending), force=True)
         note = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": NOTED, "namespace": SYSTEM},
             "data": {"sha256": step.sha256},
         }
-        cluster.apply(marked(note, step.mark.open), force=True)
+        cluster.apply(marked(note, step.mark.pending), force=True)
 
     def _entered(self, name: str, state: State, *, goes: bool) -> State:
         """With what its API says; a cluster that doesn't answer says nothing, and waits."""

@@ -73,7 +73,7 @@ def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
         for host in spec.hosts
         if (runtime := facts.found.get(host, Found()).runtime(spec.runtime))
     }
-    mark = context.mark.seal(spec.applied())
+    mark = context.mark.committed(spec.applied())
     then = {
         host: {"image": image, "content": _short(content), "runtime": runtimes.get(host)}
         for host in spec.hosts

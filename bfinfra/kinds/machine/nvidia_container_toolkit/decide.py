@@ -111,7 +111,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
 
 def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     facts: ToolkitFacts = context.facts
-    package, mark = (facts.packages[context.name], context.mark.seal(spec.applied()))
+    package, mark = (facts.packages[context.name], context.mark.committed(spec.applied()))
     todo: dict[str, dict[str, Any]] = {}
     now, then = {}, {}
     for host in spec.hosts:

@@ -81,7 +81,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         state.mark if state is not None else None, "its supervisor is looked after by another site"
     )
     _check(spec, ids, context)
-    note = context.mark.seal(spec.applied()).encode()
+    note = context.mark.committed(spec.applied()).encode()
     if state is None or state.found is None:
         if spec.enable is None:
             raise Refusal(

@@ -75,7 +75,7 @@ def unknown(at: Spot, entry: Access, found: Found | str | None) -> Iterator[Conf
 
 def _settings(spec: Spec, mark: Mark) -> Settings:
     return Settings(
-        description=below(spec.description, mark.seal(spec.applied())),
+        description=below(spec.description, mark.committed(spec.applied())),
         cpu=spec.limits.cpu,
         memory=spec.limits.memory,
         total_storage=spec.limits.storage,

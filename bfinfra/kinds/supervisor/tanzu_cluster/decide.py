@@ -33,7 +33,7 @@ def create(name: str, spec: Spec, context: PlanContext) -> Create:
         namespace=spec.namespace,
         home=context.needs["namespace"].get("endpoint"),
         changes=differences(None, spec.applied()),
-        manifest=_sealed(name, spec, authorities, release, context),
+        manifest=_committed(name, spec, authorities, release, context),
     )
 
 
@@ -128,7 +128,7 @@ def authorities_of(spec: Spec, context: PlanContext) -> dict[str, Authority]:
     return found
 
 
-def _sealed(
+def _committed(
     name: str, spec: Spec, authorities: Mapping[str, Authority], release: str, context: PlanContext
 ) -> Fields | Unknown:
     """The object to send, with its mark."""
@@ -138,7 +138,7 @@ def _sealed(
         return later
     known = {name: pem for name, pem in authorities.items() if isinstance(pem, str)}
     return marked(
-        forms.manifest(name, spec.namespace, spec, known, release), context.mark.seal(spec.applied())
+        forms.manifest(name, spec.namespace, spec, known, release), context.mark.committed(spec.applied())
     )
 
 
@@ -161,12 +161,12 @@ class _Writing:
         spec = self.spec.model_copy(update={"version": aim})
         stays = not FORMS[spec.api].short and upgrade.matches(self.state.version, aim)
         release = self.state.version if stays else _release(spec, aim, self.context)
-        sealed = _sealed(self.name, spec, self.authorities, release, self.context)
+        committed = _committed(self.name, spec, self.authorities, release, self.context)
         return what(
             name=self.name,
             namespace=spec.namespace,
             home=self.state.home,
-            manifest=sealed,
+            manifest=committed,
             changes=tuple(changes),
             **more,
         )

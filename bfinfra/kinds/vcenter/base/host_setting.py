@@ -117,7 +117,7 @@ class Set(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(Step):
+class Commit(Step):
     """note on {host} what was applied of {key}"""
 
     host: str
@@ -247,7 +247,7 @@ class Settings(kind.Kind[S, T]):
             if host in hosts
         )
         mark = common([each.note.mark for each in settings if each.note])
-        mark = mark.open if mark and any(each.note is None for each in settings) else mark
+        mark = mark.pending if mark and any(each.note is None for each in settings) else mark
         return self.State(mark=mark, settings=settings, **self.refers((mark.applied if mark else None) or {}))
 
     def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -260,7 +260,7 @@ class Settings(kind.Kind[S, T]):
             case Set(value=str() as value):
                 self.note(step.moid, self.prefix + step.key, step.note)
                 self.write(step.moid, step.key, value)
-            case Seal():
+            case Commit():
                 self.note(step.moid, self.prefix + step.key, step.note)
             case PutBack():
                 if not step.same:
@@ -299,7 +299,7 @@ class Steps:
     """A kind's own step classes, which say what they take."""
 
     set: type[Set]
-    seal: type[Seal]
+    committed: type[Commit]
     back: type[PutBack]
 
 
@@ -327,7 +327,7 @@ def steps(
 
 
 def _settle(spec: SettingSpec, state: State | None, context: PlanContext, classes: Steps) -> Iterator[Step]:
-    mark = context.mark.seal(spec.applied())
+    mark = context.mark.committed(spec.applied())
     changed = compare.changes(spec, state.mark if state else None)
     for host, key in product(spec.on, spec.settings):
         each = _found(spec, (host, key), state, context)
@@ -338,7 +338,7 @@ def _settle(spec: SettingSpec, state: State | None, context: PlanContext, classe
         if each.now != value:
             yield classes.set(value=value, changes=(Change(field, each.now, value), *changed), **at)
         elif each.note is None or each.note.mark != mark:
-            yield classes.seal(changes=changed, **at)
+            yield classes.committed(changes=changed, **at)
 
 
 def _found(spec: SettingSpec, place: Place, state: State | None, context: PlanContext) -> Setting:

@@ -50,4 +50,4 @@ def given(state: State | None, kept: Mapping[str, str] | None, key: str, value: 
 
 def digested(mark: Mark, digests: Mapping[str, str]) -> dict[str, str]:
     """The note of digests of secret properties; nothing where there are none."""
-    return {SECRETS: mark.seal(digests).encode()} if digests else {}
+    return {SECRETS: mark.committed(digests).encode()} if digests else {}

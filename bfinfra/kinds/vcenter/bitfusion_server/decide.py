@@ -10,6 +10,7 @@ from bfinfra.kinds.vcenter.bitfusion_server.sizing import GIB
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO_SIZE, BitfusionServerFacts, State, identity
 from bfinfra.kinds.vcenter.bitfusion_server.steps import (
+    Commit,
     Configure,
     Delete,
     Deploy,
@@ -17,7 +18,6 @@ from bfinfra.kinds.vcenter.bitfusion_server.steps import (
     Move,
     PowerOn,
     Replace,
-    Seal,
     Stop,
 )
 from bfinfra.kinds.vcenter.bitfusion_server.target import Target, resolve
@@ -80,11 +80,11 @@ def _create(name: str, spec: Spec, state: State | None, context: PlanContext) ->
         else (*differences(None, spec.applied()), *_derived(spec, target))
     )
     mark = context.mark.on(identity(context.mark.site, name))
-    seal = mark.seal(spec.applied()).encode()
+    committed = mark.committed(spec.applied()).encode()
     return (
         Deploy(name=name, target=target, mark=mark.encode(), changes=changes),
         PowerOn(name=name, moid=""),
-        Seal(name=name, moid="", mark=seal, release=target.release),
+        Commit(name=name, moid="", mark=committed, release=target.release),
     )
 
 
@@ -120,8 +120,10 @@ def _update(name: str, spec: Spec, state: State, target: Target, context: PlanCo
     if not machine.on or (difference.off and machine.on):
         steps.append(PowerOn(name=name, moid=machine.moid, changes=found))
     if state.mark is None or state.mark.applied != spec.applied():
-        seal = context.mark.on(machine.instance_uuid).seal(spec.applied()).encode()
-        steps.append(Seal(name=name, moid=machine.moid, mark=seal, release=target.release, changes=found))
+        committed = context.mark.on(machine.instance_uuid).committed(spec.applied()).encode()
+        steps.append(
+            Commit(name=name, moid=machine.moid, mark=committed, release=target.release, changes=found)
+        )
     return steps
 
 

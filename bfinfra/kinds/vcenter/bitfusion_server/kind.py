@@ -58,7 +58,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         steps.Configure,
         steps.Move,
         steps.PowerOn,
-        steps.Seal,
+        steps.Commit,
         steps.Delete,
         steps.Replace,
     )

@@ -41,13 +41,13 @@ class Runs:
         target = step.target
         package = self._whole(target, report)
         values = revealed(target.properties)
-        sealed = {
+        committed = {
             key: digest(values[key], None, self._pepper())
             for key, v in target.properties.items()
             if isinstance(v, Secret)
         }
         mark = Mark.decode(step.mark) or Mark(self._site.name, f"bitfusion_server/{step.name}")
-        notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release} | digested(mark, sealed)
+        notes = {MARK: step.mark, IMPORTING: process.me(), OVA: target.release} | digested(mark, committed)
         wanted = Import(
             name=step.name,
             descriptor=package.descriptor,
@@ -184,7 +184,7 @@ class Runs:
                     machines.move(moid, step.folder, there(step.pool))
             case steps.PowerOn(moid=moid):
                 machines.power_on(moid)
-            case steps.Seal(moid=moid):
+            case steps.Commit(moid=moid):
                 machines.reconfigure(
                     moid, Hardware(extra={MARK: step.mark, OVA: step.release}), "the note of what was applied"
                 )

@@ -137,7 +137,7 @@ class PowerOn(_OnMachine):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(_OnMachine):
+class Commit(_OnMachine):
     """note on VM {name} what was applied"""
 
     rights = (holds("folder", "VirtualMachine.Config.AdvancedConfig"),)

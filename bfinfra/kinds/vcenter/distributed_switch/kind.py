@@ -123,7 +123,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.switch.moid),)
         facts: Networks = context.facts
-        plan = _plan(name, spec, state, facts, context.mark.seal(spec.applied()))
+        plan = _plan(name, spec, state, facts, context.mark.committed(spec.applied()))
         if state is None:
             return (
                 Create(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bfinfra.kinds.vcenter.gpu_host.cards import chosen, ours
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import HELPED, GpuHostFacts, GpuHostNote, State
-from bfinfra.kinds.vcenter.gpu_host.steps import Await, Forget, Leave, Reboot, Seal, Set, ShutDown
+from bfinfra.kinds.vcenter.gpu_host.steps import Await, Commit, Forget, Leave, Reboot, Set, ShutDown
 from bfinfra.model import compare
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Refusal
@@ -30,7 +30,7 @@ def absent(name: str, spec: Spec | None, facts: GpuHostFacts) -> Sequence[Step]:
 def manage(
     name: str, spec: Spec, state: State, mark: Mark, machines: frozenset[str] = frozenset()
 ) -> Sequence[Step]:
-    """Finish a reboot that was begun; set passthrough; reboot where that is owed and allowed; seal.
+    """Finish a reboot that was started; set passthrough; reboot where that is due and allowed; commit.
     `machines`: names of VMs that the site describes.
     """
     if spec.cluster and spec.cluster != state.cluster:
@@ -49,10 +49,10 @@ def manage(
     if state.mark is None or state.mark.applied != spec.applied():
         noted = "" if state.reboot == HELPED else state.reboot
         steps.append(
-            Seal(
+            Commit(
                 name=name,
                 moid=state.detail.moid,
-                note=replace(_note(state, mark), mark=mark.seal(spec.applied()), reboot=noted).encode(),
+                note=replace(_note(state, mark), mark=mark.committed(spec.applied()), reboot=noted).encode(),
                 changes=found,
             )
         )
@@ -79,7 +79,7 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     )  # an apply that died has not said yet what is allowed, but may have done it
     spec = Spec(reboot=allowed.get("reboot", "never"), reboot_in_use=bool(allowed.get("reboot_in_use")))
     found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
-    kept = state.mark or mark  # sealed: it says whether a reboot is allowed
+    kept = state.mark or mark  # committed: it says whether a reboot is allowed
     steps = _effects(name, state, wanted, kept, found, spec)
     if state.rebooting:
         steps += _effects(name, state.restarted, wanted, kept, found, spec)

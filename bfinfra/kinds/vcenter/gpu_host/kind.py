@@ -49,7 +49,15 @@ class GpuHost(kind.Kind[Spec, State]):
     checks = CHECKS
     managed = False
     deadline = 1800
-    step_types = (steps.Set, steps.ShutDown, steps.Reboot, steps.Await, steps.Leave, steps.Seal, steps.Forget)
+    step_types = (
+        steps.Set,
+        steps.ShutDown,
+        steps.Reboot,
+        steps.Await,
+        steps.Leave,
+        steps.Commit,
+        steps.Forget,
+    )
     survey_privileges = (holds(VCENTER, *READ),)
 
     prefetch = (DETAILS,)
@@ -117,7 +125,7 @@ class GpuHost(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Set passthrough, reboot if that is owed and allowed, seal; on deletion put back what was there
+        """Set passthrough, reboot if that is due and allowed, commit; on deletion put back what was there
         before.
         """
         if state is None:
@@ -170,7 +178,7 @@ class GpuHost(kind.Kind[Spec, State]):
                 if not step.stay:
                     hosts.exit_maintenance(moid)
                 hosts.set_attribute(moid, ATTRIBUTE, step.note)
-            case steps.Seal(moid=moid):
+            case steps.Commit(moid=moid):
                 hosts.set_attribute(moid, ATTRIBUTE, step.note)
             case steps.Forget(moid=moid):
                 hosts.drop_attribute(moid, ATTRIBUTE)

@@ -32,7 +32,7 @@ class GpuHostNote:
     of its own.
 
     `reboot`: "" none; `from:BOOT` begun (`:stay`: it was in maintenance mode before); `after:BOOT` did not
-    help; HELPED until the note is sealed.
+    help; HELPED until the note is committed.
     """
 
     mark: Mark

@@ -94,7 +94,7 @@ class Leave(_OnHost):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(_OnHost):
+class Commit(_OnHost):
     """note on host {name} what was applied"""
 
     rights = NOTE

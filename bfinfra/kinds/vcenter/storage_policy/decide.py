@@ -40,7 +40,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     nowhere = not fitting(
         spec.wanted, facts.categories, {spec.tag.category: frozenset(wanted)} if spec.tag else {}
     )
-    policy = Policy(name, below(spec.description, context.mark.seal(spec.applied())), spec.wanted)
+    policy = Policy(name, below(spec.description, context.mark.committed(spec.applied())), spec.wanted)
     now = state.policy if state is not None else None
     tagged = _drift(spec.tag, state, facts) if spec.tag else ()
     if state is None or now is None:
@@ -98,10 +98,10 @@ def _tag(
     if wanted is None:
         return
     facts: StoragePolicyFacts = context.facts
-    home, mark = facts.categories.get(wanted.category), context.mark.open
+    home, mark = facts.categories.get(wanted.category), context.mark.pending
     shown: dict[str, Any] = {"tag": wanted.name, "changes": tuple(changes)}
     on = sorted(facts.datastores[each] for each in wanted.datastores)
-    sealed = mark.seal({"datastores": on})
+    committed = mark.committed({"datastores": on})
     own = _own(wanted, state)
     if home is None:
         yield MakeCategory(category=wanted.category, mark=mark, changes=tuple(changes))
@@ -110,7 +110,7 @@ def _tag(
     if own is not None and (left := sorted((own.datastores - set(on)) & own.tag.datastores)):
         yield Detach(id=own.tag.id, datastores=tuple(left), **shown)
     if own is None or not own.tag.datastores.issuperset(on) or own.datastores != set(on):
-        yield Attach(id=own.tag.id if own else "", datastores=tuple(on), mark=sealed, **shown)
+        yield Attach(id=own.tag.id if own else "", datastores=tuple(on), mark=committed, **shown)
 
 
 def _own(wanted: OwnTag, state: State | None) -> Own | None:

@@ -40,7 +40,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     guest = facts.guests.get(name, {})
     if isinstance(guest, str):
         raise Refusal("cloud-init's files can't be read", field="cloud_init", why=guest)
-    mark = context.mark.seal(spec.applied())
+    mark = context.mark.committed(spec.applied())
     if state is None or state.importing:
         new = Make(
             name=name,

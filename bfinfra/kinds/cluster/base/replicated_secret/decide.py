@@ -102,7 +102,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
                     names=names,
                     standing=tuple(sorted(copy.names & set(names))) if copy else (),
                     source=source,
-                    mark=context.mark.seal(spec.applied()),
+                    mark=context.mark.committed(spec.applied()),
                     changes=(*own, *(file_changes if not found else ())),
                 )
             )
