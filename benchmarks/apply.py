@@ -32,7 +32,7 @@ import vcsims
 import bfinfra
 from bfinfra.backends import writes
 from bfinfra.engine.apply import Options
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 DELAY = 1000  # milliseconds
 DELAYED = {

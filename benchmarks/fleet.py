@@ -24,7 +24,7 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.secret import Secret, digest
 from bfinfra.model.site import Site
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 GPUS_A_HOST, HOSTS_A_CLUSTER = 8, 50
 GPU_MEMORY = 32 << 30

@@ -31,7 +31,7 @@ from given import numbers
 from vcsims import PEERS, binary
 
 import bfinfra
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 ROOT = Path(__file__).resolve().parents[1]
 CLUSTERS, ACCOUNTS, OF_TOKENS = 50, 16, 4

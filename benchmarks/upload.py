@@ -35,9 +35,9 @@ import vcsims
 from vcsims import Vcsim
 
 from bfinfra.backends import tls
-from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
-from bfinfra.sandbox.makers.ova import member
-from bfinfra.sandbox.makers.vmdk import make_vmdk
+from bfinfra.sandbox.factories.descriptor import Appliance, Disk, descriptor
+from bfinfra.sandbox.factories.ova import member
+from bfinfra.sandbox.factories.vmdk import make_vmdk
 
 ROOT = Path(__file__).resolve().parents[1]
 MIB = 1 << 20

@@ -35,11 +35,11 @@ def main(words: str) -> None:
         password=Secret("env", "BENCHMARK_PASSWORD"),
         trust=Trust(sha256=task["pin"]),
     )
-    door = Connector(settings, transport, "")
-    door.connect()
+    connector = Connector(settings, transport, "")
+    connector.connect()
     from bfinfra.backends.vcenter import VCenter
 
-    vcenter = VCenter(settings, transport, door=door)
+    vcenter = VCenter(settings, transport, connector=connector)
     vcenter.session.open()
     from bfinfra.backends import ova
     from bfinfra.backends.vcenter.vm import Hardware, Import

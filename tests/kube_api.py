@@ -149,7 +149,7 @@ def sandbox_api(
             "provisioner": "csi",
         }
     )
-    port = listeners.open("localhost:6443", running.cluster.door)
+    port = listeners.open("localhost:6443", running.cluster.handler)
     yield Api(_config(f"https://localhost:{port}", pki.ca_pem, running.cluster.admin_token), faults)
     listeners.close_all()
     running.cluster.close()

@@ -21,7 +21,7 @@ from bfinfra.cli.execute import EXITS
 from bfinfra.model.drift import Cause
 from bfinfra.render import drift as drift_text
 from bfinfra.render import summary, text
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 SPECS = Path(__file__).parents[1] / "specs"
 SITE = SPECS / "singapore-poc.yaml"

@@ -66,11 +66,11 @@ class Backends:
             return None
         from bfinfra.backends.vcenter.connector import Connector
 
-        door = Connector(self.site.vcenter, self.transport, self.site.name)
-        door.connect()
+        connector = Connector(self.site.vcenter, self.transport, self.site.name)
+        connector.connect()
         from bfinfra.backends.vcenter import VCenter
 
-        made = VCenter(self.site.vcenter, self.transport, site=self.site.name, door=door)
+        made = VCenter(self.site.vcenter, self.transport, site=self.site.name, connector=connector)
         made.share(self.cache)
         made.session.open()
         self._opened.callback(made.close)

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.handler import Handler, Request, Response
 from bfinfra.sandbox.registration import registers
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class BitfusionServers:
             server, address = (self._server(vm), _address(vm)) if on else (None, "")
             if server and address:
                 self._addresses[vm.moid], self.running[address] = address, server
-                self._listeners.open(address, _door(server), "bitfusion")
+                self._listeners.open(address, _handler_of(server), "bitfusion")
 
     def _server(self, vm: Managed) -> Server | None:
         """What the machine serves; None for one that is no Bitfusion server, or can't register with its
@@ -103,10 +103,10 @@ def _address(vm: Managed) -> str:
     return f"{ip}:{PORT}" if ip else ""
 
 
-def _door(server: Server) -> Door:
-    def door(request: Request) -> Response:
+def _handler_of(server: Server) -> Handler:
+    def handler(request: Request) -> Response:
         if request.method == "GET" and request.path == "/claim_id":
             return Response(200, server.uuid.encode(), {"content-type": "text/plain"})
         return Response(404, b"not found", {"content-type": "text/plain"})
 
-    return door
+    return handler

@@ -5,23 +5,23 @@ from __future__ import annotations
 import io
 import zipfile
 
-from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.handler import Handler, Request, Response
 
 NAME = "5b2e1c7d"  # OpenSSL's hash of a subject; clients read every file
 
 
-def certs_door(ca_pem: str) -> Door:
+def certs_handler(ca_pem: str) -> Handler:
     """The door."""
     data = _zipped(ca_pem)
 
-    def door(request: Request) -> Response:
+    def handler(request: Request) -> Response:
         if request.path == "/certs/download.zip" and request.method == "GET":
             return Response(200, data, {"content-type": "application/zip"})
         return Response(
             404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"}
         )
 
-    return door
+    return handler
 
 
 def _zipped(ca_pem: str) -> bytes:

@@ -6,7 +6,7 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.door import Request
+from bfinfra.sandbox.handler import Request
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.parts import Parts
@@ -30,12 +30,12 @@ def change(parts: Parts, body: Any) -> Any:
         return _on_machine(parts, str(body["machine"]), str(body["path"]), body.get("text"))
     match body:
         case {"address": str(address), "method": str(method), "path": str(path)} if method in METHODS:
-            door, headers = parts.as_administrator(address)
+            handler, headers = parts.as_administrator(address)
         case _:
             raise BadChange(
                 f'write {{"address", "method", "path", "body"}}; methods are {", ".join(METHODS)}'
             )
-    if door is None:
+    if handler is None:
         raise BadChange(f"nothing can be changed at {address}; open are {', '.join(parts.listeners.ports())}")
     data = json.dumps(body["body"]).encode() if "body" in body else b""
     pure, _, query = path.partition("?")
@@ -44,7 +44,7 @@ def change(parts: Parts, body: Any) -> Any:
         "content-type": body.get("content_type", "application/json"),
         "content-length": str(len(data)),
     }
-    answer = door(Request(method, pure, query, headers, io.BytesIO(data), address))
+    answer = handler(Request(method, pure, query, headers, io.BytesIO(data), address))
     text = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
     return {"status": answer.status, "body": text.decode(errors="replace")}
 

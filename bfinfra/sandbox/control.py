@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.changes import BadChange, change
-from bfinfra.sandbox.door import Door, Request, Response, as_json
 from bfinfra.sandbox.faults import BadRule
+from bfinfra.sandbox.handler import Handler, Request, Response, as_json
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.parts import Parts
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 Action = Callable[["Parts", Any], Any]
 
 
-def control_door(parts: Parts) -> Door:
+def control_handler(parts: Parts) -> Handler:
     """The door. Requests that a web page could send are refused."""
 
-    def door(request: Request) -> Response:
+    def handler(request: Request) -> Response:
         if "origin" in request.headers or "referer" in request.headers:
             return _wrong(403, "not for web pages")
         action = ACTIONS.get((request.method, request.path))
@@ -38,7 +38,7 @@ def control_door(parts: Parts) -> Door:
             return _wrong(400, str(error))
         return Response(204) if answer is None else as_json(answer)
 
-    return door
+    return handler
 
 
 def _wrong(status: int, message: str) -> Response:

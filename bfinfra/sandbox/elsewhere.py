@@ -17,7 +17,7 @@ from bfinfra.sandbox.linux.node import NodeMachine, gpus_of
 if TYPE_CHECKING:
     from bfinfra.sandbox.bitfusion import BitfusionServers
     from bfinfra.sandbox.clock import Clock
-    from bfinfra.sandbox.door import Door
+    from bfinfra.sandbox.handler import Handler
     from bfinfra.sandbox.pki import Pki
     from bfinfra.sandbox.server import Listeners
     from bfinfra.sandbox.world import KubernetesCluster, World
@@ -67,7 +67,7 @@ class Elsewhere:
         for name, each in self.all.items():
             if name not in self._kubeadm:
                 self._start(name)
-                self._listeners.open(self._as_written[name].address, each.cluster.door)
+                self._listeners.open(self._as_written[name].address, each.cluster.handler)
 
     def by_kubeadm(self) -> Kubernetes:
         """The clusters that Linux machines make, as kubeadm and kubectl there need them."""
@@ -96,7 +96,7 @@ class Elsewhere:
             self._joined[name] = set()
             running.start()
             running.cluster.keep_admin_token(written.token)
-            self._listeners.open(written.address, running.cluster.door)
+            self._listeners.open(written.address, running.cluster.handler)
         for machine in sorted(joined - self._joined[name]):
             first = machine == written.kubeadm
             running.add_node(
@@ -167,7 +167,7 @@ class Elsewhere:
                 if "joined" in data[name]:
                     self._joined[name] = set(data[name]["joined"])
                     each.start()
-                    self._listeners.open(self._as_written[name].address, each.cluster.door)
+                    self._listeners.open(self._as_written[name].address, each.cluster.handler)
                 else:
                     self._start(name)
 
@@ -183,13 +183,13 @@ class Elsewhere:
         """Names of users with tokens that are still good and will expire."""
         return [user for each in self.all.values() for user in each.cluster.tokens.open()]
 
-    def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
+    def as_administrator(self, address: str) -> tuple[Handler | None, dict[str, str]]:
         """The API behind an address, and the headers of its administrator; None where there is none."""
         for name, each in self.all.items():
             if self._as_written[name].address == address and (
                 name in self._joined or name not in self._kubeadm
             ):
-                return each.cluster.door, {"authorization": f"Bearer {each.cluster.admin_token}"}
+                return each.cluster.handler, {"authorization": f"Bearer {each.cluster.admin_token}"}
         return None, {}
 
     def _start(self, name: str) -> None:

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.bitfusion import BitfusionServers
-from bfinfra.sandbox.certs import certs_door
+from bfinfra.sandbox.certs import certs_handler
 from bfinfra.sandbox.clock import Clock
-from bfinfra.sandbox.door import Door, Request, Response
 from bfinfra.sandbox.elsewhere import Elsewhere
 from bfinfra.sandbox.faults import Faults
+from bfinfra.sandbox.handler import Handler, Request, Response
 from bfinfra.sandbox.handout import Api
 from bfinfra.sandbox.inventory import BuiltInventory
 from bfinfra.sandbox.linux import LinuxMachines
-from bfinfra.sandbox.rest import FilledRestState, content_door, rest_door
+from bfinfra.sandbox.rest import FilledRestState, content_handler, rest_handler
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.sessions import Sessions
-from bfinfra.sandbox.soap import esx_door, pbm_door, soap_door
+from bfinfra.sandbox.soap import esx_handler, pbm_handler, soap_handler
 from bfinfra.sandbox.speaking import Spoken
 from bfinfra.sandbox.supervising import Supervisors
 from bfinfra.sandbox.tally import Tally
@@ -54,15 +54,17 @@ class Parts:
         self.elsewhere.host = self.linux.node
         self.reset_files: Callable[[], None] = lambda: None
         """Puts back the files that sites name."""
-        self._rest_door = rest_door(self.inventory, self.sessions, self.rest)
-        self._esx_door = esx_door(self.inventory)
-        self._certs_door = certs_door(pki.ca_pem)
+        self._rest_handler = rest_handler(self.inventory, self.sessions, self.rest)
+        self._esx_handler = esx_handler(self.inventory)
+        self._certs_handler = certs_handler(pki.ca_pem)
 
     def open(self) -> None:
         """Open every address that is there from the start."""
-        self.listeners.open(f"{self.world.vcenter.host}:{self.world.vcenter.port}", self._vcenter_door(), "")
+        self.listeners.open(
+            f"{self.world.vcenter.host}:{self.world.vcenter.port}", self._vcenter_handler(), ""
+        )
         for host in self.world.hosts:
-            self.listeners.open(f"{host}:443", self._esx_door, "esx")
+            self.listeners.open(f"{host}:443", self._esx_handler, "esx")
         self.supervisors.open()
         self.elsewhere.open()
         self.linux.open()
@@ -151,38 +153,38 @@ class Parts:
             found[f"{name} at {address}" if name in found else name] = Api(address, each.cluster.admin_token)
         return found
 
-    def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
+    def as_administrator(self, address: str) -> tuple[Handler | None, dict[str, str]]:
         """The door behind an address, and the headers of an administrator's request; None where there is none
         to change.
         """
         if address != f"{self.world.vcenter.host}:{self.world.vcenter.port}":
-            door, headers = self.supervisors.as_administrator(address)
-            return (door, headers) if door else self.elsewhere.as_administrator(address)
+            handler, headers = self.supervisors.as_administrator(address)
+            return (handler, headers) if handler else self.elsewhere.as_administrator(address)
         admin = next(user for user in self.world.users if user.role == "admin")
-        return self._rest_door, {
+        return self._rest_handler, {
             "vmware-api-session-id": self.sessions.login(
                 admin.name, admin.password, "rest", "somebody else"
             ).key
         }
 
-    def _vcenter_door(self) -> Door:
-        rest = Spoken(self._rest_door, "rest", self.faults, self.tally)
-        doors: dict[str, Door] = {
-            "sdk": soap_door(self.inventory, self.sessions, self.faults, self.tally, self.clock),
-            "pbm": pbm_door(self.inventory, self.sessions, self.rest, self.faults, self.tally),
+    def _vcenter_handler(self) -> Handler:
+        rest = Spoken(self._rest_handler, "rest", self.faults, self.tally)
+        handlers: dict[str, Handler] = {
+            "sdk": soap_handler(self.inventory, self.sessions, self.faults, self.tally, self.clock),
+            "pbm": pbm_handler(self.inventory, self.sessions, self.rest, self.faults, self.tally),
             "api": rest,
             "rest": rest,
-            "nfc": Spoken(self._esx_door, "esx", self.faults, self.tally),
-            "cls": Spoken(content_door(self.rest, self.sessions), "rest", self.faults, self.tally),
-            "certs": Spoken(self._certs_door, "vcenter", self.faults, self.tally),
+            "nfc": Spoken(self._esx_handler, "esx", self.faults, self.tally),
+            "cls": Spoken(content_handler(self.rest, self.sessions), "rest", self.faults, self.tally),
+            "certs": Spoken(self._certs_handler, "vcenter", self.faults, self.tally),
         }
 
-        def door(request: Request) -> Response:
-            found = doors.get(request.path.split("/")[1] if "/" in request.path else "")
+        def handler(request: Request) -> Response:
+            found = handlers.get(request.path.split("/")[1] if "/" in request.path else "")
             return (
                 found(request)
                 if found
                 else Response(404, f"nothing at {request.path}".encode(), {"content-type": "text/plain"})
             )
 
-        return door
+        return handler

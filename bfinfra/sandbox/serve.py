@@ -14,7 +14,7 @@ from typing import Any
 
 from bfinfra.sandbox import handout
 from bfinfra.sandbox import state as folder
-from bfinfra.sandbox.control import control_door
+from bfinfra.sandbox.control import control_handler
 from bfinfra.sandbox.parts import Parts
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.pki import Pki
@@ -42,7 +42,7 @@ def serve(world_file: Path, state: Path, pace: float | None) -> None:
         parts.open()
         if saved is not None:
             _restore(parts, saved, state)
-        endpoints = _Endpoints(state, pki, parts, open_plain(control_door(parts)))
+        endpoints = _Endpoints(state, pki, parts, open_plain(control_handler(parts)))
         endpoints.follow()
         signal.sigwait(ENDING)
         folder.write(state / "state.json", {"format_version": folder.FORMAT, **parts.save()})

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from bfinfra.sandbox.door import Door
 from bfinfra.sandbox.faults import Faults
+from bfinfra.sandbox.handler import Handler
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.speaking import Spoken, speaking
 from bfinfra.sandbox.tally import Tally
@@ -27,7 +27,7 @@ class Listeners:
         self._open: dict[str, _Listener] = {}
         self._lock = threading.Lock()
 
-    def open(self, address: str, door: Door, name: str = "kubernetes") -> int:
+    def open(self, address: str, handler: Handler, name: str = "kubernetes") -> int:
         """Put a door behind "host:port"; the loopback port it listens on. `name`: which door fault rules and
         the tally take it for.
 
@@ -35,7 +35,7 @@ class Listeners:
         """
         host = address.rpartition(":")[0]
         listener = _Listener(
-            self._pki.context(host), speaking(address, Spoken(door, name, self._faults, self._tally))
+            self._pki.context(host), speaking(address, Spoken(handler, name, self._faults, self._tally))
         )
         with self._lock:
             before = self._open.pop(address, None)
@@ -64,9 +64,9 @@ class Listeners:
             return {address: listener.port for address, listener in self._open.items()}
 
 
-def open_plain(door: Door) -> int:
+def open_plain(handler: Handler) -> int:
     """Put a door behind plain HTTP on a loopback port, uncounted and without faults; the port."""
-    return _Listener(None, speaking("control", Spoken(door, "", Faults(), Tally()))).port
+    return _Listener(None, speaking("control", Spoken(handler, "", Faults(), Tally()))).port
 
 
 class _Listener:

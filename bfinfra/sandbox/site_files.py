@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from bfinfra.sandbox import state as folder
-from bfinfra.sandbox.makers.files import make_files
+from bfinfra.sandbox.factories.files import make_files
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.world import World
 

@@ -17,8 +17,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from bfinfra.sandbox.bodies import Body, Malformed
-from bfinfra.sandbox.door import Door, Request, Response
 from bfinfra.sandbox.faults import Answered, Faults, Halved, Reset
+from bfinfra.sandbox.handler import Handler, Request, Response
 from bfinfra.sandbox.tally import Tally
 
 READS = ("GET", "HEAD", "OPTIONS")
@@ -36,7 +36,7 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER of no time: close sends a reset
 class Spoken:
     """A door with what surrounds each of its calls. `name` "" leaves faults and tally to the door."""
 
-    door: Door
+    handler: Handler
     name: str
     faults: Faults
     tally: Tally
@@ -44,11 +44,11 @@ class Spoken:
     def __call__(self, request: Request) -> Response:
         """Answer a request. Raises Interrupted where a fault rule says so."""
         if not self.name:
-            return self.door(request)
+            return self.handler(request)
         method = f"{request.method} {request.path}"
         self.tally.count(self.name, method, writes=writes(request))
         with self.faults.around(self.name, method, request.path, writes=writes(request)) as effect:
-            answer = self.door(request)
+            answer = self.handler(request)
             return refused(effect.message) if effect.message else answer
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.door import Door
+from bfinfra.sandbox.handler import Handler
 from bfinfra.sandbox.handout import Api
 from bfinfra.sandbox.kubernetes.outside import Outside, Person
 from bfinfra.sandbox.kubernetes.supervisor import Access, NamespaceSpec, Supervisor
@@ -130,7 +130,7 @@ class Supervisors:
                 )
         return found
 
-    def as_administrator(self, address: str) -> tuple[Door | None, dict[str, str]]:
+    def as_administrator(self, address: str) -> tuple[Handler | None, dict[str, str]]:
         """The API behind an address, and the headers of its administrator; None where there is none."""
         for each in self.all.values():
             apis = {f"{each.address}:{port}": each.cluster for port in PORTS}
@@ -139,7 +139,7 @@ class Supervisors:
                 for where, guest in each.guests.running.items()
             }
             if address in apis:
-                return apis[address].door, {"authorization": f"Bearer {apis[address].admin_token}"}
+                return apis[address].handler, {"authorization": f"Bearer {apis[address].admin_token}"}
         return None, {}
 
     def _built(self, cluster: str, each: Described) -> Supervisor:

@@ -20,8 +20,8 @@ from typing import Any
 from bad_input import nasty
 from hypothesis import strategies as st
 
-from bfinfra.sandbox.makers.ova import make_ova
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.ova import make_ova
+from bfinfra.sandbox.factories.token import make_token
 
 Draw = Callable[[Any], Any]
 BLOCK = tarfile.BLOCKSIZE

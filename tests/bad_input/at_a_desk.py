@@ -22,7 +22,7 @@ from bfinfra.cli import main
 from bfinfra.cli.parser import build
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model import secret
-from bfinfra.sandbox.makers.files import make_files
+from bfinfra.sandbox.factories.files import make_files
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.world_file import load

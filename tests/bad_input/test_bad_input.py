@@ -11,8 +11,8 @@ from bfinfra import kinds as registry
 from bfinfra.engine import journal
 from bfinfra.engine.graph import sort
 from bfinfra.model.refs import kinds_named
-from bfinfra.sandbox.makers.ova import link, make_ova, member
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.ova import link, make_ova, member
+from bfinfra.sandbox.factories.token import make_token
 
 TOKEN = """\
 bitfusion_token:

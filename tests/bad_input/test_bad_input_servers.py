@@ -16,7 +16,7 @@ from bad_input.desk import CLUSTER, HEAD, HOST, NAMESPACE, SERVER, Desk, but, un
 from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import Unreachable
 from bfinfra.model.trust import Trust
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 PIN = ":".join(["AB"] * 32)
 BAD_CLAIM = """\

@@ -27,7 +27,7 @@ from bfinfra.model.events import Ended, Ending, StepEnded
 from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Step
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 SPACE = Key("supervisor_namespace", "cnasg")
 SITE = """\

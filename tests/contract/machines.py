@@ -12,8 +12,8 @@ from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.vm import Hardware, Import
-from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
-from bfinfra.sandbox.makers.vmdk import make_vmdk
+from bfinfra.sandbox.factories.descriptor import Appliance, Disk, descriptor
+from bfinfra.sandbox.factories.vmdk import make_vmdk
 
 MARK = "bfinfra.contract"
 GIB = 1 << 30

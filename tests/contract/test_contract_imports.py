@@ -14,7 +14,7 @@ from contract.sides import VCenterSide
 from bfinfra.backends.vcenter import ovf
 from bfinfra.backends.vcenter.vm import Hardware
 from bfinfra.model.errors import Busy, Exists, Missing, Rejected
-from bfinfra.sandbox.makers.vmdk import make_vmdk
+from bfinfra.sandbox.factories.vmdk import make_vmdk
 
 UPLOADS = "cassettes: uploads stay out of them"
 

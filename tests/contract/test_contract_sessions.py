@@ -185,9 +185,9 @@ def test_rest_opens_a_session_and_closes_it(vcenter: VCenterSide, account: Accou
     vc = vcenter.open()
     assert isinstance(vc.rest.get(CLASSES), list)
     vc.rest.close()
-    doors = [name.split()[1] for name in vc.transport.tally.names if name.startswith("DELETE")]
-    assert len(doors) == 1
-    account.note(f"session at {doors[0]}")
+    paths = [name.split()[1] for name in vc.transport.tally.names if name.startswith("DELETE")]
+    assert len(paths) == 1
+    account.note(f"session at {paths[0]}")
 
 
 @call("rest.get", case="a wrong password")
@@ -200,7 +200,7 @@ def test_rest_refuses_a_wrong_password(vcenter: VCenterSide, account: Account) -
 def test_a_rest_read_survives_the_end_of_its_session(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     vc.rest.get(CLASSES)
-    vc.rest.delete(vc.rest._door)  # the session ends, and the client doesn't know
+    vc.rest.delete(vc.rest._session_path)  # the session ends, and the client doesn't know
     assert isinstance(vc.rest.get(CLASSES), list)
 
 
@@ -208,7 +208,7 @@ def test_a_rest_read_survives_the_end_of_its_session(vcenter: VCenterSide) -> No
 def test_a_rest_write_on_an_ended_session_is_not_repeated(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     vc.rest.get(CLASSES)
-    vc.rest.delete(vc.rest._door)
+    vc.rest.delete(vc.rest._session_path)
     with account.refused(Expired):
         vc.rest.delete(f"{CLASSES}/nothing")
 

@@ -26,7 +26,7 @@ from contract.sides import live_vcsim, sandbox_vcenter
 from peers.found import USER, Peers, run
 
 from bfinfra import sandbox
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 pytestmark = pytest.mark.peers
 OPTIONS = {

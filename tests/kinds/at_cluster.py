@@ -17,7 +17,7 @@ from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Report
 from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Item, Plan
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 QUICK = RetryPolicy(attempts=5, lasts=0, pause=0.01, longest=0.05)
 LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one

@@ -13,7 +13,7 @@ import pytest
 from peers.found import USER, Peers
 from peers.site_files import SPECS, SiteFile
 
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 WORLD = [
     "-api-version",

@@ -18,7 +18,7 @@ from bfinfra.model.events import Event
 from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 SPECS = Path(__file__).parents[2] / "specs"
 PATIENCE = RetryPolicy(attempts=6, lasts=0, pause=0.05, longest=0.5)

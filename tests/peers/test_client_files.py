@@ -14,8 +14,8 @@ from peers.machines import Real, running
 import bfinfra.app as app
 from bfinfra.backends.bitfusion import read_token
 from bfinfra.engine.apply import Options
-from bfinfra.sandbox.makers.deb import make_deb
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.deb import make_deb
+from bfinfra.sandbox.factories.token import make_token
 
 pytestmark = pytest.mark.packages
 

@@ -19,7 +19,7 @@ from peers.site_files import SPECS, SiteFile, all_are, endings
 from peers.webhook import AMOUNT, GPU, PERCENT, Webhook, serving
 
 from bfinfra.lint import Asked, lint
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 ONCE = "nodes"
 KEY = "bitfusion_device_plugin/k8s"

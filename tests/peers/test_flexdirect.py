@@ -13,7 +13,7 @@ from peers.machines import Real, running
 
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
-from bfinfra.sandbox.makers.deb import make_deb
+from bfinfra.sandbox.factories.deb import make_deb
 
 pytestmark = pytest.mark.packages
 

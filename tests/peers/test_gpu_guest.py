@@ -20,7 +20,7 @@ from peers.test_flexdirect import OWN
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
-from bfinfra.sandbox.makers.deb import make_deb
+from bfinfra.sandbox.factories.deb import make_deb
 
 pytestmark = pytest.mark.packages
 

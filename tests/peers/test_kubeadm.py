@@ -19,7 +19,7 @@ import bfinfra.app as app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.model.refs import Key
-from bfinfra.sandbox.makers.deb import make_deb
+from bfinfra.sandbox.factories.deb import make_deb
 
 pytestmark = pytest.mark.packages
 

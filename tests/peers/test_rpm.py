@@ -20,7 +20,7 @@ from peers.test_gpu_guest import apply, guest, own, written
 
 import bfinfra.app as app
 from bfinfra.engine.apply import Options
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 pytestmark = pytest.mark.packages
 

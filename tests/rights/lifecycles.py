@@ -23,7 +23,7 @@ from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Privileges, Rights, Use
 from bfinfra.sandbox import Running
-from bfinfra.sandbox.makers.descriptor import Appliance, descriptor
+from bfinfra.sandbox.factories.descriptor import Appliance, descriptor
 
 
 class Refused(Exception):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bfinfra.sandbox.factories.image import make_image
 from bfinfra.sandbox.linux import runtimes
 from bfinfra.sandbox.linux.machine import Machine, Node, Service
 from bfinfra.sandbox.linux.node import NodeMachine
-from bfinfra.sandbox.makers.image import make_image
 
 FULL = "docker.io/team/webhook:1"
 CTR = ["--namespace", "k8s.io"]

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from asking import Https, read
 
-from bfinfra.sandbox.door import Request, Response, as_json
 from bfinfra.sandbox.faults import Faults
+from bfinfra.sandbox.handler import Request, Response, as_json
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.tally import Tally
@@ -22,7 +22,7 @@ from bfinfra.sandbox.tally import Tally
 ADDRESS = "vc.test:443"
 
 
-def door(request: Request) -> Response:
+def handler(request: Request) -> Response:
     """Says what it was asked; breaks, streams or leaves the body unread where the path says so."""
     if request.path == "/broken":
         raise KeyError("inside")
@@ -46,7 +46,7 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.pki, self.faults, self.tally = Pki(folder), Faults(), Tally()
         self.listeners = Listeners(self.pki, self.faults, self.tally)
-        self.port = self.listeners.open(ADDRESS, door, "rest")
+        self.port = self.listeners.open(ADDRESS, handler, "rest")
         self.clients: list[Https] = []
 
     def client(self) -> Https:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from trust.authority import Authority
 
 from bfinfra.sandbox import SMALL_WORLD
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 SORTS = {
     "plain": "",

@@ -98,14 +98,14 @@ def test_a_port_without_tls_is_named_as_that_and_not_asked_again(transport, tmp_
 
 
 def test_a_connection_that_ends_in_the_handshake_may_be_tried_again(transport):
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        threading.Thread(target=_hang_up, args=(door,), daemon=True).start()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_hang_up, args=(server,), daemon=True).start()
         with pytest.raises(Unreachable):
-            transport.client(f"https://127.0.0.1:{door.getsockname()[1]}", Trust()).get("/x")
+            transport.client(f"https://127.0.0.1:{server.getsockname()[1]}", Trust()).get("/x")
 
 
-def _hang_up(door):
-    door.accept()[0].close()
+def _hang_up(server):
+    server.accept()[0].close()
 
 
 def test_a_key_that_was_left_behind_in_a_crash_is_of_no_use(tmp_path, monkeypatch):

@@ -47,12 +47,12 @@ class VCenter:
         transport: Transport,
         env: Mapping[str, str] | None = None,
         site: str = "",
-        door: Connector | None = None,
+        connector: Connector | None = None,
     ) -> None:
         self.settings = settings
         self.server = settings.server
         self.transport = transport
-        self.session = SoapSession(settings, transport, env, site, door)
+        self.session = SoapSession(settings, transport, env, site, connector)
         self.rest = Rest(settings, transport, env, site)
         self.tasks = Tasks(self.session)
         self.capacity = Capacities(self.session)

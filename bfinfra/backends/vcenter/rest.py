@@ -47,7 +47,7 @@ class Rest:
         self._http: httpx2.Client | None = None
         self._token = ""
         self._shut: RemoteError | None = None
-        self._door = SESSION
+        self._session_path = SESSION
         self._closed = False
         self._lock = threading.Lock()
 
@@ -97,7 +97,7 @@ class Rest:
             return
         if token:
             with contextlib.suppress(RemoteError):  # it ends by itself on the server
-                http.delete(self._door, headers={HEADER: token})
+                http.delete(self._session_path, headers={HEADER: token})
         http.close()
 
     def _call(
@@ -151,11 +151,11 @@ class Rest:
     def _login(self, http: httpx2.Client) -> str:
         who = credentials(self._settings, self._env)
         basic = base64.b64encode(f"{who.username}:{who.password.reveal()}".encode()).decode()
-        for door in (SESSION, OLD_SESSION):  # the old door is the only one before 7.0 U2
-            answer = http.post(door, headers={"Authorization": f"Basic {basic}"})
+        for path in (SESSION, OLD_SESSION):  # the old door is the only one before 7.0 U2
+            answer = http.post(path, headers={"Authorization": f"Basic {basic}"})
             if answer.status_code != 404:
                 break
-        self._door = door
+        self._session_path = path
         if answer.status_code in (401, 403):
             raise refused(who.username, self.server)
         if not answer.is_success:

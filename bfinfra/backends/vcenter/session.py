@@ -50,14 +50,14 @@ class SoapSession:
         transport: Transport,
         env: Mapping[str, str] | None = None,
         site: str = "",
-        door: Connector | None = None,
+        connector: Connector | None = None,
     ) -> None:
         self.settings = settings
         self.server = settings.server
         self._read_only = transport.read_only
         self._env = env
         self._site = site
-        self._door = door or Connector(settings, transport, site)
+        self._connector = connector or Connector(settings, transport, site)
         self._content: Any = None
         self._closed = False
         self._entry: Future[Any] | None = None
@@ -123,7 +123,7 @@ class SoapSession:
         if content is not None:
             with contextlib.suppress(RemoteError):  # it ends by itself on the server
                 content.sessionManager.Logout()
-        self._door.close()
+        self._connector.close()
 
     def _enter(self) -> Any:
         """A login; the one that `open` started, once."""
@@ -144,7 +144,7 @@ class SoapSession:
         who = credentials(self.settings, self._env)
         try:
             stub = soap.Stub(
-                self._door.http(), self.server, soap.negotiate(self._door.versions(), self.server)
+                self._connector.http(), self.server, soap.negotiate(self._connector.versions(), self.server)
             )
             content = soap.service_instance(stub).RetrieveContent()
         except Expired:  # there is no session yet: whatever is asked is answered 401

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from bfinfra.sandbox.door import Request, Response, as_json
+from bfinfra.sandbox.handler import Request, Response, as_json
 from bfinfra.sandbox.kubernetes import deletion, discovery, protobuf, reads, reviews, scale
 from bfinfra.sandbox.kubernetes import target as targets
 from bfinfra.sandbox.kubernetes.errors import (

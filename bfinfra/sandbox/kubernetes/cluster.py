@@ -27,7 +27,7 @@ class Cluster(AdmittingCluster):
 
     def __init__(self, name: str, version: str, clock: Clock, *, tokens: Tokens | None = None) -> None:
         super().__init__(name, version, clock, tokens=tokens)
-        self.door = partial(api.serve, self)
+        self.handler = partial(api.serve, self)
 
     def create(self, thing: Object, manager: str = CONTROLLER) -> Object:
         """Create an object from inside the cluster."""

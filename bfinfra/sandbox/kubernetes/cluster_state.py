@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bfinfra.sandbox.clock import Clock
-from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.handler import Handler, Request, Response
 from bfinfra.sandbox.kubernetes.identity import MASTERS, Tokens, User
 from bfinfra.sandbox.kubernetes.objects import Object
 from bfinfra.sandbox.kubernetes.rbac import Authorizer
@@ -24,7 +24,7 @@ Endpoint = Callable[[Target, Request, User], Response]
 class ClusterState:
     """A cluster as its parts see it. `door`: the API, as the listeners open it."""
 
-    door: Door
+    handler: Handler
 
     def __init__(self, name: str, version: str, clock: Clock, *, tokens: Tokens | None = None) -> None:
         self.name, self.version, self.clock = name, version, clock

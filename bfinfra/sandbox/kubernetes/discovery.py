@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from bfinfra.sandbox.door import Request, Response, as_json
+from bfinfra.sandbox.handler import Request, Response, as_json
 from bfinfra.sandbox.kubernetes.errors import no_such_path
 from bfinfra.sandbox.kubernetes.objects import Object
 from bfinfra.sandbox.kubernetes.registry import Registry, Resource

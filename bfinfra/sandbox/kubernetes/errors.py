@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bfinfra.sandbox.door import Response, as_json
+from bfinfra.sandbox.handler import Response, as_json
 from bfinfra.sandbox.kubernetes.objects import Object
 
 

@@ -43,7 +43,7 @@ class Guests:
                 cluster.restore(saved)
             cluster.start()
             self.running[where] = cluster
-            self._outside.open(f"{self.addresses[where]}:{PORT}", cluster.cluster.door, "kubernetes")
+            self._outside.open(f"{self.addresses[where]}:{PORT}", cluster.cluster.handler, "kubernetes")
         return self.running[where]
 
     def close(self, where: Where) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bfinfra.sandbox.door import Request, Response, as_json
+from bfinfra.sandbox.handler import Request, Response, as_json
 from bfinfra.sandbox.kubernetes.cluster import Cluster
 from bfinfra.sandbox.kubernetes.guests import Guests
 from bfinfra.sandbox.kubernetes.identity import MASTERS, User
@@ -34,7 +34,7 @@ class Login:
         self._address, self._cluster, self._guests = address, cluster, guests
         self._namespaces, self._outside = namespaces, outside
 
-    def door(self, request: Request) -> Response:
+    def handler(self, request: Request) -> Response:
         """/wcp/login and /wcp/workloads; everything else is the API."""
         path = request.path.rstrip("/")
         if path == "/wcp/login":
@@ -43,7 +43,7 @@ class Login:
             return self._workloads(request)
         if path.startswith("/wcp"):
             return Response(404, f"the sandbox has no {path}\n".encode(), {"content-type": "text/plain"})
-        return self._cluster.door(request)
+        return self._cluster.handler(request)
 
     def _login(self, request: Request) -> Response:
         person = self._person(request)

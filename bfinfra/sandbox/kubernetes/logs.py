@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bfinfra.sandbox.door import Request, Response
+from bfinfra.sandbox.handler import Request, Response
 from bfinfra.sandbox.kubernetes.cluster import Cluster
 from bfinfra.sandbox.kubernetes.errors import bad_request
 from bfinfra.sandbox.kubernetes.identity import User

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from bfinfra.sandbox.door import Door
+from bfinfra.sandbox.handler import Handler
 from bfinfra.sandbox.kubernetes.nvidia import Gpus
 from bfinfra.sandbox.kubernetes.plugins import KUBELET_FOLDER
 
@@ -106,8 +106,8 @@ class MachineClass(Protocol):
         """Bytes."""
 
 
-def _no_port(address: str, door: Door, name: str = "") -> int:
-    raise RuntimeError(f"nothing opens {address} ({name}) here: {door}")
+def _no_port(address: str, handler: Handler, name: str = "") -> int:
+    raise RuntimeError(f"nothing opens {address} ({name}) here: {handler}")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Outside:
     serves: Callable[[str], bool] = lambda _: False  # whether anything listens at "ip:port"
     login: Callable[[str, str], Person | None] = lambda _name, _password: None
     machine_classes: Callable[[], Mapping[str, MachineClass]] = dict
-    open: Callable[[str, Door, str], int] = _no_port
+    open: Callable[[str, Handler, str], int] = _no_port
     close: Callable[[str], None] = lambda _: None
 
     def kubelet_folder(self, node: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bfinfra.sandbox.door import Request
+from bfinfra.sandbox.handler import Request
 from bfinfra.sandbox.kubernetes.errors import Refused, forbidden
 from bfinfra.sandbox.kubernetes.identity import MASTERS, User
 from bfinfra.sandbox.kubernetes.objects import Object, namespace_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bfinfra.sandbox.door import Request, Response, as_json
+from bfinfra.sandbox.handler import Request, Response, as_json
 from bfinfra.sandbox.kubernetes.errors import Refused, bad_request
 from bfinfra.sandbox.kubernetes.objects import Object, name_of, namespace_of
 from bfinfra.sandbox.kubernetes.selectors import Match, by_fields, by_labels

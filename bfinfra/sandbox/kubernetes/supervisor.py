@@ -94,8 +94,8 @@ class Supervisor:
     def open(self) -> None:
         """Start and be reachable."""
         self.start()
-        self._outside.open(f"{self.address}:443", self.login.door, "kubernetes")
-        self._outside.open(f"{self.address}:{PORT}", self.cluster.door, "kubernetes")
+        self._outside.open(f"{self.address}:443", self.login.handler, "kubernetes")
+        self._outside.open(f"{self.address}:{PORT}", self.cluster.handler, "kubernetes")
 
     def start(self) -> None:
         """Fill in what a supervisor has, and let it work."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bfinfra.sandbox.door import Request
+from bfinfra.sandbox.handler import Request
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of
 from bfinfra.sandbox.kubernetes.registry import Resource
 

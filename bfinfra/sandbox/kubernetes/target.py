@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bfinfra.sandbox.door import Request
+from bfinfra.sandbox.handler import Request
 from bfinfra.sandbox.kubernetes.errors import not_allowed
 from bfinfra.sandbox.kubernetes.registry import Registry, Resource
 

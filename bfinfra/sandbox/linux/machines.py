@@ -15,7 +15,7 @@ from bfinfra.sandbox.linux.machine import Machine, Node
 from bfinfra.sandbox.linux.node import NodeMachine
 from bfinfra.sandbox.linux.programs import Programs
 from bfinfra.sandbox.linux.shell import Call, parse
-from bfinfra.sandbox.linux.ssh import Door, SshPort
+from bfinfra.sandbox.linux.ssh import SshLogin, SshPort
 from bfinfra.sandbox.reading import BadWorld
 
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ class LinuxMachines:
             raise BadWorld('its Linux machines need bfinfra[sandbox]: pip install "bfinfra[sandbox]"')
         for name, each in self._written.items():
             passwords = {user: str(each.password) for user in each.users if each.password}
-            door = Door(
+            login = SshLogin(
                 self._pki.ssh_key(f"host-{name}"),
                 self._pki.ssh_public("client"),
                 passwords,
                 each.users,
                 self._answering(name),
             )
-            self.ports[f"{each.address}:{each.port}"] = SshPort(door).port
+            self.ports[f"{each.address}:{each.port}"] = SshPort(login).port
 
     def reset(self) -> None:
         """As new."""

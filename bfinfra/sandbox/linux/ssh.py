@@ -25,7 +25,7 @@ connection breaks.
 
 
 @dataclass(frozen=True)
-class Door:
+class SshLogin:
     """Whom a machine lets in: its host key (OpenSSH's private form), the public keys and passwords of its
     users, and what answers.
     """
@@ -40,8 +40,8 @@ class Door:
 class SshPort:
     """A port on loopback."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, login: SshLogin) -> None:
+        self._login = login
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=PENDING)
         self.port: int = self._socket.getsockname()[1]
         threading.Thread(target=self._accept, name=f"ssh-{self.port}", daemon=True).start()
@@ -52,7 +52,7 @@ class SshPort:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            asyncio.run_coroutine_threadsafe(_serve(connection, self._door), _loop())
+            asyncio.run_coroutine_threadsafe(_serve(connection, self._login), _loop())
 
 
 _started = threading.Lock()
@@ -68,7 +68,7 @@ def _loop() -> asyncio.AbstractEventLoop:
         return _running[0]
 
 
-async def _serve(connection: socket.socket, door: Door) -> None:
+async def _serve(connection: socket.socket, login: SshLogin) -> None:
     import asyncssh  # noqa: PLC0415 - a fifth of a second, and few worlds are asked by SSH
 
     class Server(asyncssh.SSHServer):
@@ -80,25 +80,25 @@ async def _serve(connection: socket.socket, door: Door) -> None:
 
         def validate_public_key(self, username: str, key: Any) -> bool:
             return (
-                username in door.users
-                and key.export_public_key().split()[1] == door.public_key.encode().split()[1]
+                username in login.users
+                and key.export_public_key().split()[1] == login.public_key.encode().split()[1]
             )
 
         def password_auth_supported(self) -> bool:
-            return bool(door.passwords)
+            return bool(login.passwords)
 
         def validate_password(self, username: str, password: str) -> bool:
-            return bool(door.passwords.get(username)) and door.passwords[username] == password
+            return bool(login.passwords.get(username)) and login.passwords[username] == password
 
     async def session(process: Any) -> None:
-        await _session(process, door.answer)
+        await _session(process, login.answer)
 
     connection.setblocking(False)
     with contextlib.suppress(OSError, asyncssh.Error):
         made = await asyncssh.run_server(
             connection,
             server_factory=Server,
-            server_host_keys=[asyncssh.import_private_key(door.host_key)],
+            server_host_keys=[asyncssh.import_private_key(login.host_key)],
             process_factory=session,
             encoding=None,
             line_editor=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bfinfra.sandbox.door import Response, as_json
+from bfinfra.sandbox.handler import Response, as_json
 
 STATUS = {
     "ALREADY_EXISTS": 400,

@@ -8,7 +8,7 @@ import hashlib
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.handler import Handler, Request, Response
 from bfinfra.sandbox.rest.content import moment
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
@@ -240,10 +240,10 @@ def files(call: Call, item: str) -> Any:
     return [{name: value for name, value in each.items() if value is not None} for each in shown]
 
 
-def content_door(state: RestState, sessions: Sessions) -> Door:
+def content_handler(state: RestState, sessions: Sessions) -> Handler:
     """Where the files of an update session go: PUT /cls/data/<session>/<file>."""
 
-    def door(request: Request) -> Response:
+    def handler(request: Request) -> Response:
         parts = request.path.split("/")
         if sessions.find(request.headers.get(HEADER)) is None:
             return Response(401, b"Authentication required.", {"content-type": "text/plain"})
@@ -255,7 +255,7 @@ def content_door(state: RestState, sessions: Sessions) -> Door:
         _take(request, found)
         return Response(200)
 
-    return door
+    return handler
 
 
 def _take(request: Request, file: Info) -> None:

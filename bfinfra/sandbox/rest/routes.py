@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote
 from bfinfra.sandbox.rest.errors import Refused
 
 if TYPE_CHECKING:
-    from bfinfra.sandbox.door import Request
+    from bfinfra.sandbox.handler import Request
     from bfinfra.sandbox.inventory import Inventory
     from bfinfra.sandbox.rest.state import RestState
     from bfinfra.sandbox.sessions import Session

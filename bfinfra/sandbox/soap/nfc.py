@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.handler import Handler, Request, Response
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.soap.lease import public_id, renew
 
@@ -21,10 +21,10 @@ SECTOR = 512
 EVERY = 16  # blocks between two reports of progress
 
 
-def esx_door(inventory: Inventory) -> Door:
+def esx_handler(inventory: Inventory) -> Handler:
     """Takes uploads for every ESXi host, and for vCenter where a client was given "*" as the host."""
 
-    def door(request: Request) -> Response:
+    def handler(request: Request) -> Response:
         _, first, *rest = [*request.path.split("/"), "", ""]
         if first != "nfc":
             return text(404, f"nothing at {request.path}")
@@ -32,7 +32,7 @@ def esx_door(inventory: Inventory) -> Door:
             return text(405, f"{request.method} is not allowed here; disks come with PUT or POST")
         return upload(inventory, request, rest[0], rest[1])
 
-    return door
+    return handler
 
 
 def text(status: int, message: str) -> Response:

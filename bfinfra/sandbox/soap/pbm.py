@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyVmomi import pbm as types
 
-from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.handler import Handler, Request, Response
 from bfinfra.sandbox.inventory.hosts import now
 from bfinfra.sandbox.inventory.permissions import ROOT
 from bfinfra.sandbox.inventory.vmtypes import support, vmodl
 from bfinfra.sandbox.soap import wire
 from bfinfra.sandbox.soap.dispatch import Call
-from bfinfra.sandbox.soap.door import XML, cookie
 from bfinfra.sandbox.soap.faulting import Faulting
+from bfinfra.sandbox.soap.handler import XML, cookie
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.store import Inventory
@@ -30,15 +30,17 @@ NS, OLDEST = "urn:pbm", "pbm.version.v7_0"
 REQUIREMENT, STORAGE = "REQUIREMENT", "STORAGE"
 TAGS = "http://www.vmware.com/storage/tag"
 WRITES = ("PbmCreate", "PbmUpdate", "PbmDelete")
-Handler = Callable[[Call, "RestState", Any], Any]
+Method = Callable[[Call, "RestState", Any], Any]
 
 
-def pbm_door(inventory: Inventory, sessions: Sessions, state: RestState, faults: Any, tally: Any) -> Door:
+def pbm_handler(
+    inventory: Inventory, sessions: Sessions, state: RestState, faults: Any, tally: Any
+) -> Handler:
     """The door. Who calls is told by the session's key in the envelope's header, or by the cookie."""
     faulting = Faulting(faults, tally)
     newest = support.versionMap.get(f"pbm/{inventory.world.vcenter.version}", OLDEST)
 
-    def door(request: Request) -> Response:
+    def handler(request: Request) -> Response:
         if request.path.rstrip("/") not in ("/pbm", "/pbm/sdk") or request.method != "POST":
             return Response(
                 404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"}
@@ -66,7 +68,7 @@ def pbm_door(inventory: Inventory, sessions: Sessions, state: RestState, faults:
             )
         return Response(200, wire.answer(spoken.method, content, NS), XML)
 
-    return door
+    return handler
 
 
 def _version(request: Request, newest: str) -> str:
@@ -76,12 +78,12 @@ def _version(request: Request, newest: str) -> str:
 
 def _invoked(call: Call, spoken: wire.Invocation, state: RestState, faulting: Faulting) -> str:
     ref = spoken.this
-    handler = METHODS.get(spoken.method)
+    method = METHODS.get(spoken.method)
     try:
         info = support.GetWsdlMethod(NS, spoken.method).info
     except KeyError:
-        handler = None
-    if handler is None:
+        method = None
+    if method is None:
         raise vmodl.fault.MethodNotFound(
             receiver=ref, method=spoken.method, msg=f"The sandbox does not implement {spoken.method}"
         )
@@ -90,7 +92,7 @@ def _invoked(call: Call, spoken: wire.Invocation, state: RestState, faulting: Fa
     given = wire.arguments(spoken, info.params)
     this: Any = SimpleNamespace(moid=str(ref._moId), name="", ref=ref)  # noqa: SLF001 - pyVmomi's public name
     with faulting.around(call, this, given, writes=spoken.method in WRITES), state.lock:
-        result = handler(call, state, SimpleNamespace(**given))
+        result = method(call, state, SimpleNamespace(**given))
     return (
         ""
         if result is None
@@ -309,7 +311,7 @@ def _read(text: str) -> Any:
     )
 
 
-METHODS: dict[str, Handler] = {
+METHODS: dict[str, Method] = {
     "PbmRetrieveServiceContent": _content,
     "PbmQueryProfile": _query,
     "PbmRetrieveContent": _retrieve,

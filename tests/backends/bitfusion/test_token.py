@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bfinfra.backends.bitfusion import read_token
-from bfinfra.sandbox.makers import token as maker
+from bfinfra.sandbox.factories import token as maker
 from bfinfra.sandbox.pki import Pki
 
 SERVERS = b"servers:\n- reachable: 10.0.0.1:56001\n  addresses: [10.0.0.1:56001, 10.0.0.2:56001]\n"

@@ -10,7 +10,7 @@ import pytest
 
 from bfinfra.backends.images import contents, full_name
 from bfinfra.backends.images.tools import Tool
-from bfinfra.sandbox.makers.image import make_image
+from bfinfra.sandbox.factories.image import make_image
 
 
 def test_an_archive_says_which_image_it_holds_and_the_same_image_has_the_same_id(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ova_packing import DISK, OVF, manifest, pack, parts
 
 from bfinfra.backends.ova import read, verify
 from bfinfra.model.errors import Refusal
-from bfinfra.sandbox.makers.ova import BROKEN, make_ova
+from bfinfra.sandbox.factories.ova import BROKEN, make_ova
 
 
 def refused(path: Path) -> str:

@@ -18,7 +18,7 @@ from ova_packing import DISK, OVF, manifest, pack, parts
 from bfinfra.backends.ova import Disk, Hardware, Network, Option, Product, Property, inspect, read, verify
 from bfinfra.backends.ova.archive import members
 from bfinfra.model.errors import Refusal
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 
 def test_an_ova_says_what_it_holds(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, properties, refs, soap
 from bfinfra.backends.vcenter.vm import Attach, Hardware, Import
 from bfinfra.model.errors import Exists, Expired, Missing, Rejected
-from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
+from bfinfra.sandbox.factories.descriptor import Appliance, Disk, descriptor
 
 pytestmark = pytest.mark.peers
 MARK = "bfinfra.mark"

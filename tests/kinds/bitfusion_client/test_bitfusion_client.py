@@ -27,7 +27,7 @@ from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.ssh import HostTrust, LinuxMachine
 from bfinfra.sandbox import Running
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 PACKAGE, TOKEN = "ab" * 32, {"ca.crt": "11" * 32, "client.yaml": "22" * 32, "servers.conf": "33" * 32}
 MARK = Mark("site", "bitfusion_client/desk")

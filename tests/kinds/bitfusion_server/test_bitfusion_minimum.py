@@ -9,7 +9,7 @@ import pytest
 from bfinfra.backends import ova
 from bfinfra.kinds.vcenter.bitfusion_server import minimum
 from bfinfra.model.refs import Key
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 
 @pytest.mark.parametrize(

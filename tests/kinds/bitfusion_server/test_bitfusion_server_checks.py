@@ -11,7 +11,7 @@ from kinds.checking import BAD, GOOD, checks_on, messages, seen
 from kinds.lifecycle import EXAMPLES
 
 from bfinfra.kinds.vcenter.bitfusion_server.checks import space
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 
 def test_a_datastore_that_is_out_of_reach(sandbox, monkeypatch):

@@ -11,7 +11,7 @@ import yaml
 from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
 
 from bfinfra.backends.vcenter import upload
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 LIBRARY = {"name": "appliances", "datastore": "local"}
 

@@ -11,7 +11,7 @@ import pytest
 from file_server import Files
 from kinds.lifecycle import EXAMPLES, apply, endings, made, plan
 
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.model.sources import LocalFile
-from bfinfra.sandbox.makers.token import BROKEN, make_token
+from bfinfra.sandbox.factories.token import BROKEN, make_token
 
 LATE = datetime(2099, 1, 1, tzinfo=UTC)
 

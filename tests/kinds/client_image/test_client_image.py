@@ -32,8 +32,8 @@ from bfinfra.model.site import Site
 from bfinfra.model.ssh import HostTrust, LinuxMachine
 from bfinfra.model.step import Step
 from bfinfra.sandbox import Running
-from bfinfra.sandbox.makers.deb import make_deb
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.deb import make_deb
+from bfinfra.sandbox.factories.token import make_token
 from bfinfra.spec.load import load
 
 PACKAGE = "bitfusion-client-ubuntu2004_3.0.0-11_amd64.deb"

@@ -357,7 +357,7 @@ import pathlib, shutil, sys
 folder, words = pathlib.Path({folder!r}), sys.argv[1:]
 if words[0] == "build":
     sys.path.insert(0, {root!r})
-    from bfinfra.sandbox.makers.image import make_image
+    from bfinfra.sandbox.factories.image import make_image
     make_image(folder / "built.tar", image=words[words.index("--tag") + 1], text=(pathlib.Path(words[-1]) / "main.go").read_text())
 elif words[0] == "save":
     shutil.copy(folder / "built.tar", words[words.index("--output") + 1])

@@ -19,7 +19,7 @@ from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.model.errors import BfinfraError, SiteError
 from bfinfra.model.refs import Key
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 FILES = ("ca.crt", "client.yaml", "servers.conf")
 

@@ -13,7 +13,7 @@ from bfinfra.kinds.cluster.token_secret.spec import Spec
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.plan import Action, step_data
 from bfinfra.sandbox import Running
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.token import make_token
 
 ADDRESS = "token_secret/t"
 SINGLES = [f"bitfusion-client-secret-{file}" for file in ("ca.crt", "client.yml", "servers.conf")]

@@ -47,7 +47,7 @@ def served(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[Served]:
     """A bare API server: nothing runs in it."""
     cluster = Cluster("bare", "v1.27.5", clock)
     bootstrap(cluster)
-    port = listeners.open("bare.local:6443", cluster.door)
+    port = listeners.open("bare.local:6443", cluster.handler)
     yield Served(cluster, f"https://127.0.0.1:{port}", pki.ca_file)
     cluster.close()
 

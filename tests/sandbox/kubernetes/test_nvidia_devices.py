@@ -45,7 +45,7 @@ def guest(clock: Clock, found: dict[str, Gpus]) -> Iterator[RunningCluster]:
 
 @pytest.fixture
 def http(guest: RunningCluster, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Client]:
-    port = listeners.open("g.local:6443", guest.cluster.door)
+    port = listeners.open("g.local:6443", guest.cluster.handler)
     with Served(guest.cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
         yield client
 

@@ -52,7 +52,7 @@ def running(clock: Clock) -> Iterator[RunningCluster]:
 
 @pytest.fixture
 def http(running: RunningCluster, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Client]:
-    port = listeners.open("g.local:6443", running.cluster.door)
+    port = listeners.open("g.local:6443", running.cluster.handler)
     with Served(running.cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
         yield client
 

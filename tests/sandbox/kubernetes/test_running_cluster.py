@@ -55,7 +55,7 @@ def guest(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[RunningClust
 
 @pytest.fixture
 def http(guest: RunningCluster, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Client]:
-    port = listeners.open("g.local:6443", guest.cluster.door)
+    port = listeners.open("g.local:6443", guest.cluster.handler)
     with Served(guest.cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
         yield client
 

@@ -17,15 +17,15 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 
 from bfinfra.sandbox.clock import Clock
-from bfinfra.sandbox.door import Request, Response
+from bfinfra.sandbox.factories.ova import make_ova
 from bfinfra.sandbox.faults import Faults
+from bfinfra.sandbox.handler import Request, Response
 from bfinfra.sandbox.inventory import BuiltInventory
-from bfinfra.sandbox.makers.ova import make_ova
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.sessions import Sessions
-from bfinfra.sandbox.soap import esx_door, soap_door
+from bfinfra.sandbox.soap import esx_handler, soap_handler
 from bfinfra.sandbox.tally import Tally
 from bfinfra.sandbox.world_file import parse
 
@@ -154,7 +154,7 @@ def make_site(pki: Pki) -> Iterator[Callable[..., Site]]:
         world = parse({**WORLD, **changes}, Passwords(b"seed"))
         clock, faults, tally = Clock(world.pace), Faults(), Tally()
         inventory, sessions = BuiltInventory(world, clock), Sessions(world.users, clock)
-        soap, upload = soap_door(inventory, sessions, faults, tally, clock), esx_door(inventory)
+        soap, upload = soap_handler(inventory, sessions, faults, tally, clock), esx_handler(inventory)
 
         def both(request: Request) -> Response:
             return (upload if request.path.startswith("/nfc/") else soap)(request)

@@ -26,7 +26,7 @@ from torture import striking
 from torture.counting import Count, Effort, spread
 
 from bfinfra.backends.transport import Middleware
-from bfinfra.sandbox.makers.ova import make_ova
+from bfinfra.sandbox.factories.ova import make_ova
 
 PLACES = ("before", "after")
 ROUNDS = 10

@@ -76,13 +76,13 @@ def enabling(spec: Spec, ids: Ids) -> dict[str, Any]:
     storage, management = enable.storage, enable.management
     meet: dict[str, Any] = {"network": ids.networks[management.network], "mode": "DHCP"}
     if management.addresses and management.gateway:
-        door = ipaddress.ip_interface(management.gateway)
+        gateway = ipaddress.ip_interface(management.gateway)
         meet["mode"] = "STATICRANGE"
         meet["address_range"] = {
             "starting_address": management.addresses.first,
             "address_count": management.addresses.count,
-            "subnet_mask": str(door.netmask),
-            "gateway": str(door.ip),
+            "subnet_mask": str(gateway.netmask),
+            "gateway": str(gateway.ip),
         }
     return {
         "size_hint": "SMALL",
@@ -115,13 +115,13 @@ def _nsx(nsx: Nsx, ids: Ids) -> dict[str, Any]:
 
 
 def _vds(vds: Vds, ids: Ids) -> dict[str, Any]:
-    door = ipaddress.ip_interface(vds.gateway)
+    gateway = ipaddress.ip_interface(vds.gateway)
     network = {
         "portgroup": ids.networks[vds.port_group],
         "ip_assignment_mode": "STATICRANGE",
         "address_ranges": [_range(vds.addresses)],
-        "gateway": str(door.ip),
-        "subnet_mask": str(door.netmask),
+        "gateway": str(gateway.ip),
+        "subnet_mask": str(gateway.netmask),
     }
     primary = {"network": vds.name, "network_provider": VDS, "vsphere_network": network}
     balancer: dict[str, Any] = {
@@ -152,8 +152,8 @@ def _range(addresses: Addresses) -> dict[str, Any]:
     return {"address": addresses.first, "count": addresses.count}
 
 
-def _server(door: str) -> dict[str, Any]:
-    host, _, port = door.rpartition(":")
+def _server(address: str) -> dict[str, Any]:
+    host, _, port = address.rpartition(":")
     return {"host": host, "port": int(port)}
 
 

@@ -121,7 +121,7 @@ def _management(enable: Enable, reported: Info, networks: Mapping[str, str]) -> 
             _row(row.get("starting_address"), row.get("address_count")),
             _plain(enable.management.addresses),
         )
-        yield Fixed("management.gateway", _door(row), enable.management.gateway)
+        yield Fixed("management.gateway", _gateway(row), enable.management.gateway)
 
 
 def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fixed]:
@@ -131,7 +131,7 @@ def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fi
     if network.get("portgroup") in networks:
         yield Fixed("vds.port_group", networks[network["portgroup"]], vds.port_group)
     if network:
-        yield Fixed("vds.gateway", _door(network), vds.gateway)
+        yield Fixed("vds.gateway", _gateway(network), vds.gateway)
         yield Fixed("vds.addresses", _rows(network.get("address_ranges")), _plain(vds.addresses))
     balancer: Info = next(iter(info.get("load_balancers") or ()), {})
     if vds.services:  # of Avi's own addresses vCenter says nothing
@@ -157,7 +157,7 @@ def _network(reported: Any) -> str | None:
     return f"{reported.get('address')}/{reported.get('prefix')}" if isinstance(reported, Mapping) else None
 
 
-def _door(reported: Info) -> str | None:
+def _gateway(reported: Info) -> str | None:
     """A gateway with the prefix of its network."""
     try:
         return str(ipaddress.ip_interface(f"{reported['gateway']}/{reported['subnet_mask']}"))

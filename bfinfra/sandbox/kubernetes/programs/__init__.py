@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bfinfra.sandbox.door import Request
+from bfinfra.sandbox.handler import Request
 from bfinfra.sandbox.kubernetes.objects import Object, dig, namespace_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Container:
         }
         data = json.dumps(body).encode() if body else b""
         path, _, query = path.partition("?")
-        response = self.cluster.door(
+        response = self.cluster.handler(
             Request(method, path, query, headers, io.BytesIO(data), "kubernetes.default.svc:443")
         )
         answered = response.body if isinstance(response.body, bytes) else b"".join(response.body)

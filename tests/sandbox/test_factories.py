@@ -15,12 +15,12 @@ import yaml
 from cryptography import x509
 from lxml import etree
 
-from bfinfra.sandbox.makers import ova, token
-from bfinfra.sandbox.makers.deb import make_deb
-from bfinfra.sandbox.makers.files import make_files
-from bfinfra.sandbox.makers.ova import make_ova
-from bfinfra.sandbox.makers.token import make_token
-from bfinfra.sandbox.makers.vmdk import make_vmdk
+from bfinfra.sandbox.factories import ova, token
+from bfinfra.sandbox.factories.deb import make_deb
+from bfinfra.sandbox.factories.files import make_files
+from bfinfra.sandbox.factories.ova import make_ova
+from bfinfra.sandbox.factories.token import make_token
+from bfinfra.sandbox.factories.vmdk import make_vmdk
 from bfinfra.sandbox.reading import BadWorld
 from bfinfra.sandbox.world import File
 

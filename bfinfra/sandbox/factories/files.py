@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
-from bfinfra.sandbox.makers.deb import make_deb
-from bfinfra.sandbox.makers.image import make_image
-from bfinfra.sandbox.makers.kubeconfig import make_kubeconfig
-from bfinfra.sandbox.makers.ova import make_ova
-from bfinfra.sandbox.makers.token import make_token
+from bfinfra.sandbox.factories.deb import make_deb
+from bfinfra.sandbox.factories.image import make_image
+from bfinfra.sandbox.factories.kubeconfig import make_kubeconfig
+from bfinfra.sandbox.factories.ova import make_ova
+from bfinfra.sandbox.factories.token import make_token
 from bfinfra.sandbox.reading import BadWorld, Bytes, read
 from bfinfra.sandbox.world import File, KubernetesCluster
 
@@ -46,7 +46,7 @@ def make_files(
     def make_known_hosts(path: Path) -> None:
         make_text(path, text=ssh()[1])
 
-    makers: dict[str, Maker] = {
+    recipes: dict[str, Maker] = {
         "ova": make_ova,
         "token": make_token,
         "deb": make_deb,
@@ -61,7 +61,7 @@ def make_files(
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
             raise BadWorld(f"files {name}: the path leaves the folder of files")
-        _make(name, file, makers, folder / path)
+        _make(name, file, recipes, folder / path)
 
 
 def make_text(path: Path, *, text: str) -> None:
@@ -70,10 +70,10 @@ def make_text(path: Path, *, text: str) -> None:
     path.write_text(text)
 
 
-def _make(name: str, file: File, makers: Mapping[str, Maker], path: Path) -> None:
-    maker = makers.get(file.make)
+def _make(name: str, file: File, recipes: Mapping[str, Maker], path: Path) -> None:
+    maker = recipes.get(file.make)
     if maker is None:
-        raise BadWorld(f"files {name}: make {file.make!r} is none of {', '.join(makers)}")
+        raise BadWorld(f"files {name}: make {file.make!r} is none of {', '.join(recipes)}")
     options: dict[str, Any] = dict(file.options)
     if "disk" in options:
         options["disk"] = read(Bytes, options["disk"], f"files {name}: disk")

@@ -45,7 +45,7 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Door = Callable[[Request], Response]
+Handler = Callable[[Request], Response]
 
 
 def as_json(value: Any, status: int = 200, **headers: str) -> Response:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from bfinfra.sandbox.makers.ova import link, member
+from bfinfra.sandbox.factories.ova import link, member
 
 BROKEN = ("extra file", "link", "traversal", "expired", "no blank", "missing file", "not pem")
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # of the curve P-256

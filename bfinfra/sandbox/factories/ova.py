@@ -7,8 +7,8 @@ import io
 import tarfile
 from pathlib import Path
 
-from bfinfra.sandbox.makers.descriptor import Appliance, Disk, descriptor
-from bfinfra.sandbox.makers.vmdk import make_vmdk
+from bfinfra.sandbox.factories.descriptor import Appliance, Disk, descriptor
+from bfinfra.sandbox.factories.vmdk import make_vmdk
 
 GIB = 2**30
 BROKEN = (

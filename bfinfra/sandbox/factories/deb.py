@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
-from bfinfra.sandbox.makers.ova import member
+from bfinfra.sandbox.factories.ova import member
 
 TIME = 1_625_209_648
 

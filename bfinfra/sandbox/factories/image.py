@@ -8,7 +8,7 @@ import json
 import tarfile
 from pathlib import Path
 
-from bfinfra.sandbox.makers.ova import member
+from bfinfra.sandbox.factories.ova import member
 
 
 def make_image(path: Path, *, image: str, text: str = "a stand-in\n") -> None:

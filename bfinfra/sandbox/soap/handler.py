@@ -8,7 +8,7 @@ from http.cookies import SimpleCookie
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.door import Door, Request, Response
+from bfinfra.sandbox.handler import Handler, Request, Response
 from bfinfra.sandbox.inventory.vmtypes import support, vim, vmodl
 from bfinfra.sandbox.soap import handlers, wire
 from bfinfra.sandbox.soap.dispatch import CALLING, Call, Method, check_rights, info_of, lookup
@@ -40,12 +40,12 @@ VERSIONS = (
 )
 
 
-def soap_door(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any, clock: Clock) -> Door:  # noqa: ARG001 - the form that all doors have
+def soap_handler(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any, clock: Clock) -> Handler:  # noqa: ARG001 - the form that all doors have
     """The door. `faults` and `tally` may be None: nothing is injected or counted then."""
     handlers.load()
     shop = _Shop(inventory, sessions, Faulting(faults, tally))
 
-    def door(request: Request) -> Response:
+    def handler(request: Request) -> Response:
         if request.path.rstrip("/") == "/sdk" and request.method == "POST":
             return shop.post(request)
         if (
@@ -57,7 +57,7 @@ def soap_door(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any,
             404, f"nothing at {request.method} {request.path}".encode(), {"content-type": "text/plain"}
         )
 
-    return door
+    return handler
 
 
 def service_versions(version: str) -> bytes:

@@ -9,7 +9,7 @@ import binascii
 import json
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.door import Door, Request, Response, as_json
+from bfinfra.sandbox.handler import Handler, Request, Response, as_json
 from bfinfra.sandbox.rest import handlers
 from bfinfra.sandbox.rest.errors import Refused
 from bfinfra.sandbox.rest.routes import Call, find
@@ -23,11 +23,11 @@ SESSION, OLD_SESSION = "/api/session", "/rest/com/vmware/cis/session"
 HEADER = "vmware-api-session-id"
 
 
-def rest_door(inventory: Inventory, sessions: Sessions, state: RestState) -> Door:
+def rest_handler(inventory: Inventory, sessions: Sessions, state: RestState) -> Handler:
     """The door for everything under /api and /rest."""
     handlers.load()
 
-    def door(request: Request) -> Response:
+    def handler(request: Request) -> Response:
         old = request.path.startswith("/rest/")
         try:
             if request.path.rstrip("/") in (SESSION, OLD_SESSION):
@@ -36,7 +36,7 @@ def rest_door(inventory: Inventory, sessions: Sessions, state: RestState) -> Doo
         except Refused as error:
             return error.answer(old=old)
 
-    return door
+    return handler
 
 
 def _call(
