@@ -43,7 +43,7 @@ from bfinfra.operator.result import Outcome, Result
 
 ROOT = Path(__file__).resolve().parents[1]
 SPACE, NODES, INTERVAL, WINDOW, CHANGED, LIMIT = "bfinfra-system", 10, 900, 60, 100, 600
-SAID = Result(
+RESULT = Result(
     Outcome.AGREED,
     resources=20,
     seconds=(2.5, 0.0),
@@ -166,7 +166,7 @@ class Bench:
         ends = yaml.safe_load((folder / "pod/fast/pod-complete.yaml").read_text())
         ends["spec"]["delay"] = {"durationMilliseconds": 2000, "jitterDurationMilliseconds": 4000}
         ends["spec"]["next"]["statusTemplate"] = ends["spec"]["next"]["statusTemplate"].replace(
-            "reason: Completed", f"reason: Completed\n      message: '{SAID}'"
+            "reason: Completed", f"reason: Completed\n      message: '{RESULT}'"
         )
         path = self.folder / "stages.yaml"
         path.write_text("\n---\n".join([*texts, yaml.safe_dump(ends)]))

@@ -32,7 +32,7 @@ GROUP_VERSIONS = (
     "storage.k8s.io/v1",
 )
 PREFIX = "#/components/schemas/"
-KEPT = {
+KEYWORDS = {
     "type",
     "format",
     "required",
@@ -118,7 +118,7 @@ def shrink(node: dict[str, Any]) -> dict[str, Any]:
         node = {**node, **node["allOf"][0]}
     if "$ref" in node:
         return {"$ref": node["$ref"].removeprefix(PREFIX)}
-    kept = {key: value for key, value in node.items() if key in KEPT}
+    kept = {key: value for key, value in node.items() if key in KEYWORDS}
     if kept.get("format") not in FORMATS:
         kept.pop("format", None)
     if node.get("default"):

@@ -110,7 +110,7 @@ def _run(args: argparse.Namespace) -> int:
             return 1
         from bfinfra.cli.screen import Screen
 
-        Screen.of(args).error(_said(error))
+        Screen.of(args).error(_as_problems(error))
         return 1
     return code
 
@@ -124,7 +124,7 @@ def _trace(error: Exception) -> None:
     print(redact("".join(traceback.format_exception(error))), end="", file=sys.stderr)
 
 
-def _said(error: Exception) -> BfinfraError:
+def _as_problems(error: Exception) -> BfinfraError:
     """Anything that can go wrong, as problems: people get a sentence, not a traceback."""
     from bfinfra.model.errors import BfinfraError, Problem
 

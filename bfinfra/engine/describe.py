@@ -146,8 +146,8 @@ def _read(model: type[Spec], description: Description) -> tuple[Spec | None, str
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        said = first["msg"].removeprefix("Value error, ")
-        return None, f"{where}: {said}" if where else said
+        message = first["msg"].removeprefix("Value error, ")
+        return None, f"{where}: {message}" if where else message
 
 
 def _dangling(resources: Mapping[Key, Written], there: frozenset[Key]) -> dict[Key, str]:

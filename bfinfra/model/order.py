@@ -60,7 +60,7 @@ def derived(specs: Specs) -> dict[Key, dict[Key, str]]:
         for each in required.get(key, ()):
             for other in providers.get(each, ()):
                 needed.setdefault(other, []).append(each)
-        why = {other: _said(each) for other, each in needed.items()}
+        why = {other: _reason(each) for other, each in needed.items()}
         if spec.after:
             why = (
                 dict.fromkeys((other for each in spec.after if (other := Key.parse(each)) in specs), AFTER)
@@ -72,7 +72,7 @@ def derived(specs: Specs) -> dict[Key, dict[Key, str]]:
     return found
 
 
-def _said(needed: list[Capability]) -> str:
+def _reason(needed: list[Capability]) -> str:
     further = len(set(needed)) - 1
     return f"{needed[0]}{f' and {further} more' if further else ''}"
 

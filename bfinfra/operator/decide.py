@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Sequence
 
 from bfinfra.model.records import dataclass
+from bfinfra.operator.desired import FINALIZER, Desired
 from bfinfra.operator.result import GOOD, Outcome, Result
-from bfinfra.operator.wanted import FINALIZER, Wanted
 
 SOON = {Outcome.WAITING: 60}
 RETRY = 300  # seconds until the next look after one that did not end well
@@ -78,7 +78,7 @@ NEVER = Wait(float("inf"))
 
 
 def decide(
-    wanted: Wanted, looks: Sequence[Look], now: float, *, taken: str = "", unfit: str = ""
+    wanted: Desired, looks: Sequence[Look], now: float, *, taken: str = "", unfit: str = ""
 ) -> Decision:
     """One thing at a time. `taken`: whose the site's name is already, so that what stands in the world is not
     this Site's; `unfit`: why no Job can carry it.
@@ -92,7 +92,7 @@ def decide(
     return Hold() if FINALIZER not in wanted.finalizers else _paced(wanted, looks, now)
 
 
-def _leaving(wanted: Wanted, looks: Sequence[Look], now: float, taken: str) -> Decision | None:
+def _leaving(wanted: Desired, looks: Sequence[Look], now: float, taken: str) -> Decision | None:
     """Of a Site that was deleted: whether it may go now; None where something must be destroyed first."""
     if FINALIZER not in wanted.finalizers:
         return NEVER
@@ -101,7 +101,7 @@ def _leaving(wanted: Wanted, looks: Sequence[Look], now: float, taken: str) -> D
     return Release() if not wanted.destroys or taken or destroyed else None
 
 
-def _paced(wanted: Wanted, looks: Sequence[Look], now: float) -> Decision:
+def _paced(wanted: Desired, looks: Sequence[Look], now: float) -> Decision:
     """The next look: at once where something is new, else with its span; never two at a time."""
     if running := [look for look in looks if not look.over(now)]:
         return Wait(min((look.ended + GRACE for look in running if look.ended), default=float("inf")))
@@ -118,7 +118,7 @@ def latest(looks: Sequence[Look]) -> Look | None:
     return max(looks, key=lambda look: (look.began, look.name), default=None)
 
 
-def period(wanted: Wanted, last: Look | None) -> int:
+def period(wanted: Desired, last: Look | None) -> int:
     """Seconds between two looks: what did not end well is looked at again sooner."""
     outcome = last.found.outcome if last else Outcome.AGREED
     if outcome in GOOD or outcome in (Outcome.APPROVAL, Outcome.INVALID):
@@ -134,7 +134,7 @@ def opened(uid: str, every: int, now: float) -> float:
     return (int(now) - offset) // every * every + offset
 
 
-def job_name(wanted: Wanted, every: int, start: float) -> str:
+def job_name(wanted: Desired, every: int, start: float) -> str:
     """The same for everybody who decides the same: the API server lets only one of them make it."""
     mark = hashlib.sha256(f"{wanted.key} {every} {int(start)}".encode()).hexdigest()[:10]
     return f"{wanted.name[:40].rstrip('-.')}-{mark}".replace(".", "-")

@@ -9,11 +9,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from bfinfra.operator.desired import Desired
 from bfinfra.operator.result import Result
-from bfinfra.operator.wanted import Wanted
 
 SECONDS = (0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
-Row = tuple[Wanted, Result | None, float]
+Row = tuple[Desired, Result | None, float]
 """A Site, its last result and when that look began, seconds since the epoch."""
 
 

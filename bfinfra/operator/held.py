@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bfinfra.model.records import dataclass
+from bfinfra.operator.desired import Desired
 from bfinfra.operator.result import Result
-from bfinfra.operator.wanted import Wanted
 
 
 @dataclass
@@ -15,7 +15,7 @@ class Held:
     `stuck`: why the pod of its look does not start.
     """
 
-    wanted: Wanted
+    wanted: Desired
     due: float = 0
     busy: bool = False
     recorded: str = ""

@@ -10,8 +10,8 @@ from typing import Any
 
 from bfinfra.model.records import dataclass
 from bfinfra.operator.crd import GROUP
+from bfinfra.operator.desired import Desired
 from bfinfra.operator.manifest import API
-from bfinfra.operator.wanted import Wanted
 from bfinfra.render.schedule import MOUNT, SAFE, STATE
 
 LABELS = {
@@ -39,12 +39,12 @@ class Mould:
     most: str = "1Gi"
 
 
-def text(wanted: Wanted) -> str:
+def text(wanted: Desired) -> str:
     """The site as a file: JSON, a line a field, which is YAML as well and costs a hundredth to write."""
     return json.dumps(wanted.site, indent=1, ensure_ascii=False)
 
 
-def unfit(wanted: Wanted) -> str:
+def unfit(wanted: Desired) -> str:
     """Why no Job can carry the site; "" where one can."""
     return (
         f"the site has {wanted.size} bytes, and a Job carries at most {LARGEST}; make several of it"
@@ -53,7 +53,7 @@ def unfit(wanted: Wanted) -> str:
     )
 
 
-def manifest(wanted: Wanted, name: str, mould: Mould) -> dict[str, Any]:
+def manifest(wanted: Desired, name: str, mould: Mould) -> dict[str, Any]:
     """The Job `name`."""
     labels = {**LABELS, UID: wanted.uid, KEY: wanted.key, ORDER: "destroy" if wanted.deleting else "keep"}
     owner = {
@@ -86,7 +86,7 @@ def manifest(wanted: Wanted, name: str, mould: Mould) -> dict[str, Any]:
     }
 
 
-def _pod(wanted: Wanted, mould: Mould) -> dict[str, Any]:
+def _pod(wanted: Desired, mould: Mould) -> dict[str, Any]:
     state = {"persistentVolumeClaim": {"claimName": wanted.claim}} if wanted.claim else {"emptyDir": {}}
     container = {
         "name": "look",
@@ -130,7 +130,7 @@ def _pod(wanted: Wanted, mould: Mould) -> dict[str, Any]:
     }
 
 
-def _args(wanted: Wanted) -> list[str]:
+def _args(wanted: Desired) -> list[str]:
     args = [
         "operator",
         "job",
@@ -148,7 +148,7 @@ def _args(wanted: Wanted) -> list[str]:
     return [*args, *(["--stood"] if wanted.stood else []), *(f"--known={each}" for each in wanted.known)]
 
 
-def _sources(wanted: Wanted) -> list[dict[str, Any]]:
+def _sources(wanted: Desired) -> list[dict[str, Any]]:
     """The site, and one source a file: the kubelet puts them into one folder, and a Secret that isn't there
     keeps the pod waiting.
     """

@@ -19,6 +19,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.operator import seen
 from bfinfra.operator.crd import KIND
 from bfinfra.operator.decide import Hold, Look, Refuse, Release, Stamp, Wait, decide, latest
+from bfinfra.operator.desired import APPROVE, FINALIZER, Desired
 from bfinfra.operator.event import event, moment
 from bfinfra.operator.figures import Figures, Row
 from bfinfra.operator.held import Held
@@ -27,7 +28,6 @@ from bfinfra.operator.looks import Looks
 from bfinfra.operator.manifest import API
 from bfinfra.operator.result import PASSING, Outcome, Result
 from bfinfra.operator.status import News, after, difference, news
-from bfinfra.operator.wanted import APPROVE, FINALIZER, Wanted
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
@@ -73,7 +73,7 @@ class Keeper:
         """A Site was made, changed, or is gone. Its status is what this process wrote last, whatever an older
         event says.
         """
-        wanted = Wanted.of(body)
+        wanted = Desired.of(body)
         with self._lock:
             if gone:
                 self._gone(wanted)
@@ -85,7 +85,7 @@ class Keeper:
                 self.names.setdefault(wanted.called, set()).add(wanted.uid)
         self._wake.set()
 
-    def _gone(self, wanted: Wanted) -> None:
+    def _gone(self, wanted: Desired) -> None:
         """Forget it, and look at whoever waited for its name."""
         self.sites.pop(wanted.uid, None)
         self.queue.pop(wanted.uid, None)
@@ -269,7 +269,7 @@ class Keeper:
         with self._lock:
             return [(held.wanted, held.result, held.looked) for held in self.sites.values()]
 
-    def _taken(self, wanted: Wanted) -> str:
+    def _taken(self, wanted: Desired) -> str:
         """Two Sites of one name would each take what the other made for its own."""
         rivals = [self.sites[uid].wanted for uid in self.names.get(wanted.called, ()) if uid != wanted.uid]
         first = min(
@@ -327,7 +327,7 @@ class Keeper:
                 held.wanted, status=new, version=version if held.wanted is wanted else held.wanted.version
             )
 
-    def _tell(self, wanted: Wanted, notice: News) -> None:
+    def _tell(self, wanted: Desired, notice: News) -> None:
         """An Event, and a line of the log. An Event that can't be made stops nothing."""
         log.info("%s/%s %s: %s", wanted.namespace, wanted.name, notice.reason, notice.message)
         with contextlib.suppress(BfinfraError):
@@ -342,7 +342,7 @@ class Keeper:
 
     def _patched(self, held: Held, body: Mapping[str, Any]) -> None:
         wanted = held.wanted
-        now = Wanted.of(self.api.patch(API, KIND, wanted.name, body, wanted.namespace))
+        now = Desired.of(self.api.patch(API, KIND, wanted.name, body, wanted.namespace))
         with self._lock:
             held.wanted = replace(now, status=held.wanted.status)
 

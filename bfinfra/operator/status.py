@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from bfinfra.operator.decide import Look
+from bfinfra.operator.desired import APPROVE, Desired
 from bfinfra.operator.result import GOOD, PASSING, Outcome, Result
-from bfinfra.operator.wanted import APPROVE, Wanted
 
 Status = dict[str, Any]
 SHOWN = 10  # of what moved, or would change, in a message
@@ -26,7 +26,7 @@ class News(NamedTuple):
     message: str
 
 
-def after(wanted: Wanted, look: Look, now: str) -> Status:
+def after(wanted: Desired, look: Look, now: str) -> Status:
     """The whole status after a look. `now`: ISO 8601, for conditions that turn."""
     found, before = look.found, wanted.status
     blind = found.outcome in BLIND or (found.outcome is Outcome.FAILED and not found.drifted)
@@ -79,7 +79,7 @@ def news(before: Mapping[str, Any], new: Status, found: Result) -> Iterator[News
         yield News("Warning", str(ready["reason"]), _message(new, "Ready"))
 
 
-def _ready(wanted: Wanted, found: Result) -> dict[str, str]:
+def _ready(wanted: Desired, found: Result) -> dict[str, str]:
     if found.outcome in GOOD:
         return _condition("Ready", "True", "AsWanted", f"{found.resources} resources are as the site says")
     if found.outcome is Outcome.APPROVAL:

@@ -52,12 +52,16 @@ def structural(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schem
     if "anyOf" in whole:
         return _one_of(whole, definitions)
     if _is_secret(whole):
-        return {**SECRET, **_said(whole)}
+        return {**SECRET, **_description(whole)}
     made = {key: whole[key] for key in LISTED if key in whole}
     types = [each for each in _types(whole) if each != "null"]
     made |= {"nullable": True} if "null" in _types(whole) else {}
     if len(types) != 1:
-        return {**LEFT["anything"], **_said(whole), **({"nullable": True} if "nullable" in made else {})}
+        return {
+            **LEFT["anything"],
+            **_description(whole),
+            **({"nullable": True} if "nullable" in made else {}),
+        }
     made["type"] = types[0]
     if "(?" in made.get("pattern", ""):
         del made["pattern"]  # the server's expressions look neither ahead nor back
@@ -94,10 +98,10 @@ def _one_of(whole: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
     real = [each for each in forms if each.get("type") != "null"]
     empty: Schema = {"nullable": True} if len(real) < len(forms) else {}
     if len(real) == 1:
-        return {**structural(real[0], definitions), **_said(whole), **empty}
+        return {**structural(real[0], definitions), **_description(whole), **empty}
     if {"".join(_types(each)) for each in real} == {"integer", "string"}:
-        return {**NUMBER_OR_TEXT, **_said(whole), **empty}
-    return {**LEFT["anything"], **_said(whole), **empty}
+        return {**NUMBER_OR_TEXT, **_description(whole), **empty}
+    return {**LEFT["anything"], **_description(whole), **empty}
 
 
 def _types(whole: Mapping[str, Any]) -> list[str]:
@@ -125,5 +129,5 @@ def _is_secret(whole: Mapping[str, Any]) -> bool:
     return {way for each in whole.get("oneOf", ()) for way in each.get("properties", ())} == set(WAYS)
 
 
-def _said(whole: Mapping[str, Any]) -> Schema:
+def _description(whole: Mapping[str, Any]) -> Schema:
     return {"description": whole["description"]} if whole.get("description") and not _is_secret(whole) else {}

@@ -46,11 +46,11 @@ def work(path: Path, order: Order, context: RunContext = app.LIVE) -> Result:
     try:
         site = app.load(path, sandbox=context.sandbox)
     except SiteError as error:
-        return Result(Outcome.INVALID, _said(error.problems))
+        return Result(Outcome.INVALID, _summary(error.problems))
     try:
         found = _destroyed(site, order, context) if order.destroy else _kept(site, order, context)
     except BfinfraError as error:
-        found = Result(Outcome.FAILED, _said(error.problems))
+        found = Result(Outcome.FAILED, _summary(error.problems))
     whole = time.monotonic() - began
     return replace(
         found,
@@ -74,7 +74,7 @@ def _kept(site: Site, order: Order, context: RunContext) -> Result:
         tuple(Moved(str(each.key), each.field, str(each.cause), each.by) for each in report.alarming),
     )
     if report.blind:
-        why = _said(
+        why = _summary(
             [
                 *report.problems,
                 *(Problem(f"{where} can't be read", why=why) for where, why in report.unreadable.items()),
@@ -164,7 +164,7 @@ def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
         if each.ending not in (Ending.DONE, Ending.UNCHANGED, Ending.BLOCKED)
     ]
     why = (
-        _said([each.problem for each in bad if each.problem])
+        _summary([each.problem for each in bad if each.problem])
         or f"{', '.join(str(each.key) for each in bad)}: {ending}"
     )
     return (Outcome.WAITING if ending in (Ending.WAITING, Ending.STOPPED) else Outcome.FAILED), why
@@ -181,6 +181,6 @@ def _certificates(site: Site, context: RunContext) -> dict[str, int]:
         return {}
 
 
-def _said(problems: tuple[Problem, ...] | list[Problem]) -> str:
+def _summary(problems: tuple[Problem, ...] | list[Problem]) -> str:
     """The first few in one line."""
     return "; ".join(" ".join(str(each).split()) for each in problems[:3])

@@ -48,7 +48,7 @@ def _case(suite: ET.Element, address: str, those: list[Drifted]) -> None:
     if bad:
         ET.SubElement(
             case, "failure", type=str(bad[0].cause), message=_text(f"{address} {SAYS[bad[0].cause][2]}")
-        ).text = _text("\n".join(map(_said, bad)))
+        ).text = _text("\n".join(map(_line, bad)))
     elif those:
         ET.SubElement(
             case,
@@ -67,7 +67,7 @@ def _new(suite: ET.Element, address: str) -> ET.Element:
     return ET.SubElement(suite, "testcase", classname=_text(kind), name=_text(name or kind))
 
 
-def _said(found: Drifted) -> str:
+def _line(found: Drifted) -> str:
     values = (
         f"{found.field}: is {shown(found.now)}, should be {shown(found.wanted)}" if found.field else found.why
     )

@@ -23,7 +23,7 @@ class Lines:
     def __init__(self, plan: Plan, write: Callable[[str], None]) -> None:
         self._steps = {item.key: len(item.steps) for item in plan.items}
         self._write = write
-        self._said: dict[Key, float] = {}
+        self._printed: dict[Key, float] = {}
         self._marks: dict[Key, deque[tuple[float, int]]] = {}
 
     def __call__(self, event: Event) -> None:
@@ -33,7 +33,7 @@ class Lines:
 
     def _lines(self, event: Event) -> Iterator[str]:
         if isinstance(event, StepBegun):
-            self._said[event.key] = event.at
+            self._printed[event.key] = event.at
             self._marks.pop(event.key, None)
             yield (
                 f"{safe(event.key)}: step {event.number} of "
@@ -55,8 +55,8 @@ class Lines:
         if marks and event.progress.done < marks[-1][1]:
             marks.clear()
         marks.append((event.at, event.progress.done))
-        if event.at - self._said.setdefault(event.key, event.at) >= PAUSE:
-            self._said[event.key] = event.at
+        if event.at - self._printed.setdefault(event.key, event.at) >= PAUSE:
+            self._printed[event.key] = event.at
             yield f"{safe(event.key)}: {amount(event.progress, rate(marks))}"
 
 

@@ -54,13 +54,13 @@ def _box(key: Key, spec: Any, those: Sequence[Drifted], found: Report, style: St
         return Box(key, parts)
     worst = min(those, key=lambda each: (bool(each.ignored), list(Cause).index(each.cause)))
     words = "; ".join(
-        f"{SAYS[cause][2]}: {', '.join(_said(each, style) for each in those if each.cause is cause)}"
+        f"{SAYS[cause][2]}: {', '.join(_sentence(each, style) for each in those if each.cause is cause)}"
         for cause in dict.fromkeys(each.cause for each in those)
     )
     return Box(key, parts, _class(worst), SAYS[worst.cause][0], words, identifier(key))
 
 
-def _said(found: Drifted, style: Style) -> str:
+def _sentence(found: Drifted, style: Style) -> str:
     unit = style.units(found.key.kind, found.field)
     return (
         f"{found.field} {shown(found.now, unit)} instead of {shown(found.wanted, unit)}"

@@ -109,12 +109,12 @@ def _planned(item: Item, style: Style) -> str:
     changes: list[Change] = []  # values may be lists, which have no hash
     for step in item.steps:
         changes += [change for change in step.changes if change not in changes]
-    told = [own(item.key, held.what), held.why, held.next] if held else []
+    parts = [own(item.key, held.what), held.why, held.next] if held else []
     return _row(
         item.key,
         "alarm" if danger else "note",
         f"{sign} {'waits' if held else item.action}",
-        [_list([*filter(None, told), *steps]), _list([_field(item, each, style) for each in changes])],
+        [_list([*filter(None, parts), *steps]), _list([_field(item, each, style) for each in changes])],
     )
 
 
@@ -136,7 +136,7 @@ def _ended_box(found: Ended) -> Box:
 
 def _ended(found: Ended, steps: Sequence[StepEnded]) -> str:
     problem = found.problem
-    told = [own(found.key, problem.what), problem.why, problem.next] if problem else []
+    parts = [own(found.key, problem.what), problem.why, problem.next] if problem else []
     return _row(
         found.key,
         "note" if found.ending in (Ending.DONE, Ending.UNCHANGED, Ending.WAITING) else "alarm",
@@ -144,7 +144,7 @@ def _ended(found: Ended, steps: Sequence[StepEnded]) -> str:
         [
             text(duration(found.seconds)),
             _list([f"{step.title}{' (did not succeed)' if step.problem else ''}" for step in steps]),
-            _list([*found.note.splitlines(), *filter(None, told)]),
+            _list([*found.note.splitlines(), *filter(None, parts)]),
         ],
     )
 

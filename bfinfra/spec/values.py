@@ -172,8 +172,8 @@ def _outright(
 class _Origin(Source):
     """Where a value comes from that stands in no file: its place is that, and has no line."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(Path(said), "")
+    def __init__(self, message: str) -> None:
+        super().__init__(Path(message), "")
 
     def place(self, mark: object) -> Place:
         """The same for all of it."""
@@ -287,17 +287,17 @@ class _Filler:
     def _named(self, named: Node, topic: Key | str, path: str, sources: dict[Source, None]) -> Node | None:
         """The value of this name; None where there is none, or a wrong one: then that is told."""
         name, value = named.value, self.values.get(named.value)
-        said = f"{topic}: {path}" if path else str(topic)
+        message = f"{topic}: {path}" if path else str(topic)
         if value is None:
             near = nearest(name, self.values)
             advice = near or f"declare it: {VALUES}: {{{name}: {{type: string}}}}"
-            problem = Problem(f"{said} names the value {name}, and the site has no such value", named.at)
+            problem = Problem(f"{message} names the value {name}, and the site has no such value", named.at)
             self.problems.append(replace(problem, next=advice))
         elif value.wrong:
             value.used = True
         elif value.node is None:
             if not value.used:
-                self.problems.append(_missing(name, said, value.entry))
+                self.problems.append(_missing(name, message, value.entry))
             value.used = True
         else:
             value.used = True
@@ -307,11 +307,11 @@ class _Filler:
         return None
 
 
-def _missing(name: str, said: str, entry: Entry) -> Problem:
+def _missing(name: str, message: str, entry: Entry) -> Problem:
     return Problem(
         f"the value {name} is not given",
         entry.at,
-        f"it has no default, and {said} names it",
+        f"it has no default, and {message} names it",
         f"give it: --set {name}=…, or a line {name}: … in a file for --values",
     )
 

@@ -108,7 +108,7 @@ def test_of_several_reconfigurations_the_one_that_named_the_field_counts() -> No
     def happened(at: float, by: str, *named: str) -> Happened:
         return Happened("reconfigured", "vm-1", "bf-01", by, at, frozenset(named))
 
-    class Said:
+    class Audit:
         def __init__(self, *events: Happened) -> None:
             self.events = events
 
@@ -116,7 +116,7 @@ def test_of_several_reconfigurations_the_one_that_named_the_field_counts() -> No
             return list(self.events)
 
     asked = {"bf-01": ("a state", ("memory", "gpus"))}
-    detailed = Said(
+    detailed = Audit(
         happened(3, "carol", "annotation"),
         happened(2, "bob", "memoryMB"),
         happened(1, "alice", "memoryMB", "deviceChange"),
@@ -124,14 +124,14 @@ def test_of_several_reconfigurations_the_one_that_named_the_field_counts() -> No
     assert of_machines(detailed, asked, str) == {
         "bf-01": {"memory": LastWriter("bob", 2), "gpus": LastWriter("alice", 1)}
     }
-    assert of_machines(Said(happened(2, "bob", "annotation")), asked, str) == {"bf-01": {}}, (
+    assert of_machines(Audit(happened(2, "bob", "annotation")), asked, str) == {"bf-01": {}}, (
         "nobody is blamed for what they did not name"
     )
     off = {"bf-01": ("a state", ("",))}
     assert of_machines(
-        Said(happened(3, "carol", "annotation"), Happened("powered", "vm-1", "bf-01", "dave", 2)), off, str
+        Audit(happened(3, "carol", "annotation"), Happened("powered", "vm-1", "bf-01", "dave", 2)), off, str
     ) == {"bf-01": {"": LastWriter("dave", 2)}}
-    assert of_machines(Said(happened(2, "bob")), asked, str) == {
+    assert of_machines(Audit(happened(2, "bob")), asked, str) == {
         "bf-01": dict.fromkeys(("memory", "gpus"), LastWriter("bob", 2))
     }, "a server that names nothing"
 

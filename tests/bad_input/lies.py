@@ -136,7 +136,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Said:
+class Recorded:
     """One answer."""
 
     status: int
@@ -155,7 +155,7 @@ class Talk:
 
     site: Path
     env: dict[str, str]
-    answers: dict[Asked, list[Said]] = field(default_factory=dict)
+    answers: dict[Asked, list[Recorded]] = field(default_factory=dict)
 
     @property
     def all(self) -> list[tuple[Asked, int]]:
@@ -180,7 +180,7 @@ def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
         def handle_request(self, request: httpx2.Request) -> httpx2.Response:
             body = request.read()
             found = self._inner.handle_request(request)
-            answer = Said(found.status_code, tuple(found.headers.multi_items()), found.read())
+            answer = Recorded(found.status_code, tuple(found.headers.multi_items()), found.read())
             with self._lock:
                 talk.answers.setdefault((request.method, str(request.url), body), []).append(answer)
             return httpx2.Response(answer.status, headers=list(answer.headers), content=answer.body)
@@ -202,7 +202,7 @@ def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
     return talk
 
 
-def liar(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> type[httpx2.BaseTransport]:
+def liar(talk: Talk, changed: dict[tuple[Asked, int], Recorded]) -> type[httpx2.BaseTransport]:
     """A filling that says it all again, but for what is changed; what was never asked is not found."""
     left = {asked: list(enumerate(answer)) for asked, answer in talk.answers.items()}
     lock = threading.Lock()
@@ -215,7 +215,7 @@ def liar(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> type[httpx2.Base
             assert not writes.writes(request), "a plan wrote"
             asked = request.method, str(request.url), request.read()
             with lock:
-                rest = left.get(asked) or [(0, Said(404, (), b"{}"))]
+                rest = left.get(asked) or [(0, Recorded(404, (), b"{}"))]
                 number, answer = rest.pop(0) if len(rest) > 1 else rest[0]
             answer = changed.get((asked, number), answer)
             headers = [(name, value.encode(errors="replace")) for name, value in answer.headers]
@@ -228,7 +228,7 @@ def liar(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> type[httpx2.Base
 
 
 @st.composite
-def lies(draw: Draw, talk: Talk) -> tuple[dict[tuple[Asked, int], Said], Sequence[str]]:
+def lies(draw: Draw, talk: Talk) -> tuple[dict[tuple[Asked, int], Recorded], Sequence[str]]:
     """One to three answers of a conversation, changed; and how the plan is asked for."""
     changed = {}
     for spot in draw(st.lists(st.sampled_from(talk.all), min_size=1, max_size=3)):
@@ -252,7 +252,7 @@ def lies(draw: Draw, talk: Talk) -> tuple[dict[tuple[Asked, int], Said], Sequenc
 def lied_to(talk: Talk, times: int, seed: int) -> fuzz.Found:
     """Plans and drifts of a site whose servers lie."""
 
-    def check(given: tuple[dict[tuple[Asked, int], Said], Sequence[str]], found: fuzz.Found) -> None:
+    def check(given: tuple[dict[tuple[Asked, int], Recorded], Sequence[str]], found: fuzz.Found) -> None:
         changed, (command, *more) = given
         with _among(liar(talk, changed)):
             code = at_a_desk.answers(command, str(talk.site), *more, codes=(0, 1, 2))
@@ -266,7 +266,7 @@ def lied_to(talk: Talk, times: int, seed: int) -> fuzz.Found:
 
 
 @contextlib.contextmanager
-def answering(talk: Talk, changed: dict[tuple[Asked, int], Said]) -> Iterator[None]:
+def answering(talk: Talk, changed: dict[tuple[Asked, int], Recorded]) -> Iterator[None]:
     """The command line, with servers that say all that again but for what is changed."""
     with (
         at_a_desk.alone(talk.site.parent.parent),
@@ -282,15 +282,15 @@ def _among(filling: type[httpx2.BaseTransport]) -> Iterator[None]:
         yield
 
 
-def _other_body(draw: Draw, answer: Said) -> Said:
+def _other_body(draw: Draw, answer: Recorded) -> Recorded:
     return replace(answer, body=draw(st.sampled_from(WHOLE)))
 
 
-def _other_status(draw: Draw, answer: Said) -> Said:
+def _other_status(draw: Draw, answer: Recorded) -> Recorded:
     return replace(answer, status=draw(st.sampled_from(STATUSES)))
 
 
-def _other_kind(draw: Draw, answer: Said) -> Said:
+def _other_kind(draw: Draw, answer: Recorded) -> Recorded:
     return replace(
         answer,
         headers=(
@@ -300,11 +300,11 @@ def _other_kind(draw: Draw, answer: Said) -> Said:
     )
 
 
-def _cut(draw: Draw, answer: Said) -> Said:
+def _cut(draw: Draw, answer: Recorded) -> Recorded:
     return replace(answer, body=answer.body[: draw(st.integers(0, len(answer.body)))])
 
 
-def _bytes(draw: Draw, answer: Said) -> Said:
+def _bytes(draw: Draw, answer: Recorded) -> Recorded:
     at = draw(st.integers(0, len(answer.body)))
     piece = draw(
         st.sampled_from(
@@ -314,7 +314,7 @@ def _bytes(draw: Draw, answer: Said) -> Said:
     return replace(answer, body=answer.body[:at] + piece + answer.body[at + draw(st.integers(0, 3)) :])
 
 
-def _json(draw: Draw, answer: Said) -> Said:
+def _json(draw: Draw, answer: Recorded) -> Recorded:
     """Another value, or none, somewhere in a JSON body."""
     try:
         whole = {"": json.loads(answer.body)}
@@ -341,7 +341,7 @@ def _spots(value: Any) -> Iterator[tuple[Any, Any]]:
                 stack.append(inner)
 
 
-def _xml(draw: Draw, answer: Said) -> Said:
+def _xml(draw: Draw, answer: Recorded) -> Recorded:
     """An element gone, doubled, emptied, renamed, of another type or with another text."""
     try:
         root = etree.fromstring(answer.body, etree.XMLParser(resolve_entities=False))

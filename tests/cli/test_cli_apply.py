@@ -60,7 +60,7 @@ DELETE = Plan("poc", (Item(OLD, Action.DELETE, (Do(name="old"),), (), ("vm/other
 REBOOT = Plan("poc", (Item(HOST, Action.UPDATE, (Reboot(name="esx-01"),)),))
 
 
-class World:
+class FakeApply:
     """Stands in for app.apply: asks for approval, guards, tells a few events; keeps how it was called."""
 
     def __init__(self, plan: Plan, ending: Ending = Ending.DONE) -> None:
@@ -106,7 +106,7 @@ def site(tmp_path, monkeypatch):
 @pytest.fixture
 def world(monkeypatch):
     def put(plan, ending=Ending.DONE):
-        made = World(plan, ending)
+        made = FakeApply(plan, ending)
         monkeypatch.setattr(app, "apply", made)
         return made
 

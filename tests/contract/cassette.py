@@ -21,7 +21,7 @@ from vcr.matchers import body, method, uri
 from vcr.record_mode import RecordMode
 from vcr.request import Request
 
-KEPT = ("accept", "content-type", "soapaction", "retry-after")
+HEADERS = ("accept", "content-type", "soapaction", "retry-after")
 """The only headers that a cassette holds: a list of what may be kept can't forget a header that says who we
 are.
 """
@@ -185,4 +185,4 @@ def _question(request: httpx2.Request) -> Request:
 
 
 def _headers(headers: httpx2.Headers, *, many: bool) -> dict[str, Any]:
-    return {name: [headers[name]] if many else headers[name] for name in KEPT if name in headers}
+    return {name: [headers[name]] if many else headers[name] for name in HEADERS if name in headers}

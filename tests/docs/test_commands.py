@@ -75,8 +75,8 @@ def test_every_command_of_the_page_prints_what_the_page_shows(page, reader):
         typed = commands(block)
         for command, following in zip(typed, [*typed[1:], None], strict=True):
             printed = reader.types(command.line)
-            told = command.line == "echo $?" or (following is not None and following.line == "echo $?")
-            assert reader.code == 0 or told, f"$ {command.line}\nended with {reader.code}\n{printed}"
+            shown = command.line == "echo $?" or (following is not None and following.line == "echo $?")
+            assert reader.code == 0 or shown, f"$ {command.line}\nended with {reader.code}\n{printed}"
             assert not (wrong := differs(command.printed, printed)), f"$ {command.line}\n{wrong}"
 
 

@@ -23,16 +23,18 @@ from bfinfra.operator.decide import (
     opened,
     period,
 )
+from bfinfra.operator.desired import FINALIZER, Desired
 from bfinfra.operator.job import LARGEST, RESULT, SITE, Mould, manifest, unfit
 from bfinfra.operator.result import Outcome, Result
-from bfinfra.operator.wanted import FINALIZER, Wanted
 
 NOW = 1_800_000_000.0
-WANTED = Wanted("ns", "poc", "uid-1", 3, {"site": "poc"}, finalizers=(FINALIZER,))
+WANTED = Desired("ns", "poc", "uid-1", 3, {"site": "poc"}, finalizers=(FINALIZER,))
 GOOD = Result(Outcome.AGREED)
 
 
-def look(wanted: Wanted = WANTED, began: float = NOW - 10, result: Result | None = GOOD, **more: Any) -> Look:
+def look(
+    wanted: Desired = WANTED, began: float = NOW - 10, result: Result | None = GOOD, **more: Any
+) -> Look:
     return Look("poc-1", wanted.key, began, wanted.generation, **({"ended": began + 5} | more), result=result)
 
 
@@ -160,7 +162,7 @@ BODY = {
 
 
 def test_a_job_carries_the_site_and_its_order_and_no_right_in_the_cluster() -> None:
-    made = manifest(Wanted.of(BODY), "poc-1", Mould("registry.test/bfinfra:1", ("pull",)))
+    made = manifest(Desired.of(BODY), "poc-1", Mould("registry.test/bfinfra:1", ("pull",)))
     pod, meta = made["spec"]["template"]["spec"], made["spec"]["template"]["metadata"]
     assert yaml.safe_load(meta["annotations"][SITE]) == BODY["spec"]["site"]
     assert pod["containers"][0]["args"] == [
@@ -192,7 +194,7 @@ def test_a_job_carries_the_site_and_its_order_and_no_right_in_the_cluster() -> N
 
 
 def test_a_job_that_destroys_says_so_and_nothing_of_drift() -> None:
-    gone = Wanted.of({**BODY, "metadata": {**BODY["metadata"], "deletionTimestamp": "2027-01-01T00:00:00Z"}})
+    gone = Desired.of({**BODY, "metadata": {**BODY["metadata"], "deletionTimestamp": "2027-01-01T00:00:00Z"}})
     assert (
         manifest(gone, "poc-1", Mould("i"))["spec"]["template"]["spec"]["containers"][0]["args"][-1]
         == "--destroy"

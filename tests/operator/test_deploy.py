@@ -18,10 +18,10 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bfinfra.operator.decide import Look
+from bfinfra.operator.desired import Desired
 from bfinfra.operator.figures import Figures
 from bfinfra.operator.result import Moved, Outcome, Planned, Result
 from bfinfra.operator.status import after
-from bfinfra.operator.wanted import Wanted
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RESULT = Result(
@@ -45,12 +45,12 @@ RESULT = Result(
 def figures() -> dict[str, list[tuple[dict[str, str], float]]]:
     """As whoever scrapes sees them."""
     shown = Figures()
-    wanted = Wanted("ns", "poc", "u", 1, {"site": "poc"})
+    wanted = Desired("ns", "poc", "u", 1, {"site": "poc"})
     status = after(wanted, Look("j", "k", 1.0, 1, result=RESULT), "2027-01-01T00:00:00Z")
     shown.show(
         lambda: [
-            (Wanted("ns", "poc", "u", 1, {}, status=status), RESULT, 1_700_000_000.0),
-            (Wanted("ns", "new", "v", 1, {}), None, 0.0),
+            (Desired("ns", "poc", "u", 1, {}, status=status), RESULT, 1_700_000_000.0),
+            (Desired("ns", "new", "v", 1, {}), None, 0.0),
         ],
         lambda: 5,
         lambda: True,

@@ -13,10 +13,10 @@ from operator_cluster import FakeApi
 
 from bfinfra.model.errors import Busy, Rejected
 from bfinfra.operator import keeper as module
+from bfinfra.operator.desired import FINALIZER
 from bfinfra.operator.job import Mould
 from bfinfra.operator.keeper import Keeper
 from bfinfra.operator.result import Moved, Outcome, Planned, Result
-from bfinfra.operator.wanted import FINALIZER
 
 AGREED = Result(Outcome.AGREED, resources=2, seconds=(1.0, 0.0))
 MOVED = Result(Outcome.FAILED, "the server says no", 2, 1, (Moved("namespace/a", "labels", "drift", "root"),))
@@ -30,7 +30,7 @@ WAITS = Result(
 LOST = None
 
 
-class World:
+class FakeCluster:
     """A cluster, its clock, and a keeper that is told of everything as watches would."""
 
     def __init__(self, limit: int = 20) -> None:
@@ -132,11 +132,13 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> FakeCluster:
+    return FakeCluster()
 
 
-def test_a_new_site_gets_its_finalizer_then_a_job_and_its_result_becomes_the_status(world: World) -> None:
+def test_a_new_site_gets_its_finalizer_then_a_job_and_its_result_becomes_the_status(
+    world: FakeCluster,
+) -> None:
     assert world.calls(lambda: world.site() and None) == ["create Site", "patch Site", "create Job"]
     assert world.live()["metadata"]["finalizers"] == [FINALIZER]
     world.end()
@@ -148,7 +150,7 @@ def test_a_new_site_gets_its_finalizer_then_a_job_and_its_result_becomes_the_sta
     assert (world.live()["status"]["observedGeneration"], world.live()["status"]["resources"]) == (1, 2)
 
 
-def test_while_nothing_changes_an_interval_costs_one_request_and_no_event(world: World) -> None:
+def test_while_nothing_changes_an_interval_costs_one_request_and_no_event(world: FakeCluster) -> None:
     world.site()
     world.end()
     status = copy.deepcopy(world.live()["status"])
@@ -158,7 +160,7 @@ def test_while_nothing_changes_an_interval_costs_one_request_and_no_event(world:
     assert world.reasons() == []
 
 
-def test_no_time_stands_in_the_status_but_when_a_condition_turned(world: World) -> None:
+def test_no_time_stands_in_the_status_but_when_a_condition_turned(world: FakeCluster) -> None:
     world.site()
     world.end(MOVED)
     text = str({key: value for key, value in world.live()["status"].items() if key != "conditions"})
@@ -170,7 +172,7 @@ def test_no_time_stands_in_the_status_but_when_a_condition_turned(world: World) 
     assert world.condition("Drifted")["lastTransitionTime"] > first
 
 
-def test_lasting_drift_is_said_once_and_its_end_once(world: World) -> None:
+def test_lasting_drift_is_said_once_and_its_end_once(world: FakeCluster) -> None:
     world.site()
     world.end()
     for _ in range(4):
@@ -182,7 +184,7 @@ def test_lasting_drift_is_said_once_and_its_end_once(world: World) -> None:
     assert sorted(world.reasons()) == ["ApprovalNeeded", "DriftEnded", "DriftFound"]
 
 
-def test_one_failure_that_may_pass_does_not_turn_a_condition_and_the_second_does(world: World) -> None:
+def test_one_failure_that_may_pass_does_not_turn_a_condition_and_the_second_does(world: FakeCluster) -> None:
     world.site()
     world.end()
     world.look(LOST)
@@ -198,7 +200,7 @@ def test_one_failure_that_may_pass_does_not_turn_a_condition_and_the_second_does
     assert world.condition("Drifted")["status"] == "False"  # nobody could look: as it was
 
 
-def test_a_job_that_said_nothing_is_told_with_why(world: World) -> None:
+def test_a_job_that_said_nothing_is_told_with_why(world: FakeCluster) -> None:
     world.site()
     world.end(LOST)
     world.now += 30
@@ -208,7 +210,9 @@ def test_a_job_that_said_nothing_is_told_with_why(world: World) -> None:
     assert world.condition("Drifted") == {}
 
 
-def test_a_plan_that_waits_runs_when_its_digest_is_approved_and_the_word_is_used_up(world: World) -> None:
+def test_a_plan_that_waits_runs_when_its_digest_is_approved_and_the_word_is_used_up(
+    world: FakeCluster,
+) -> None:
     world.site()
     world.end(WAITS)
     assert "bfinfra.io/approve=aaaaaaaaaaaaaaaa" in world.condition("Ready")["message"]
@@ -223,7 +227,7 @@ def test_a_plan_that_waits_runs_when_its_digest_is_approved_and_the_word_is_used
     assert world.reasons() == ["ApprovalNeeded", "Applied"]
 
 
-def test_a_change_of_the_spec_is_looked_at_at_once_but_not_beside_a_job_that_runs(world: World) -> None:
+def test_a_change_of_the_spec_is_looked_at_at_once_but_not_beside_a_job_that_runs(world: FakeCluster) -> None:
     world.site()
     world.change(generation=2)
     assert len(world.running()) == 1
@@ -233,7 +237,7 @@ def test_a_change_of_the_spec_is_looked_at_at_once_but_not_beside_a_job_that_run
     assert (len(world.running()), world.live()["status"]["observedGeneration"]) == (0, 2)
 
 
-def test_a_deleted_site_is_destroyed_first_and_a_refusal_keeps_it(world: World) -> None:
+def test_a_deleted_site_is_destroyed_first_and_a_refusal_keeps_it(world: FakeCluster) -> None:
     world.site()
     world.end()
     world.change(deletionTimestamp=world.iso(), generation=2)
@@ -248,7 +252,7 @@ def test_a_deleted_site_is_destroyed_first_and_a_refusal_keeps_it(world: World) 
 
 
 def test_no_more_jobs_than_allowed_run_and_each_that_ends_lets_the_next_begin() -> None:
-    world = World(limit=3)
+    world = FakeCluster(limit=3)
     for number in range(10):
         world.site(f"poc-{number}")
     assert len(world.running()) == 3
@@ -258,7 +262,7 @@ def test_no_more_jobs_than_allowed_run_and_each_that_ends_lets_the_next_begin() 
     assert len(world.jobs()) == 10
 
 
-def test_two_sites_of_one_name_the_second_does_nothing_until_the_first_is_gone(world: World) -> None:
+def test_two_sites_of_one_name_the_second_does_nothing_until_the_first_is_gone(world: FakeCluster) -> None:
     world.site("first", "same")
     world.now += 1
     world.site("second", "same")
@@ -270,7 +274,7 @@ def test_two_sites_of_one_name_the_second_does_nothing_until_the_first_is_gone(w
     assert len(world.running()) == 1
 
 
-def test_whoever_leads_next_looks_at_nothing_twice_and_says_nothing_twice(world: World) -> None:
+def test_whoever_leads_next_looks_at_nothing_twice_and_says_nothing_twice(world: FakeCluster) -> None:
     world.site()
     world.end()
     world.look(Result(Outcome.APPLIED, resources=2, corrected=1, writes=2))
@@ -305,16 +309,16 @@ def test_whoever_leads_next_looks_at_nothing_twice_and_says_nothing_twice(world:
     assert [row[1].outcome for row in second.rows() if row[1]] == [Outcome.APPLIED]
 
 
-def test_a_job_that_another_leader_made_in_the_same_moment_is_taken_for_ours(world: World) -> None:
+def test_a_job_that_another_leader_made_in_the_same_moment_is_taken_for_ours(world: FakeCluster) -> None:
     world.site()
-    other = World()
+    other = FakeCluster()
     other.api.objects, other.now = world.api.objects, world.now
     other.tell(world.live())
     assert len(world.jobs()) == 1
     assert other.keeper.active() == 1
 
 
-def test_what_the_server_refuses_is_tried_again_and_leaves_no_job_behind(world: World) -> None:
+def test_what_the_server_refuses_is_tried_again_and_leaves_no_job_behind(world: FakeCluster) -> None:
     world.api.fails = []
     world.site(suspend=True)
     world.api.fails = [Busy("patch"), Busy("create")]
@@ -329,7 +333,7 @@ def test_what_the_server_refuses_is_tried_again_and_leaves_no_job_behind(world: 
     assert len(world.running()) == 1
 
 
-def test_what_the_server_refuses_for_good_is_tried_ever_more_seldom_and_told_once(world: World) -> None:
+def test_what_the_server_refuses_for_good_is_tried_ever_more_seldom_and_told_once(world: FakeCluster) -> None:
     real = world.api.create
 
     def create(manifest: Any) -> Any:
@@ -353,7 +357,7 @@ def test_what_the_server_refuses_for_good_is_tried_ever_more_seldom_and_told_onc
     assert world.condition("Ready")["status"] == "True"
 
 
-def test_a_job_that_went_unseen_does_not_keep_its_site_waiting_for_ever(world: World) -> None:
+def test_a_job_that_went_unseen_does_not_keep_its_site_waiting_for_ever(world: FakeCluster) -> None:
     world.site()
     del world.api.objects["Job", "ns", world.jobs()[0]["metadata"]["name"]]
     world.now += module.SETTLED + 1
@@ -393,7 +397,7 @@ def test_a_job_that_went_unseen_does_not_keep_its_site_waiting_for_ever(world: W
     ],
 )
 def test_a_look_that_can_not_begin_says_why_once_and_no_more_when_it_has_begun(
-    world: World, status: dict[str, Any], word: str
+    world: FakeCluster, status: dict[str, Any], word: str
 ) -> None:
     world.site()
     job = world.running()[0]
@@ -418,7 +422,7 @@ def test_a_look_that_can_not_begin_says_why_once_and_no_more_when_it_has_begun(
     assert world.condition("Ready")["status"] == "True"
 
 
-def test_its_own_thread_runs_until_it_is_stopped(world: World) -> None:
+def test_its_own_thread_runs_until_it_is_stopped(world: FakeCluster) -> None:
     stop = threading.Event()
     thread = threading.Thread(target=world.keeper.run, args=(stop,))
     thread.start()

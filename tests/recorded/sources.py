@@ -46,7 +46,7 @@ _Loader.add_constructor("tag:yaml.org,2002:python/unicode", _text)
 
 
 @dataclass(frozen=True)
-class Said:
+class Exchange:
     """One recorded exchange. `at`: the cassette and its place there."""
 
     at: str
@@ -57,14 +57,14 @@ class Said:
     answer: bytes
 
 
-def cassette(name: str, text: str) -> Iterator[Said]:
+def cassette(name: str, text: str) -> Iterator[Exchange]:
     """The exchanges of a cassette, of vcrpy or of Ruby's vcr."""
     kept = yaml.load(text, _Loader)
     for number, each in enumerate(kept.get("interactions") or kept["http_interactions"]):
         request, response = each["request"], each["response"]
         body, asked = response["body"]["string"], request["body"] or ""
         asked = asked if isinstance(asked, str) else asked["string"]
-        yield Said(
+        yield Exchange(
             f"{name} {number}",
             request["method"].upper(),
             request["uri"],

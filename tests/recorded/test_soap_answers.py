@@ -15,7 +15,7 @@ from pyVmomi import vim, vmodl
 from pyVmomi.SoapAdapter import SoapResponseDeserializer
 from pyVmomi.VmomiSupport import DataObject, GetWsdlMethod, ManagedObject, binary
 from recorded.conftest import Held
-from recorded.sources import Said, cassette, fetched
+from recorded.sources import Exchange, cassette, fetched
 
 from bfinfra.backends.vcenter import policies, properties, soap, tree
 from bfinfra.model.errors import Denied, Rejected, RemoteError
@@ -28,19 +28,19 @@ MADE_UP = (None, False, 0, "")
 
 
 @functools.cache
-def recorded() -> tuple[Said, ...]:
+def recorded() -> tuple[Exchange, ...]:
     folder = fetched("sdist/pyvmomi-8.0.2.0.1") / "pyvmomi-8.0.2.0.1/tests/fixtures"
     files = sorted(folder.glob("*.yaml"))
     assert len(files) == 22
     return tuple(each for file in files for each in cassette(file.name, file.read_text()))
 
 
-def method(each: Said) -> str:
+def method(each: Exchange) -> str:
     found = re.search(r"<(?:soapenv:)?Body>\s*<(\w+)", each.asked)
     return found[1] if found else ""
 
 
-def asked(*methods: str) -> list[Said]:
+def asked(*methods: str) -> list[Exchange]:
     return [each for each in recorded() if each.method == "POST" and (not methods or method(each) in methods)]
 
 
@@ -56,7 +56,7 @@ def content(answer: bytes, status: int = 200) -> Any:
     return SimpleNamespace(rootFolder=vim.Folder("group-d1", made), propertyCollector=collector)
 
 
-def pages(each: Said) -> Any:
+def pages(each: Exchange) -> Any:
     """What pyVmomi's own parser makes of an answer."""
     info = GetWsdlMethod("urn:vim25", method(each)).info
     return SoapResponseDeserializer(stub(b"")).Deserialize(each.answer, info.result)

@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 from recorded.conftest import Held
-from recorded.sources import Said, cassette, stored
+from recorded.sources import Exchange, cassette, stored
 
 from bfinfra.backends.kubernetes import access, login
 from bfinfra.kinds.supervisor.tanzu_cluster import offers
@@ -27,7 +27,7 @@ UNLIMITED = "9223372036854775807"
 
 
 @functools.cache
-def recorded() -> Mapping[str, Said]:
+def recorded() -> Mapping[str, Exchange]:
     """By path, without the query."""
     text = gzip.decompress(stored(CASSETTE).read_bytes()).decode()
     return {httpx2.URL(each.uri).path: each for each in cassette(CASSETTE, text)}

@@ -117,6 +117,6 @@ def test_as_json_origins_stand_beside_the_site(capsys: pytest.CaptureFixture[str
 
 def test_a_site_that_is_wrong_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", "site.yaml"]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "the value name is not given" in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "the value name is not given" in output.err

@@ -41,7 +41,7 @@ FROM_LIBRARY, NO_HOSTS, OWN_GROUP = (
     "distributed_switch without hosts",
     "bitfusion_server on a port group of its own",
 )
-SAID = (
+OVF_PROPERTIES = (
     "{hostname: sckubw01, customer_password: {env: VCENTER_PASSWORD}, vcenter_url: "
     "https://vc.small.test, vcenter_guid: 4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61, "
     'vcenter_username: u, vcenter_password: {env: VCENTER_PASSWORD}, vcenter_thumbprint: "AB:CD", '
@@ -59,7 +59,10 @@ VARIANTS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
                     "sckubw01:\n"
                 ),
             ),
-            ("template: centos-7.6", f"library: {{name: images, item: appliance}}\n    properties: {SAID}"),
+            (
+                "template: centos-7.6",
+                f"library: {{name: images, item: appliance}}\n    properties: {OVF_PROPERTIES}",
+            ),
         ),
     ),
     OWN_GROUP: (

@@ -106,10 +106,10 @@ def read(connection: http.client.HTTPConnection) -> Answer:
     found = connection.getresponse()
     text = found.read()
     headers = {name.lower(): value for name, value in found.getheaders()}
-    said_so = (
+    is_json = (
         "json" in headers.get("content-type", "") or text[:1] == b"{"
     )  # a supervisor's login calls its JSON text/html
-    return Answer(found.status, json.loads(text) if text and said_so else text, headers)
+    return Answer(found.status, json.loads(text) if text and is_json else text, headers)
 
 
 def until(test: Callable[[], Any], seconds: float = 60) -> Any:

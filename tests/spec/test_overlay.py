@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from grove import GROVE
-from variants import refused, said, variant
+from variants import message, refused, variant
 
 from bfinfra.model.errors import SiteError
 from bfinfra.model.refs import Key
@@ -92,7 +92,7 @@ def test_a_number_with_leading_zeros_is_refused_in_an_overlay_as_well(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("overlay", "told"),
+    ("overlay", "expected"),
     [
         (
             "tree:\n  ok: \n",
@@ -139,10 +139,12 @@ def test_a_number_with_leading_zeros_is_refused_in_an_overlay_as_well(tmp_path: 
         ),
     ],
 )
-def test_what_is_wrong_in_an_overlay_is_told_at_its_place(tmp_path: Path, overlay: str, told: str) -> None:
+def test_what_is_wrong_in_an_overlay_is_told_at_its_place(
+    tmp_path: Path, overlay: str, expected: str
+) -> None:
     found = refused(tmp_path, BASE, overlay)
     assert len(found) == 1
-    assert found[0].startswith(told)
+    assert found[0].startswith(expected)
 
 
 def test_what_is_removed_and_still_named_is_told_where_it_is_named(tmp_path: Path) -> None:
@@ -157,7 +159,7 @@ def test_an_overlay_in_the_sites_own_folder_is_told_apart(tmp_path: Path) -> Non
     (tmp_path / "prod.yaml").write_text("pepper: {env: A}\n")
     with pytest.raises(SiteError) as caught:
         load([tmp_path], variant=Variant((tmp_path / "prod.yaml",)), kinds={})
-    assert said(caught.value.problems[0]) == (
+    assert message(caught.value.problems[0]) == (
         f"{tmp_path}/prod.yaml the overlay is a file of the site as well; a folder's site is every YAML file "
         "right in it; put overlays into a folder of their own, such as overlays/"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from variants import refused, said, variant
+from variants import message, refused, variant
 
 from bfinfra.model.refs import Key
 
@@ -111,7 +111,7 @@ def test_a_place_is_where_the_value_came_from(tmp_path: Path) -> None:
 
 def test_a_value_that_nothing_names_is_a_warning(tmp_path: Path) -> None:
     found = variant(tmp_path, "site: g\nvalues: {k: {default: x}}\n")
-    assert [said(each.problem) for each in found.warnings] == [
+    assert [message(each.problem) for each in found.warnings] == [
         (
             "site.yaml:2:10 the value k is not used; nothing in the site says {value: k}; write that where it "
             "belongs, or take the declaration out"
@@ -120,7 +120,7 @@ def test_a_value_that_nothing_names_is_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "expected"),
     [
         (
             {},
@@ -178,15 +178,15 @@ def test_a_value_that_nothing_names_is_a_warning(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_given_value_is_told_where_it_was_given(
-    tmp_path: Path, how: dict[str, Any], told: str
+    tmp_path: Path, how: dict[str, Any], expected: str
 ) -> None:
     found = [each.replace(f"{tmp_path}/", "") for each in refused(tmp_path, BASE, **how)]
     assert len(found) == 1
-    assert found[0].startswith(told)
+    assert found[0].startswith(expected)
 
 
 @pytest.mark.parametrize(
-    ("declared", "told"),
+    ("declared", "expected"),
     [
         (
             "",
@@ -225,10 +225,10 @@ def test_what_is_wrong_with_a_given_value_is_told_where_it_was_given(
         ),
     ],
 )
-def test_what_is_wrong_with_a_declaration_is_told_once(tmp_path: Path, declared: str, told: str) -> None:
+def test_what_is_wrong_with_a_declaration_is_told_once(tmp_path: Path, declared: str, expected: str) -> None:
     text = f"site: g\ntree:\n  oak: {{label: {{value: name}}}}\n{declared and f'values: {declared}'}\n"
     found = [each.replace(f"{tmp_path}/", "") for each in refused(tmp_path, text)]
-    assert f"site.yaml:{told}" in found
+    assert f"site.yaml:{expected}" in found
     assert len(found) == (2 if declared in ("[name]", "{name: {}, 1a: {default: x}}") else 1)
 
 

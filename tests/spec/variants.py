@@ -42,10 +42,10 @@ def refused(folder: Path, text: str, *overlays: str, **how: Any) -> list[str]:
     """What is wrong, each as `file:line:column what; why; next`, the file without its folder."""
     with pytest.raises(SiteError) as caught:
         variant(folder, text, *overlays, **how)
-    return [said(problem) for problem in caught.value.problems]
+    return [message(problem) for problem in caught.value.problems]
 
 
-def said(problem: Problem) -> str:
+def message(problem: Problem) -> str:
     """A problem as a line, without the folder of its file."""
     at = problem.where
     if isinstance(at, Place) and at.line:

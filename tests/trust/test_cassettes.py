@@ -15,7 +15,7 @@ from trust.scan import Scanner
 
 from bfinfra import app, sandbox
 
-KEPT = (
+FIELDS = (
     "site",
     "vcenter",
     "pepper",
@@ -34,7 +34,7 @@ def planted(tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     site = json.loads(found.site.read_text())
-    found.site.write_text(json.dumps({key: site[key] for key in KEPT}))
+    found.site.write_text(json.dumps({key: site[key] for key in FIELDS}))
     return found
 
 

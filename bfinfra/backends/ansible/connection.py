@@ -114,7 +114,7 @@ class Connection:
                 why=f"more than {patience:.0f} s",
             ) from None
         if done.returncode == 255:
-            raise self._said(done.stderr.decode(errors="replace"))
+            raise self._failure(done.stderr.decode(errors="replace"))
         return done
 
     def command(self, **more: str) -> list[str]:
@@ -206,11 +206,11 @@ class Connection:
                     why=f"no answer within {LOGGING_IN} s",
                 )
             if not (block := os.read(self._process.stdout.fileno(), 4096)):
-                raise self._said(self._process.stderr.read(4096).decode(errors="replace"))
+                raise self._failure(self._process.stderr.read(4096).decode(errors="replace"))
             heard = (heard + block)[-65536:]
 
-    def _said(self, words: str) -> RemoteError:
-        """What ssh's own words mean."""
+    def _failure(self, words: str) -> RemoteError:
+        """The error for what ssh printed."""
         why, server = programs.excerpt(words), self.machine.server
         if "Host key verification failed" in words or "host key is known for" in words:
             return Untrusted(

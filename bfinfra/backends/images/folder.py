@@ -60,7 +60,7 @@ def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Map
 
     BfinfraError where the disk refuses, or a link leads elsewhere.
     """
-    with _said(path):
+    with _as_problem(path):
         made = [str(folder) for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _, before = _mark(path)
@@ -82,7 +82,7 @@ def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Map
 
 def note(path: Path, mark: Mark, **changes: str) -> None:
     """Write the mark again, with changes to the record (`built`, `pushed`)."""
-    with _said(path):
+    with _as_problem(path):
         _put_mark(path, mark, replace(_mark(path)[1], **changes))  # type: ignore[arg-type]  # both are text
 
 
@@ -90,7 +90,7 @@ def remove(path: Path) -> None:
     """Remove what was written, and the folders that were made for it if nothing else is in them; the mark
     last.
     """
-    with _said(path):
+    with _as_problem(path):
         _, record = _mark(path)
         for name in record.files:
             (path / name).unlink(missing_ok=True)
@@ -163,7 +163,7 @@ def _rmdir(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _said(path: Path) -> Any:
+def _as_problem(path: Path) -> Any:
     try:
         yield
     except OSError as error:

@@ -12,7 +12,7 @@ from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.rights import ROOT, Entity
 
-Wanted = Mapping[Entity, Sequence[str]]
+Needed = Mapping[Entity, Sequence[str]]
 
 
 class Grants:
@@ -22,7 +22,7 @@ class Grants:
         self._session = session
         self._inventory = inventory
 
-    def lacking(self, wanted: Wanted) -> dict[str, tuple[str, ...]]:
+    def lacking(self, wanted: Needed) -> dict[str, tuple[str, ...]]:
         """By inventory path, what is lacking there; () for a path where nothing is."""
         there = list(_paths(self._inventory.read()))
         found: dict[str, tuple[str, ...]] = {}

@@ -88,7 +88,7 @@ class Set(host_setting.Set):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seal(host_setting.Seal):
+class Commit(host_setting.Commit):
     """note on {host} what was applied of its graphics {key}"""
 
     rights = RIGHTS
@@ -105,7 +105,7 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
     """How hosts share their GPUs."""
 
     document = Document.PVRDMA
-    step_types = (Set, Seal, PutBack)
+    step_types = (Set, Commit, PutBack)
     name = "host_graphics"
     prefix = "bfinfra.graphics."
     looked_for = ("type",)
@@ -113,7 +113,7 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """A step a host."""
-        return host_setting.steps(spec, state, context, Steps(Set, Seal, PutBack))
+        return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """In vSphere's words; a host without GPUs to share may tell none."""

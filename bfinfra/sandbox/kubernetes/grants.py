@@ -31,7 +31,7 @@ def check_grants(
         target.resource.group != GROUP
         or plural not in (*ROLES, *BINDINGS)
         or MASTERS in user.groups
-        or (before is not None and _said(before) == _said(after))
+        or (before is not None and _compared(before) == _compared(after))
     ):
         return
     rules: list[Object] | None
@@ -58,7 +58,7 @@ def _bound(authorizer: Authorizer, target: Target, binding: Object) -> tuple[Ask
     return ask, authorizer.given(reference, target.namespace)
 
 
-def _said(thing: Object) -> Object:
+def _compared(thing: Object) -> Object:
     """All but what the garbage collector may change."""
     return {
         **thing,

@@ -33,7 +33,7 @@ FLAGS = (
     "--token-ttl",
     "--discovery-file",
 )
-Said = tuple[str, int]
+Result = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class Kubernetes:
     down: Callable[[str], None] = lambda _: None
     followed: Callable[[], None] = lambda: None
 
-    def run(self, program: str, machine: Machine, words: list[str]) -> Said:
+    def run(self, program: str, machine: Machine, words: list[str]) -> Result:
         """What it prints and how it ends."""
         if program == "kubectl":
             return self._kubectl(machine, words)
-        acts: dict[str, Callable[[Machine, dict[str, str]], Said]] = {
+        acts: dict[str, Callable[[Machine, dict[str, str]], Result]] = {
             "init": self._init,
             "join": self._join,
             "reset": _reset,
@@ -139,7 +139,7 @@ class Kubernetes:
                 )
         self.followed()
 
-    def _init(self, machine: Machine, flags: dict[str, str]) -> Said:
+    def _init(self, machine: Machine, flags: dict[str, str]) -> Result:
         planned = self.planned.get(machine.name)
         if planned is None:
             return "the sandbox's world has no cluster whose kubeadm runs on this machine\n", 1
@@ -153,7 +153,7 @@ class Kubernetes:
         )
         return "Your Kubernetes control-plane has initialized successfully!\n", 0
 
-    def _join(self, machine: Machine, flags: dict[str, str]) -> Said:
+    def _join(self, machine: Machine, flags: dict[str, str]) -> Result:
         if machine.read(KUBELET) is not None:
             return f"[ERROR FileAvailable--etc-kubernetes-kubelet.conf]: {KUBELET} already exists\n", 1
         try:
@@ -170,7 +170,7 @@ class Kubernetes:
         _put(machine, {AUTHORITY: planned.ca_pem, KUBELET: planned.config("")})
         return "This node has joined the cluster\n", 0
 
-    def _kubectl(self, machine: Machine, words: list[str]) -> Said:
+    def _kubectl(self, machine: Machine, words: list[str]) -> Result:
         planned = self.planned.get(machine.name)
         cluster = self.cluster(planned.name) if planned else None
         if cluster is None or words[:2] != ["--kubeconfig", ADMIN]:
@@ -201,7 +201,7 @@ class Kubernetes:
         )
 
 
-def _reset(machine: Machine, _: dict[str, str]) -> Said:
+def _reset(machine: Machine, _: dict[str, str]) -> Result:
     for path in (ADMIN, KUBELET, f"{ETC}/pki"):
         machine.remove(path)
     if not list(machine.below(ETC)):

@@ -23,7 +23,7 @@ STORES = {
 }
 LISTED = "{{.Repository}}:{{.Tag}} {{.ID}}"
 UNKNOWN = 127
-Said = tuple[str, int]
+Result = tuple[str, int]
 
 
 def canonical(name: str) -> str:
@@ -37,7 +37,7 @@ def canonical(name: str) -> str:
     return whole if ":" in whole.rpartition("/")[2] else f"{whole}:latest"
 
 
-def run(program: str, machine: Machine, words: list[str], user: str, used: Collection[str]) -> Said:
+def run(program: str, machine: Machine, words: list[str], user: str, used: Collection[str]) -> Result:
     """What it prints and how it ends. `used`: canonical names of the images that containers on the machine
     run.
     """
@@ -59,7 +59,7 @@ def images(machine: Machine) -> frozenset[str]:
     return frozenset(name for program in running for name in _stored(machine, program))
 
 
-def _docker(program: str, machine: Machine, words: list[str], used: Collection[str]) -> Said:
+def _docker(program: str, machine: Machine, words: list[str], used: Collection[str]) -> Result:
     has = _stored(machine, program)
     match words:
         case ["image", "ls", "--no-trunc", "--format", form] if form == LISTED:
@@ -78,7 +78,7 @@ def _docker(program: str, machine: Machine, words: list[str], used: Collection[s
     )
 
 
-def _ctr(machine: Machine, words: list[str], used: Collection[str]) -> Said:
+def _ctr(machine: Machine, words: list[str], used: Collection[str]) -> Result:
     has = _stored(machine, "ctr")
     match words:
         case ["--namespace", "k8s.io", "images", "ls", *rest] if len(rest) < 2 and all(
@@ -107,7 +107,7 @@ def _ctr(machine: Machine, words: list[str], used: Collection[str]) -> Said:
     return f"ctr {' '.join(words)}: the sandbox's machines only import images, list them and remove them\n", 2
 
 
-def _load(program: str, machine: Machine, path: str) -> Said:
+def _load(program: str, machine: Machine, path: str) -> Result:
     content = machine.read(path)
     if content is None:
         return f"open {path}: no such file or directory\n", 1
@@ -146,7 +146,7 @@ def _archived(content: bytes) -> dict[str, str]:
     return found
 
 
-def _removed(program: str, machine: Machine, name: str, used: Collection[str]) -> Said:
+def _removed(program: str, machine: Machine, name: str, used: Collection[str]) -> Result:
     has, whole = _stored(machine, program), canonical(name)
     if whole not in has:
         return f"Error response from daemon: No such image: {name}\n", 1

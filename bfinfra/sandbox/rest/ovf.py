@@ -46,7 +46,7 @@ def deploy(call: Call, item: str) -> Any:
     except vim.fault.NoPermission as error:
         raise Refused("UNAUTHORIZED", str(error.msg)) from None
     except (vmodl.MethodFault, vmodl.RuntimeFault) as error:
-        return {"succeeded": False, "error": {"errors": [_said(error)], "warnings": [], "information": []}}
+        return {"succeeded": False, "error": {"errors": [_error(error)], "warnings": [], "information": []}}
     return {"succeeded": True, "resource_id": {"type": "VirtualMachine", "id": vm}}
 
 
@@ -150,7 +150,7 @@ def _object(call: Call, moid: str) -> Any:
     return found
 
 
-def _said(error: Any) -> dict[str, Any]:
+def _error(error: Any) -> dict[str, Any]:
     words = {
         "id": f"com.vmware.ovf.{type(error).__name__}",
         "default_message": str(error.msg or type(error).__name__),

@@ -11,7 +11,7 @@ from rights.given import administrator
 from bfinfra.backends.vcenter.esxi_settings import Vmk
 from bfinfra.kinds.vcenter import host_option, vmkernel_adapter
 from bfinfra.kinds.vcenter.base.host_note import HostNote
-from bfinfra.kinds.vcenter.base.host_setting import Setting
+from bfinfra.kinds.vcenter.base.host_setting import HostValue
 from bfinfra.kinds.vcenter.host_option import HostOption
 from bfinfra.kinds.vcenter.vmkernel_adapter import Adapter
 from bfinfra.model.compare import Unknown
@@ -30,7 +30,7 @@ def option(**changes):
 
 def standing(now, note=None, host="a", key=KEY):
     return host_option.State(
-        mark=note.mark if note else None, settings=(Setting(host, "host-1", key, now, note),)
+        mark=note.mark if note else None, settings=(HostValue(host, "host-1", key, now, note),)
     )
 
 
@@ -61,7 +61,7 @@ def test_what_somebody_put_back_already_only_loses_its_note():
 def test_another_key_is_set_after_which_the_first_is_put_back():
     state = host_option.State(
         mark=MARK,
-        settings=(*standing("vmk3", HostNote(MARK, "")).settings, Setting("a", "host-1", "Net.Other", "0")),
+        settings=(*standing("vmk3", HostNote(MARK, "")).settings, HostValue("a", "host-1", "Net.Other", "0")),
     )
     first, second = decided(option(key="Net.Other", value="1"), state)
     assert (first.key, first.value, second.key, second.value) == ("Net.Other", "1", KEY, "")

@@ -49,7 +49,7 @@ SPEC = NamespaceSpec(
 
 
 @dataclass
-class World:
+class Logins:
     """A supervisor, what opened it, and its clients."""
 
     supervisor: Supervisor
@@ -95,7 +95,7 @@ def outside(listeners: Listeners, pki: Pki) -> Outside:
 
 
 @pytest.fixture
-def world(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[World]:
+def world(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[Logins]:
     supervisor = Supervisor(
         "10.0.0.1",
         "v1.27.5+vmware.wcp.1",
@@ -108,7 +108,7 @@ def world(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[World]:
     supervisor.open()
     supervisor.namespace_ready("ns", SPEC)
     until(lambda: supervisor.cluster.get("", "serviceaccounts", "default", "ns"))
-    yield World(supervisor, listeners, pki)
+    yield Logins(supervisor, listeners, pki)
     supervisor.close()
 
 
@@ -127,7 +127,7 @@ def cluster(
     )
 
 
-def test_a_login_gives_a_token_that_carries_its_expiry(world: World) -> None:
+def test_a_login_gives_a_token_that_carries_its_expiry(world: Logins) -> None:
     answer = world.login("administrator@x.test")
     assert answer.status_code == 200
     body = answer.json()["session_id"].split(".")[1]
@@ -142,11 +142,11 @@ def test_a_login_gives_a_token_that_carries_its_expiry(world: World) -> None:
         assert client.get("/api/v1/namespaces/ns").status_code == 200
 
 
-def test_a_wrong_password_is_401(world: World) -> None:
+def test_a_wrong_password_is_401(world: Logins) -> None:
     assert world.login("dev@x.test", "wrong").status_code == 401
 
 
-def test_an_expired_token_is_401_and_a_new_login_works(world: World) -> None:
+def test_an_expired_token_is_401_and_a_new_login_works(world: Logins) -> None:
     token = world.token("dev@x.test")
     world.supervisor.expire()
     with world.client("10.0.0.1:6443", token) as client:
@@ -156,7 +156,7 @@ def test_an_expired_token_is_401_and_a_new_login_works(world: World) -> None:
         assert client.get("/api/v1/namespaces/ns/pods").status_code == 200
 
 
-def test_workloads_are_the_namespaces_that_the_account_may_see(world: World) -> None:
+def test_workloads_are_the_namespaces_that_the_account_may_see(world: Logins) -> None:
     world.supervisor.namespace_ready("other", NamespaceSpec())
     with world.client("10.0.0.1:443", "") as client:
         seen = {
@@ -175,7 +175,7 @@ def test_workloads_are_the_namespaces_that_the_account_may_see(world: World) -> 
     ("name", "read", "write"),
     [("dev@x.test", 200, 201), ("viewer@x.test", 200, 403), ("nobody@x.test", 403, 403)],
 )
-def test_the_access_list_of_a_namespace_decides(world: World, name: str, read: int, write: int) -> None:
+def test_the_access_list_of_a_namespace_decides(world: Logins, name: str, read: int, write: int) -> None:
     with world.client("10.0.0.1:6443", world.token(name)) as client:
         assert (
             client.get(
@@ -189,7 +189,7 @@ def test_the_access_list_of_a_namespace_decides(world: World, name: str, read: i
         )
 
 
-def test_a_changed_access_list_changes_rights_at_once(world: World) -> None:
+def test_a_changed_access_list_changes_rights_at_once(world: Logins) -> None:
     world.supervisor.namespace_ready("ns", NamespaceSpec(access=(Access("nobody@x.test", "EDIT"),)))
     with world.client("10.0.0.1:6443", world.token("nobody@x.test")) as client:
         assert client.get("/api/v1/namespaces/ns/secrets").status_code == 200
@@ -197,13 +197,13 @@ def test_a_changed_access_list_changes_rights_at_once(world: World) -> None:
         assert client.get("/api/v1/namespaces/ns/secrets").status_code == 403
 
 
-def test_nobody_makes_or_removes_namespaces_here(world: World) -> None:
+def test_nobody_makes_or_removes_namespaces_here(world: Logins) -> None:
     with world.client("10.0.0.1:6443", world.token("administrator@x.test")) as client:
         assert client.post("/api/v1/namespaces", json={"metadata": {"name": "x"}}).status_code == 403
         assert client.delete("/api/v1/namespaces/ns").status_code == 403
 
 
-def test_a_namespace_has_its_storage_as_quota_and_its_classes(world: World) -> None:
+def test_a_namespace_has_its_storage_as_quota_and_its_classes(world: Logins) -> None:
     with world.client("10.0.0.1:6443", world.token("dev@x.test")) as client:
         quota = client.get("/api/v1/namespaces/ns/resourcequotas/ns-storagequota").json()["spec"]["hard"]
         machines = client.get(
@@ -220,7 +220,7 @@ def test_a_namespace_has_its_storage_as_quota_and_its_classes(world: World) -> N
     assert [each["spec"]["version"] for each in releases] == [each.lstrip("v") for each in RELEASES]
 
 
-def test_a_cluster_comes_up_with_its_nodes_and_its_own_api(world: World) -> None:
+def test_a_cluster_comes_up_with_its_nodes_and_its_own_api(world: Logins) -> None:
     client = world.served(world.token("dev@x.test"))
     since = world.supervisor.cluster.store.revision
     made = client.create(cluster())
@@ -246,12 +246,12 @@ def test_a_cluster_comes_up_with_its_nodes_and_its_own_api(world: World) -> None
     assert {each.status.nodeInfo.kubeletVersion for each in nodes} == {"v1.20.2+vmware.1"}
 
 
-def test_a_login_to_a_cluster_that_is_not_there_has_an_empty_server(world: World) -> None:
+def test_a_login_to_a_cluster_that_is_not_there_has_an_empty_server(world: Logins) -> None:
     answer = world.login("dev@x.test", guest_cluster_name="none", guest_cluster_namespace="ns")
     assert (answer.status_code, answer.json()["guest_cluster_server"]) == (200, "")
 
 
-def test_the_kubeconfig_secret_leads_into_the_cluster(world: World) -> None:
+def test_the_kubeconfig_secret_leads_into_the_cluster(world: Logins) -> None:
     client = world.served(world.token("dev@x.test"))
     client.create(cluster(workers=1))
     until(lambda: world.phase() == "running")
@@ -266,7 +266,7 @@ def test_the_kubeconfig_secret_leads_into_the_cluster(world: World) -> None:
     assert names == ["gold-policy", "silver"]
 
 
-def test_scaling_and_upgrading_replace_what_is_needed(world: World) -> None:
+def test_scaling_and_upgrading_replace_what_is_needed(world: Logins) -> None:
     client = world.served(world.token("dev@x.test"))
     client.create(cluster(workers=1))
     until(lambda: world.phase() == "running")
@@ -316,7 +316,7 @@ def test_scaling_and_upgrading_replace_what_is_needed(world: World) -> None:
         ({"version": "v1.99"}, "unable to find Kubernetes distributions"),
     ],
 )
-def test_versions_that_cannot_follow_are_denied(world: World, change: dict[str, str], says: str) -> None:
+def test_versions_that_cannot_follow_are_denied(world: Logins, change: dict[str, str], says: str) -> None:
     client = world.served(world.token("dev@x.test"))
     client.create(cluster(workers=0))
     until(lambda: world.phase() == "running")
@@ -336,7 +336,7 @@ def test_versions_that_cannot_follow_are_denied(world: World, change: dict[str, 
     ],
 )
 def test_a_cluster_of_what_the_namespace_lacks_fails_and_says_why(
-    world: World, wrong: dict[str, str], reason: str
+    world: Logins, wrong: dict[str, str], reason: str
 ) -> None:
     world.served(world.token("dev@x.test")).create(cluster(**wrong))
     until(lambda: world.phase() == "failed")
@@ -375,7 +375,7 @@ def test_a_supervisor_of_2021_drops_volumes_and_authorities_in_silence(
         "v1alpha1",
         *(["v1alpha2", "v1alpha3"] if kept else []),
     ]
-    world, given = World(supervisor, listeners, pki), cluster()
+    world, given = Logins(supervisor, listeners, pki), cluster()
     given["spec"]["topology"]["workers"]["volumes"] = [
         {"name": "v", "mountPath": "/v", "capacity": {"storage": "1Gi"}}
     ]
@@ -388,7 +388,7 @@ def test_a_supervisor_of_2021_drops_volumes_and_authorities_in_silence(
     supervisor.close()
 
 
-def test_a_failed_cluster_goes_on_once_the_namespace_offers_what_it_needs(world: World) -> None:
+def test_a_failed_cluster_goes_on_once_the_namespace_offers_what_it_needs(world: Logins) -> None:
     world.served(world.token("dev@x.test")).create(cluster(storage="bronze", workers=1))
     until(lambda: world.phase() == "failed")
     world.supervisor.namespace_ready(
@@ -397,7 +397,7 @@ def test_a_failed_cluster_goes_on_once_the_namespace_offers_what_it_needs(world:
     until(lambda: world.phase() == "running")
 
 
-def test_a_deleted_cluster_goes_with_its_address(world: World) -> None:
+def test_a_deleted_cluster_goes_with_its_address(world: Logins) -> None:
     client = world.served(world.token("dev@x.test"))
     client.create(cluster(workers=0))
     until(lambda: world.phase() == "running")
@@ -409,7 +409,7 @@ def test_a_deleted_cluster_goes_with_its_address(world: World) -> None:
     )
 
 
-def test_a_removed_namespace_takes_its_clusters_along(world: World) -> None:
+def test_a_removed_namespace_takes_its_clusters_along(world: Logins) -> None:
     world.served(world.token("dev@x.test")).create(cluster(workers=0))
     until(lambda: world.phase() == "running")
     world.supervisor.namespace_removed("ns")
@@ -417,7 +417,7 @@ def test_a_removed_namespace_takes_its_clusters_along(world: World) -> None:
     assert not world.supervisor.guests.running
 
 
-def test_everything_but_tokens_survives_a_restart(world: World, pki: Pki, clock: Clock) -> None:
+def test_everything_but_tokens_survives_a_restart(world: Logins, pki: Pki, clock: Clock) -> None:
     token = world.token("dev@x.test")
     world.served(token).create(cluster(workers=1))
     until(lambda: world.phase() == "running")
@@ -434,7 +434,7 @@ def test_everything_but_tokens_survives_a_restart(world: World, pki: Pki, clock:
     )
     again.open()
     again.restore(saved)
-    reborn = World(again, world.listeners, pki)
+    reborn = Logins(again, world.listeners, pki)
     clock.rest(longest=60)
     assert again.dump() == dump
     with reborn.client("10.0.0.1:6443", token) as client:
@@ -447,7 +447,7 @@ def test_everything_but_tokens_survives_a_restart(world: World, pki: Pki, clock:
     again.close()
 
 
-def test_reset_leaves_a_supervisor_as_new(world: World, clock: Clock) -> None:
+def test_reset_leaves_a_supervisor_as_new(world: Logins, clock: Clock) -> None:
     clock.rest(longest=60)
     fresh = world.supervisor.dump()
     world.served(world.token("dev@x.test")).create(cluster(workers=0))

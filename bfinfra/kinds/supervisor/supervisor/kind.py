@@ -214,17 +214,17 @@ class SupervisorKind(kind.Kind[Spec, State]):
 
 def _view(found: Supervisor, libraries: Mapping[str, str]) -> dict[str, object]:
     """What can be set at any time, as a site writes it. `libraries`: names by id."""
-    said = {ours: found.info.get(field) for field, ours in FIELDS.items()}
+    values = {ours: found.info.get(field) for field, ours in FIELDS.items()}
     view: dict[str, object] = {
-        "size": str(said["size"]).lower() if said["size"] else None,
+        "size": str(values["size"]).lower() if values["size"] else None,
         "dns": {
             ours.removeprefix("dns."): value
-            for ours, value in said.items()
+            for ours, value in values.items()
             if ours.startswith("dns.") and value
         },
-        "ntp": said["ntp"],
-        "content_library": libraries.get(str(said["content_library"])),
-        "login_banner": said["login_banner"],
+        "ntp": values["ntp"],
+        "content_library": libraries.get(str(values["content_library"])),
+        "login_banner": values["login_banner"],
     }
     return {field: value for field, value in view.items() if value}
 

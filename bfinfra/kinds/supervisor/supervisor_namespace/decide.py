@@ -90,9 +90,9 @@ def _settings(spec: Spec, mark: Mark) -> Settings:
 
 def view(settings: Settings) -> dict[str, object]:
     """The settings as a site writes them; what isn't limited is left out."""
-    said = _view(settings)
-    limits = {what: value for what, value in said["limits"].items() if value is not None}
-    return {**said, "limits": limits, "storage": dict(settings.storage)}
+    shown = _view(settings)
+    limits = {what: value for what, value in shown["limits"].items() if value is not None}
+    return {**shown, "limits": limits, "storage": dict(settings.storage)}
 
 
 def _view(settings: Settings) -> dict[str, Any]:

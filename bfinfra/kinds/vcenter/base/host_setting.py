@@ -82,7 +82,7 @@ class Spec(SettingSpec):
 
 
 @dataclass(frozen=True)
-class Setting:
+class HostValue:
     """One value on a host or cluster. `now`: None where it has no such setting; `note`: what bfinfra wrote
     about it.
     """
@@ -98,9 +98,9 @@ class Setting:
 class State(resource.State):
     """What the hosts or clusters say."""
 
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[HostValue, ...] = ()
 
-    def at(self, place: Place) -> Setting | None:
+    def at(self, place: Place) -> HostValue | None:
         """The setting of a key on one of them."""
         return next((each for each in self.settings if (each.host, each.key) == place), None)
 
@@ -236,7 +236,7 @@ class Settings(kind.Kind[S, T]):
         self, places: Iterable[Place], hosts: Mapping[str, Noted], values: Mapping[str, Mapping[str, str]]
     ) -> Any:
         settings = tuple(
-            Setting(
+            HostValue(
                 host,
                 hosts[host].moid,
                 key,
@@ -341,7 +341,7 @@ def _settle(spec: SettingSpec, state: State | None, context: PlanContext, classe
             yield classes.committed(changes=changed, **at)
 
 
-def _found(spec: SettingSpec, place: Place, state: State | None, context: PlanContext) -> Setting:
+def _found(spec: SettingSpec, place: Place, state: State | None, context: PlanContext) -> HostValue:
     """What is to be set. Refusal where it is not there, or another resource has set it."""
     (host, key), field = place, f"{spec.thing}s"
     each = state.at(place) if state else None

@@ -33,11 +33,11 @@ def description(state: State, origin: Origin, places: MachinePlaces) -> Descript
         **({"disk_provisioning": "thick"} if any(disk.thin is False for disk in machine.disks) else {}),
         "networks": networks,
     }
-    told = used | {each.key for each in registration.among(_declared(origin)).values()}
+    derived = used | {each.key for each in registration.among(_declared(origin)).values()}
     fields["properties"] = {
         key: value
         for key, value in sorted(machine.properties.items())
-        if value != origin.defaults.get(key, "") and key not in told and key not in origin.passwords
+        if value != origin.defaults.get(key, "") and key not in derived and key not in origin.passwords
     }
     return Description(machine.name, fields, state, _fill_in(machine, origin), unplaced(places))
 
@@ -66,25 +66,25 @@ def _networks(machine: Vm, origin: Origin, places: MachinePlaces) -> tuple[dict[
     found: dict[str, object] = {}
     used: set[str] = set()
     for index, (nic, network) in enumerate(zip(machine.nics, places.networks, strict=True), start=1):
-        said = _said(machine, origin, nic.label, index)
+        keys = _keys(machine, origin, nic.label, index)
         address = _interface(
-            *(machine.properties[said[each]] for each in ("address", "netmask") if each in said)
+            *(machine.properties[keys[each]] for each in ("address", "netmask") if each in keys)
         )
         if address is None:
-            said = {}
-        used |= set(said.values())
+            keys = {}
+        used |= set(keys.values())
         items: dict[str, object] = {"network": network}
         if address:
             items["address"] = address
-        if gateway := machine.properties.get(said.get("gateway", "")):
+        if gateway := machine.properties.get(keys.get("gateway", "")):
             items["gateway"] = gateway
-        if names := machine.properties.get(said.get("dns", "")):
+        if names := machine.properties.get(keys.get("dns", "")):
             items["dns"] = [each.strip() for each in names.split(",")]
         found[nic.label or f"Network {index}"] = items
     return found, used
 
 
-def _said(machine: Vm, origin: Origin, label: str, index: int) -> dict[str, str]:
+def _keys(machine: Vm, origin: Origin, label: str, index: int) -> dict[str, str]:
     """What of an adapter which property takes, by its key alone: so it is found again when the appliance is
     away.
     """

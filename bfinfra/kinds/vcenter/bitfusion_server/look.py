@@ -42,7 +42,7 @@ Known = KnownObjects[str, None]
 # VMs whose digests are compared with before anybody asks: few digests are on many, and to unpack them all
 # takes time itself
 AHEAD = 200
-Wanted = Mapping[str, Spec | None]
+Specs = Mapping[str, Spec | None]
 Hosts = Mapping[Key, ResolvedRef]
 """The hosts as last seen, each with the VMs that hold its cards."""
 
@@ -57,13 +57,13 @@ class Observer:
         self._packages = packages
         self._known: Known = cache.objects(KIND)
 
-    def fetch(self, reading: Reading[object], wanted: Wanted) -> object:
+    def fetch(self, reading: Reading[object], wanted: Specs) -> object:
         """Ask for what a survey reads whatever the hosts show."""
         if reading == PLACES:
             return self._vcenter.inventory.read()
         return self._compared(wanted) if reading == COMPARED else self._vcenter.machines.survey(*OF_ALL)
 
-    def _compared(self, wanted: Wanted) -> list[Brief]:
+    def _compared(self, wanted: Specs) -> list[Brief]:
         """All VMs with their marks. A digest takes 40 ms to compare with, on a processor that has nothing
         else to do now: `matches` remembers them.
         """
@@ -83,7 +83,7 @@ class Observer:
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""
 
-    def observe(self, wanted: Wanted, hosts: Hosts, *, include_unlisted: bool) -> Observation:
+    def observe(self, wanted: Specs, hosts: Hosts, *, include_unlisted: bool) -> Observation:
         """States of the wanted and of whatever else carries a mark of this kind.
 
         Without others: of the VMs that are known to be the wanted's, among the places that are known, for as
@@ -110,7 +110,7 @@ class Observer:
             ),
         )
 
-    def _again(self, wanted: Wanted, hosts: Hosts) -> list[Vm] | None:
+    def _again(self, wanted: Specs, hosts: Hosts) -> list[Vm] | None:
         """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or
         on a host that isn't known.
 
@@ -131,7 +131,7 @@ class Observer:
         same = _mine(briefs, wanted, self._inventory, include_unlisted=False).keys() == seen
         return found if same and {m.host for m in found} <= {h.moid for h in self._inventory.hosts} else None
 
-    def _elsewhere(self, wanted: Wanted, hosts: Hosts) -> bool:
+    def _elsewhere(self, wanted: Specs, hosts: Hosts) -> bool:
         """Whether a host shows a VM of theirs: another machine was at work."""
         holders = (
             holder
@@ -145,7 +145,7 @@ class Observer:
             if holder.moid not in self._known.gone
         )
 
-    def _survey(self, wanted: Wanted, hosts: Hosts, *, include_unlisted: bool) -> list[Vm]:
+    def _survey(self, wanted: Specs, hosts: Hosts, *, include_unlisted: bool) -> list[Vm]:
         """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment
         ago, told everything.
         """
@@ -171,7 +171,7 @@ class Observer:
         known = [machine for moid in mine if include_unlisted and (machine := holders.get(moid))]
         return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
 
-    def _states(self, found: Iterable[Vm], wanted: Wanted) -> dict[str, State]:
+    def _states(self, found: Iterable[Vm], wanted: Specs) -> dict[str, State]:
         """Server → its VM. A clone has its original's mark; where that notes no id, the VM is meant that was
         made for it, else the older one.
         """
@@ -265,7 +265,7 @@ class Observer:
         return found
 
 
-def _digests(brief: Brief, wanted: Wanted) -> Iterator[tuple[Secret, str]]:
+def _digests(brief: Brief, wanted: Specs) -> Iterator[tuple[Secret, str]]:
     """The secrets of a wanted server, each with the digest of what its VM was given."""
     spec = wanted.get(_server(Mark.address_in(brief.mark)))
     kept = Mark.decode(brief.also[0]) if spec and brief.also else None
@@ -300,7 +300,7 @@ def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> b
 
 
 def _mine(
-    briefs: Iterable[Brief], wanted: Wanted, inventory: Inventory, *, include_unlisted: bool
+    briefs: Iterable[Brief], wanted: Specs, inventory: Inventory, *, include_unlisted: bool
 ) -> dict[str, str]:
     """Marked ones, and unmarked ones that stand where a wanted one would be made: id → server."""
     homes = _homes(wanted, inventory)
@@ -314,7 +314,7 @@ def _mine(
     return found
 
 
-def _homes(wanted: Wanted, inventory: Inventory) -> set[str]:
+def _homes(wanted: Specs, inventory: Inventory) -> set[str]:
     """The ids of the folders that wanted servers are made in."""
     folders = {spec.folder.strip("/") for spec in wanted.values() if spec is not None}
     return {f.moid for f in inventory.folders if f.path.removeprefix("vm").strip("/") in folders}

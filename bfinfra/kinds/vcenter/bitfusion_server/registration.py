@@ -24,7 +24,7 @@ WHAT: Mapping[Part, re.Pattern[str]] = {
     "thumbprint": re.compile(r"\b(thumb|finger)print\b"),
     "url": re.compile(r"\burl\b"),
 }
-SAID: Mapping[Part, str] = {"guid": "GUID", "thumbprint": "certificate's thumbprint", "url": "URL"}
+NAMES: Mapping[Part, str] = {"guid": "GUID", "thumbprint": "certificate's thumbprint", "url": "URL"}
 
 
 def asked(ova: Ova) -> dict[Part, Property]:
@@ -96,7 +96,7 @@ def _right(part: Part, value: str, vcenter: Identity | None) -> bool:
 def _check(part: Part, key: str, written: str, vcenter: Identity | None) -> None:
     if vcenter is not None and not _right(part, written, vcenter):
         raise Refusal(
-            f"{written} is not the {SAID[part]} of {vcenter.server}",
+            f"{written} is not the {NAMES[part]} of {vcenter.server}",
             field=f"properties.{key}",
             why=(
                 f"a server that is told so can't register, and enables no client; {vcenter.server} has "

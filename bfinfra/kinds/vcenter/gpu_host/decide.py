@@ -17,7 +17,7 @@ from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 Changes = tuple[Change, ...]
-Wanted = Mapping[str, bool]  # PCI address → passthrough on?
+Cards = Mapping[str, bool]  # PCI address → passthrough on?
 
 
 def absent(name: str, spec: Spec | None, facts: GpuHostFacts) -> Sequence[Step]:
@@ -92,7 +92,7 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     ]
 
 
-def drift(wanted: Wanted, state: State, reboots: bool) -> list[Change]:
+def drift(wanted: Cards, state: State, reboots: bool) -> list[Change]:
     """Devices that aren't set as the site says and, where a reboot may mend it, those that are set but not in
     effect.
     """
@@ -117,7 +117,7 @@ def owed(spec: Spec, state: State, machines: frozenset[str] = frozenset()) -> li
     return [gpu.address for gpu in chosen(spec, state, site, machines) if not _active(state, gpu.address)]
 
 
-def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes, spec: Spec) -> list[Step]:  # noqa: PLR0913 - one decision's whole input
+def _effects(name: str, state: State, wanted: Cards, mark: Mark, found: Changes, spec: Spec) -> list[Step]:  # noqa: PLR0913 - one decision's whole input
     if state.rebooting:
         return _pending(name, state, wanted, lambda: _restart(name, state, mark, found, spec))
     unset = _unset(wanted, state)
@@ -140,7 +140,7 @@ def _effects(name: str, state: State, wanted: Wanted, mark: Mark, found: Changes
     return steps
 
 
-def _pending(name: str, state: State, wanted: Wanted, restart: Callable[[], list[Step]]) -> list[Step]:
+def _pending(name: str, state: State, wanted: Cards, restart: Callable[[], list[Step]]) -> list[Step]:
     """What is left of a reboot that was begun; somebody may have started a VM since."""
     if state.back:
         return [_leave(name, state, wanted)]
@@ -174,7 +174,7 @@ def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:
     return [begin, Leave(name=name, moid=moid, note="", stay=stay)]
 
 
-def _leave(name: str, state: State, wanted: Wanted) -> Leave:
+def _leave(name: str, state: State, wanted: Cards) -> Leave:
     helped = all(
         device.active == device.enabled for a in wanted if (device := state.device(a))
     )  # whatever is wanted by now
@@ -208,7 +208,7 @@ def _check_running(name: str, state: State, site: str, *, in_use: bool) -> None:
             )
 
 
-def _unset(wanted: Wanted, state: State) -> list[str]:
+def _unset(wanted: Cards, state: State) -> list[str]:
     return [a for a, on in sorted(wanted.items()) if getattr(state.device(a), "enabled", on) != on]
 
 

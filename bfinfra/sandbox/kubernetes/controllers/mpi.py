@@ -50,13 +50,13 @@ class MpiJobs:
         if (
             thing is None
             or thing["metadata"].get("deletionTimestamp")
-            or self._said(thing, *ENDED)
+            or self._has_condition(thing, *ENDED)
             or not self._operated()
         ):
             return
         if dig(thing, "spec", "runPolicy", "suspend"):
             return
-        if not self._said(thing, "Created"):
+        if not self._has_condition(thing, "Created"):
             self._tell(thing, "Created", f"MPIJob {namespace_of(thing)}/{name_of(thing)} is created.")
             return
         workers = self._workers(thing)
@@ -76,7 +76,7 @@ class MpiJobs:
                 "Succeeded" if "Complete" in ends else "Failed",
                 ends.get("Failed", ""),
             )
-        elif dig(launcher, "status", "active") and not self._said(thing, "Running"):
+        elif dig(launcher, "status", "active") and not self._has_condition(thing, "Running"):
             self._tell(thing, "Running", f"MPIJob {namespace_of(thing)}/{name_of(thing)} is running.")
 
     def _operated(self) -> bool:
@@ -115,7 +115,7 @@ class MpiJobs:
         text = "successfully completed" if how == "Succeeded" else f"has failed: {why}"
         self._tell(thing, how, f"MPIJob {namespace_of(thing)}/{name_of(thing)} {text}.")
 
-    def _said(self, thing: Object, *kinds: str) -> bool:
+    def _has_condition(self, thing: Object, *kinds: str) -> bool:
         return any(
             each["type"] in kinds and each["status"] == "True"
             for each in dig(thing, "status", "conditions", default=[])

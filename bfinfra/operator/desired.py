@@ -20,7 +20,7 @@ SHORTEST, LONGEST = 60, 7 * 86400  # seconds
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Desired:
     """One Site object. `approve`: the digest in its annotation; `size`: bytes of the site as JSON; `status`
     as it stands in the cluster.
     """
@@ -46,7 +46,7 @@ class Wanted:
     status: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> Wanted:
+    def of(cls, body: Mapping[str, Any]) -> Desired:
         """From the object; what the definition already checked is taken as it is."""
         meta, spec = body["metadata"], body.get("spec") or {}
         found = re.fullmatch(INTERVAL, str(spec.get("interval", "1h")))
