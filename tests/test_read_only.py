@@ -5,6 +5,7 @@ specs/, and needs no right to write.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ import yaml
 from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, made, setting, unhurried, world
 
 import bfinfra.app as app
+from bfinfra.app.describe import describe
 from bfinfra.engine import graph
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.plan import Plan
+from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
+from bfinfra.model.sources import Sources
 from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
 
 READER = "reader@small.test"
@@ -26,6 +30,7 @@ LOOKS: dict[str, Look] = {
     "plan to destroy": lambda site, context: app.plan(site, destroy=True, context=context),
     "plan to adopt": lambda site, context: app.plan(site, adopt=frozenset(site.resources), context=context),
     "drift": lambda site, context: app.drift(site, context=context),
+    "init": lambda site, context: describe(site, context=context) if site.vcenter else None,
     "doctor": lambda site, context: app.doctor(site, context=context),
     "trust": lambda site, context: app.certificates(site, context=context),
     "graph": lambda site, _: graph.waits(site.resources, {}),
@@ -69,6 +74,23 @@ def test_what_looks_at_the_whole_poc_writes_nothing(tmp_path: Path, monkeypatch:
         looked_at_only(SPECS / "singapore-poc.yaml", poc)
     finally:
         stop(tmp_path / "sandbox")
+
+
+def test_a_reader_describes_what_an_administrator_describes(sandbox: Running) -> None:
+    assert made(apply(EXAMPLES["bitfusion_server"], sandbox))
+    site = app.load(EXAMPLES["bitfusion_server"], sandbox=sandbox)
+    assert site.vcenter is not None
+    password = Secret("env", "READER_PASSWORD", Sources(env=sandbox.env))
+    reader = site.vcenter.model_copy(update={"username": READER, "password": password})
+    known, seen = (
+        describe(replace(site, resources={}, vcenter=each), context=setting(sandbox))
+        for each in (site.vcenter, reader)
+    )
+    assert {key.kind for key in known.resources} >= {"gpu_host", "bitfusion_server", "vm_class"}
+    assert {key: each.spec for key, each in seen.resources.items()} == {
+        key: each.spec for key, each in known.resources.items()
+    }
+    assert seen.unreadable == known.unreadable == {}
 
 
 def changed_by_no_reader(path: Path, sandbox: Running, folder: Path) -> None:
