@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -32,6 +33,12 @@ OFF = re.compile(
     r"insecure|skip.?(tls|verif|check)|no.?(verify|check|tls|ssl)|verify.?ssl|unverified|trust.?all|ignore.?cert",
     re.IGNORECASE,
 )
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """The code of a file; three tests read the whole package."""
+    return ast.parse(path.read_text())
 
 
 def ways_around(tree: ast.AST) -> list[str]:
@@ -81,7 +88,7 @@ def test_the_code_switches_it_off_in_the_one_function_that_pins_and_shows():
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.is_relative_to(PACKAGE / "sandbox"):
             continue  # servers: they ask their clients for no certificate
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         if path == PINNING:
             (one,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and ways_around(node)]
             assert one.name == "unverified"
@@ -107,7 +114,7 @@ def test_lightkube_asks_nobody_whom_the_kubeconfig_does_not_trust(tmp_path):
 def test_that_function_is_called_where_a_pin_is_checked_or_a_certificate_only_shown():
     callers = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef) and any(
                 isinstance(c, ast.Call) and _name(c.func) == "unverified" for c in ast.walk(node)
             ):
@@ -158,7 +165,7 @@ def test_no_variable_of_the_environment_is_read_that_does():
     for path in PACKAGE.rglob("*.py"):
         names |= {
             node.value
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in ast.walk(parsed(path))
             if isinstance(node, ast.Constant)
             and isinstance(node.value, str)
             and re.fullmatch(
