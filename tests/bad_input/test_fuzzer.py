@@ -5,6 +5,7 @@ written, an escape on the screen.
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,8 @@ def test_a_planted_crash_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
 
 def test_a_planted_hang_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
     def entities(*_: object) -> None:
-        while True:
+        until = time.thread_time() + 1  # for ever, in a thread of the command, would slow every later test
+        while time.thread_time() < until:
             pass
 
     planted.setattr(fuzz, "LONGEST", 0.3)
