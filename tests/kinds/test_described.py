@@ -2,7 +2,7 @@
 
 The kind's example is applied, every mark is taken off, and the site that `bfinfra init --from` or `bfinfra
 import` writes is adopted: no field may change. The same on vcsim is in tests/peers/test_described_on_vcsim.py,
-on a recorded vCenter in tests/recorded/test_described_vcenter.py.
+on a recorded vCenter in tests/recorded/test_vcenter_of_vmc.py.
 """
 
 from __future__ import annotations

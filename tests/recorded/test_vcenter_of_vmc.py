@@ -25,8 +25,10 @@ from recorded.conftest import Held
 from recorded.sources import stored
 
 from bfinfra import app
+from bfinfra.app import init
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
+from bfinfra.model.compare import UNFINISHED
 from bfinfra.model.finding import Health
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.trust import Trust
@@ -175,6 +177,26 @@ def test_a_refusal_on_a_real_host_is_one_line(site: Any, held: Held) -> None:
         else [problem.why]
     )
     held(f"{SOURCE}: refusals", wrong, 1)
+
+
+def test_it_is_described_and_to_adopt_it_changes_no_field(site: Any, tmp_path: Path, held: Held) -> None:
+    vcenter = site().vcenter
+    settings = vcenter.model_dump(mode="json", exclude_defaults=True)
+    found = init.described(init.empty("mine", settings, tmp_path), settings)
+    path = tmp_path / "described.yaml"
+    path.write_text(found.text)
+    described = app.load(path)
+    kinds = {key.kind for key in described.resources}
+    assert {"distributed_switch", "port_group", "resource_pool", "virtual_machine"} <= kinds, found.text
+    plan = app.plan(described, adopt=frozenset(described.resources))
+    wrong = [str(each) for each in plan.problems]
+    wrong += [
+        f"{item.key}: {change.field}"
+        for item in plan.items
+        for change in item.changes
+        if change.field != UNFINISHED
+    ]
+    held(f"{SOURCE}: init and adopt", wrong, len(described.resources))
 
 
 @pytest.fixture
