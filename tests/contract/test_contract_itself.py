@@ -33,6 +33,7 @@ NO_CALL = {
     "session.forget",
     "session.open",
     "client.close",
+    "client.share",
     "cluster.close",
     "clusters.close",
     "rest.headers",

@@ -139,6 +139,20 @@ def test_a_list_selects_by_label(kubernetes: KubernetesSide, space: str) -> None
     assert (found["kind"], found["metadata"]["name"], mark_of(found)) == ("ConfigMap", "ours", mark)
 
 
+@call("cluster.names", case="without their contents, page by page, here and in all namespaces")
+def test_names_are_listed_without_contents(
+    kubernetes: KubernetesSide, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PAGE", 2)
+    cluster = kubernetes.open()
+    for number in range(3):
+        cluster.create(config(space, {"key": "value"}, f"name{number}"))
+    wanted = {(space, f"name{number}") for number in range(3)}
+    assert wanted <= cluster.names("v1", "ConfigMap", space)
+    assert {where for where, _ in cluster.names("v1", "ConfigMap", space)} == {space}
+    assert wanted <= cluster.names("v1", "ConfigMap")
+
+
 @call("cluster.list", case="network policies of a namespace")
 def test_network_policies_are_listed(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()

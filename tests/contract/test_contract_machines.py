@@ -48,6 +48,25 @@ def test_a_password_property_reads_back_empty(vcenter: VCenterSide, secret: str)
     assert found.properties["customer_password"] == ""
 
 
+@call("machines.origins", case="what tells of an appliance")
+def test_where_a_machine_comes_from_is_told_by_its_properties(vcenter: VCenterSide, secret: str) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "origin", properties={"customer_password": secret})
+    (found,) = [each for each in vc.machines.origins() if each.moid == moid]
+    assert (found.name, found.template, found.owner) == ("origin", False, "")
+    assert "customer_password" in {key.rpartition(".")[2] for key in found.labels}
+    assert secret not in repr(found)
+
+
+@call("machines.origins", case="which properties are secret")
+@lacks("vcsim: vApp properties of type password are read back in clear")
+def test_secret_properties_are_told_from_others(vcenter: VCenterSide, secret: str) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "secret", properties={"customer_password": secret})
+    (found,) = [each for each in vc.machines.origins() if each.moid == moid]
+    assert "customer_password" in {key.rpartition(".")[2] for key in found.passwords}
+
+
 @call("machines.read", case="machines that are gone are left out")
 def test_machines_that_are_gone_are_left_out(vcenter: VCenterSide) -> None:
     assert vcenter.open().machines.read([NOWHERE], [MARK]) == []
