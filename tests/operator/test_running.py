@@ -100,4 +100,4 @@ def test_without_its_libraries_it_says_what_to_install(
     for name in ("bfinfra.operator.running", "bfinfra.operator.watch"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     assert main(["operator", "run", "--image", "x"]) == 1
-    assert "pip install 'bfinfra[operator]'" in capsys.readouterr().err
+    assert 'pip install "bfinfra[operator]"' in capsys.readouterr().err

@@ -81,6 +81,7 @@ class ClusterOption(host_setting.Settings[Spec, State]):
     step_types = (Set, Commit, PutBack)
     name = "cluster_option"
     prefix = "bfinfra.drs."
+    undescribed = "a cluster doesn't tell which of its options somebody wants"
 
     def __init__(self, vcenter: VCenter, cluster_options: ClusterOptions, site: Site) -> None:
         super().__init__(vcenter, site)

@@ -119,6 +119,10 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
         """In vSphere's words; a host without GPUs to share may tell none."""
         return self._vcenter.host_settings.graphics(moids)
 
+    def says(self, key: str, value: str) -> Mapping[str, object] | None:
+        """The type that vGPUs want; any other, and how a host shares its cards, is the host's own affair."""
+        return {"type": value} if (key, value) == ("type", "sharedDirect") else None
+
     def write(self, moid: str, key: str, value: str) -> None:
         """One call."""
         self._vcenter.host_settings.set_graphics(moid, key, value)

@@ -104,6 +104,7 @@ class Supervisor:
         ):
             self.running.definitions.serve(definition)
             self.cluster.ensure(definition, WCP)
+            self.running.definitions.establish(definition["metadata"]["name"])  # a supervisor comes with them
         self.running.start()
         extend_roles(self.cluster)
         for version in self.releases:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 
-from bfinfra.sandbox import soap
+PACKAGE = __name__.rpartition(".")[0]
 
 
 def load() -> None:
     """Every handler is registered after this."""
-    for each in pkgutil.iter_modules(soap.__path__, f"{soap.__name__}."):
+    for each in pkgutil.iter_modules([str(Path(__file__).parent)], f"{PACKAGE}."):
         importlib.import_module(each.name)

@@ -20,6 +20,13 @@ AROUND = PlanContext(MARK, facts=GpuHostFacts(("esx1", "esx2")))
 ONE, TWO = "0000:3b:00.0", "0000:af:00.0"
 
 
+def unwired():
+    """The kind without a vCenter, of a site without machines."""
+    kind = object.__new__(GpuHost)
+    kind._machines = frozenset()
+    return kind
+
+
 def card(address: str, *, on: bool = False, active: bool | None = None, capable: bool = True) -> PciDevice:
     return PciDevice(address, 0x10DE, 0x1DB6, "V100", True, capable, on, on if active is None else active)
 
@@ -77,7 +84,7 @@ def test_a_reboot_is_never_planned_unasked_and_is_said_to_be_owed():
         note=GpuHostNote(MARK.committed(spec().applied()), {ONE: False}),
     )
     assert steps(spec(), state) == []
-    answer = GpuHost.ready(object.__new__(GpuHost), spec(), state)
+    answer = unwired().ready(spec(), state)
     assert answer.status is Ready.FAILED
     assert "owed" in answer.why
 
@@ -121,14 +128,14 @@ def test_a_reboot_that_did_not_help_is_not_repeated():
         note=GpuHostNote(MARK.committed(wanted.applied()), {ONE: False}, "after:2026-01-01"),
     )
     assert steps(wanted, state) == []
-    assert GpuHost.ready(object.__new__(GpuHost), wanted, state).status is Ready.FAILED
+    assert unwired().ready(wanted, state).status is Ready.FAILED
 
 
 def test_a_restarting_host_is_waited_for():
     state = host(
         card(ONE, on=True), card(TWO, on=True), note=GpuHostNote(MARK, {}, "from:2026-01-01"), connected=False
     )
-    assert GpuHost.ready(object.__new__(GpuHost), spec(reboot="if_needed"), state).status is Ready.WAITING
+    assert unwired().ready(spec(reboot="if_needed"), state).status is Ready.WAITING
 
 
 @pytest.mark.parametrize("gone", [{"connected": False}, {"boot": ""}, {"connected": False, "boot": ""}])
@@ -143,7 +150,7 @@ def test_nothing_is_noted_of_a_host_while_it_restarts_for_another_run(gone):
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)
     assert [type(s).__name__ for s in found] == ["Await", "Leave", "Commit"]
     assert found[0].settles
-    assert GpuHost.ready(object.__new__(GpuHost), spec(reboot="if_needed"), state).status is Ready.WAITING
+    assert unwired().ready(spec(reboot="if_needed"), state).status is Ready.WAITING
 
 
 @pytest.mark.parametrize(

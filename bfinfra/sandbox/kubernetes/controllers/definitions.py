@@ -61,13 +61,16 @@ class Definitions:
     def _catch_up(self, name: str) -> None:
         """Establish it; of one that has gone name nothing any more."""
         plural, _, group = name.partition(".")
-        thing = self._cluster.store.get(DEFINITIONS, "", name)
-        if thing is None:
+        if self._cluster.store.get(DEFINITIONS, "", name) is None:
             self._cluster.registry.announce(group, plural, ())
-        elif not dig(thing, "status", "conditions", default=[]):
-            self._establish(thing)
+        else:
+            self.establish(name)
 
-    def _establish(self, thing: Object) -> None:
+    def establish(self, name: str) -> None:
+        """Say that it is served, where nobody has said so yet."""
+        thing = self._cluster.store.get(DEFINITIONS, "", name)
+        if thing is None or dig(thing, "status", "conditions", default=[]):
+            return
         when = stamp(self._cluster.clock.now())
         conditions = [
             condition(
