@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bfinfra.app.saved_files import changed, contents, digest, folder_of, relative
+from bfinfra.app.saved_plan import plan_of
 from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Diverged, Problem
 from bfinfra.model.plan import Plan, agrees
@@ -113,18 +114,19 @@ class Saved:
             saved = cls(
                 path,
                 _text(data["site"]),
-                bool(data["destroy"]),
+                _switch(data["destroy"]),
                 _text(data["folder"]),
                 _texts(data["paths"]),
                 _texts(data["overlays"]),
                 _texts(data["values"]),
-                dict(data["set"]),
+                {_text(name): each for name, each in data["set"].items()},
                 tuple(Key.parse(each) for each in data["targets"]),
                 _digests_of(data["files"]),
                 _digests_of(data["contents"]),
                 data["plan"],
             )
             saved.items()
+            plan_of(saved.plan)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             why = error.strerror if isinstance(error, OSError) else type(error).__name__
             raise BfinfraError(
@@ -204,6 +206,12 @@ def _pending(plan: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
         raise TypeError
     return value
 

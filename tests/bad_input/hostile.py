@@ -31,8 +31,14 @@ vcenter: {server: vc.small.test, username: a@b, password: {env: VCENTER_PASSWORD
 kubernetes_cluster: {other: {kubeconfig: {file: other.kubeconfig}}}
 workload: {hello: {cluster: other, manifest: manifests/hello.yaml}}
 """
-SAVED = """{"format_version": 1, "site": "a", "destroy": false, "files": {"SITE": "0"},
- "items": {"workload/hello": {"action": "create", "steps": [{"step": "Create", "title": "Create it"}]}}}"""
+SAVED = """{"format_version": 2, "type": "saved_plan", "site": "a", "destroy": false, "folder": "HOME",
+ "paths": ["site.yaml"], "overlays": [], "values": [], "set": {"v": "1"}, "targets": ["workload/hello"],
+ "files": {"site.yaml": "0"}, "contents": {"ca.pem": "0"}, "plan": {"site": "a", "problems": [],
+ "unreadable": [], "warnings": [], "partial": {"targets": [], "resources": [], "left_out": 0}, "items": [
+ {"address": "workload/hello", "kind": "workload", "name": "hello", "action": "create", "follows": [],
+  "waits_for": [], "because": {}, "contents": [], "held": null, "steps": [{"step": "Create", "title": "Create it",
+  "fields": {"name": "hello"}, "disruption": "none", "destructive": false, "why": "",
+  "changes": [{"field": "a", "now": null, "wanted": {"secret": {"env": "A"}}}]}]}]}}"""
 TOKEN_SITE = "site: a\nbitfusion_token:\n  a: {source: {tar: token.tar}}\n"
 
 
@@ -101,7 +107,7 @@ def files_of_others(times: int, seed: int, folder: Path) -> fuzz.Found:
     """Kubeconfigs, manifests, certificates and saved plans, each right but for a few changes."""
     home = at_a_desk.furnished(folder / "site")
     (home / "site.yaml").write_text(OTHERS_SITE)
-    (home / "planfile").write_text(SAVED.replace("SITE", str(home / "site.yaml")))
+    (home / "planfile").write_text(SAVED.replace("HOME", str(home)))
     right = {
         name: (home / name).read_bytes()
         for name in ("other.kubeconfig", "manifests/hello.yaml", "ca.pem", "planfile")
@@ -112,7 +118,7 @@ def files_of_others(times: int, seed: int, folder: Path) -> fuzz.Found:
         (home / name).write_bytes(data)
         try:
             command = (
-                ("apply", str(home / name), "--yes")
+                (("apply", "--yes") if len(data) % 2 else ("show",)) + (str(home / name),)
                 if name == "planfile"
                 else ("plan", str(home / "site.yaml"))
             )
