@@ -96,13 +96,13 @@ class Tagging:
         return found
 
     def _bearers(self, tags: Sequence[str]) -> Mapping[str, frozenset[tuple[str, str]]]:
-        found = (
-            self._rest.post(
-                BEARERS, {"tag_ids": list(tags)}, params={"action": "list-attached-objects-on-tags"}
-            )
-            if tags
-            else ()
-        )
+        """By tag. A tag that was removed since they were listed is left out."""
+        action = {"action": "list-attached-objects-on-tags"}
+        try:
+            found = self._rest.post(BEARERS, {"tag_ids": list(tags)}, params=action) if tags else ()
+        except Missing:  # one is gone, and vCenter doesn't answer for the others
+            alone = [self._bearers([tag]) for tag in tags] if len(tags) > 1 else []
+            return {tag: bearers for each in alone for tag, bearers in each.items()}
         return {
             str(each["tag_id"]): frozenset((str(on["type"]), str(on["id"])) for on in each["object_ids"])
             for each in found
