@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bfinfra.engine.guard import Allow
+from bfinfra.engine.guard import Allow, objections
 from bfinfra.kinds import kind
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.plan import Action, Item, Plan
@@ -55,7 +55,11 @@ def must_be_able(args: argparse.Namespace) -> None:
 
 
 def refuse_unknown(args: argparse.Namespace, found: Plan) -> None:
-    """BfinfraError for an address in the options that is not in the plan: what is misspelt allows nothing."""
+    """BfinfraError for an address in the options that is not in the plan, where another one still has to
+    be allowed. What was allowed for an earlier plan may stay in a pipeline's command.
+    """
+    if not objections(found, allowed(args)):
+        return
     known = {str(item.key) for item in found.items}
     options = {"--allow-delete": args.allow_delete, "--allow-disruption": args.allow_disruption}
     wrong = [
@@ -69,7 +73,7 @@ def refuse_unknown(args: argparse.Namespace, found: Plan) -> None:
         for each in _words(given)
         if each not in {"all", *known}
     ]
-    if wrong and found.pending and not found.unreadable:
+    if wrong and not found.unreadable:
         raise BfinfraError(*wrong)
 
 

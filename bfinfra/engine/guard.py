@@ -33,8 +33,13 @@ def check(plan: Plan, allow: Allow) -> None:
     blind = _blind(plan)
     if plan.problems or blind:
         raise BfinfraError(*plan.problems, *blind)
-    if found := [problem for item in plan.pending for problem in _objections(item, allow)]:
+    if found := objections(plan, allow):
         raise Unsafe(*found)
+
+
+def objections(plan: Plan, allow: Allow) -> list[Problem]:
+    """What the plan would do that is not allowed."""
+    return [problem for item in plan.pending for problem in _objections(item, allow)]
 
 
 def _blind(plan: Plan) -> list[Problem]:

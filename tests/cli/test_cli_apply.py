@@ -229,6 +229,11 @@ def test_an_address_that_is_not_in_the_plan_allows_nothing_and_the_nearest_is_na
     assert "did you mean supervisor_namespace/old?" in error
 
 
+def test_what_was_allowed_for_an_earlier_plan_may_stay_in_the_command(site, world):
+    world(CREATE)
+    assert main(["apply", "--yes", "--allow-delete", "supervisor_namespace/gone", site]) == 0
+
+
 def test_a_deadline_has_a_unit(site, capsys):
     assert main(["apply", "--deadline", "30", site]) == 1
     assert "30 has no unit: write 30s, 30m or 30h" in capsys.readouterr().err
