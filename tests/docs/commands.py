@@ -27,7 +27,9 @@ FENCE = re.compile(
 )
 SHELL = re.compile(r"[|&;<>$`]")
 VARIES = re.compile(
-    r"20\d\d-\d\d-\d\d(?:[ T][\d:]+(?:Z| UTC))?|\d\d:\d\d:\d\d|\b\d+(?:\.\d+)?s\b|\b\d+ requests|\b\d+ writes?\b|\b[0-9a-f]{64}\b|\b[0-9a-f]{8}\b|\b(?:[0-9A-F]{2}:){31}[0-9A-F]{2}"
+    r"\b(?:[0-9A-F]{2}:){31}[0-9A-F]{2}"  # first: a digest may begin like a time
+    r"|20\d\d-\d\d-\d\d(?:[ T][\d:]+(?:Z| UTC))?|\d\d:\d\d:\d\d|\b\d+(?:\.\d+)?s\b|\b\d+ requests|\b\d+ writes?\b"
+    r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{8}\b"
 )
 DEADLINE = 120  # seconds
 

@@ -115,3 +115,8 @@ def test_a_console_block_holds_commands_and_their_output():
 )
 def test_output_is_compared_but_for_what_varies(shown, printed, same):
     assert (differs(shown, printed) == "") is same
+
+
+def test_a_digest_that_begins_like_a_time_is_a_digest():
+    digests = ("20:54:90:34:" + ":".join(["FD"] * 28), ":".join(["CE"] * 32))
+    assert differs(*(f"SHA-256  {each}" for each in digests)) == ""

@@ -28,7 +28,7 @@ class Vanishing:
 
 
 def test_a_tag_that_is_removed_while_tags_are_read_hides_no_other() -> None:
-    (home,) = Tagging(Vanishing()).read(lambda name, description: True)  # type: ignore[arg-type]
+    (home,) = Tagging(Vanishing()).read(lambda name, description: True)  # type: ignore[arg-type]  # it answers what Tagging asks
     found = home.tag("kept")
     assert found is not None
     assert found.datastores == {"datastore-1"}
