@@ -177,6 +177,8 @@ def test_check_mode_writes_nothing_and_a_second_run_changes_nothing(real, hosts,
         roles=role,
         secrets={"license": secret},
     )
+    earlier = {each: {"line": "before"} for each in both.machines}
+    assert not hosts.play(Play("example", earlier, roles=role, secrets={"license": secret})).failed
     before = [each.written() for each in real]
     result = hosts.play(both, check=True)
     assert not result.failed
@@ -191,7 +193,9 @@ def test_check_mode_writes_nothing_and_a_second_run_changes_nothing(real, hosts,
     assert real[2].read("/etc/example.conf") == "there\n"
 
 
-def test_a_run_that_only_reads_plays_nothing_but_check_mode(real, role, secret):
+def test_a_run_that_only_reads_plays_nothing_but_check_mode(real, hosts, role, secret):
+    earlier = Play("example", {machine(real[0]): {"line": "before"}}, roles=role, secrets={"license": secret})
+    assert not hosts.play(earlier).failed
     hosts = LinuxHosts(Transport(read_only=True))
     wanted = Play("example", {machine(real[0]): {"line": "other"}}, roles=role, secrets={"license": secret})
     try:
