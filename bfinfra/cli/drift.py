@@ -81,12 +81,9 @@ def _write_reports(args: argparse.Namespace, site: Site, found: Report, screen: 
 
         screen.write(args.junit, junit(found))
     if args.html:
-        from bfinfra.cli.screen import unit
-        from bfinfra.engine.graph import waits
         from bfinfra.render.page import page
-        from bfinfra.render.style import Style
 
-        screen.write(args.html, page(found, site.resources, waits(site.resources, {}), Style(units=unit)))
+        screen.page(args.html, site, lambda before, style: page(found, site.resources, before, style))
 
 
 def _remember(found: Report, screen: Screen, *, reported: bool) -> None:

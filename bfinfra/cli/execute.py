@@ -49,11 +49,13 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
     with unread():
         screen.outcome(outcome, display.events)
     if args.html:
-        from bfinfra.engine.graph import waits
         from bfinfra.render import plan_page
 
-        before = waits(site.resources, {})
-        screen.write(args.html, plan_page.outcome(outcome, display.events, site.resources, before))
+        screen.page(
+            args.html,
+            site,
+            lambda before, _: plan_page.outcome(outcome, display.events, site.resources, before),
+        )
     return EXITS.get(outcome.ending, 1)
 
 

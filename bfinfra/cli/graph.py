@@ -33,7 +33,6 @@ def run(args: argparse.Namespace) -> int:
     site = context.site(args)
     before = waits(site.resources, {})
     forms: dict[str, Callable[[], str]] = {
-        "text": lambda: render.tree(before),
         "dot": lambda: render.dot(before, site.name),
         "mermaid": lambda: render.mermaid(before),
         "svg": lambda: render.svg(before, site.resources),

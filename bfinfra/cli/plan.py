@@ -50,11 +50,9 @@ def run(args: argparse.Namespace) -> int:
     screen = Screen.of(args)
     screen.plan(found)
     if args.html:
-        from bfinfra.cli.screen import unit
-        from bfinfra.engine.graph import waits
         from bfinfra.render import plan_page
-        from bfinfra.render.style import Style
 
-        before = waits(site.resources, {})
-        screen.write(args.html, plan_page.plan(found, site.resources, before, Style(units=unit)))
+        screen.page(
+            args.html, site, lambda before, style: plan_page.plan(found, site.resources, before, style)
+        )
     return 1 if undecided else DIFFERENT if args.detailed_exitcode and found.pending else 0

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from bfinfra.model.errors import BfinfraError
     from bfinfra.model.events import Event
+    from bfinfra.model.order import Before
     from bfinfra.model.outcome import Outcome
     from bfinfra.model.plan import Plan
+    from bfinfra.model.site import Site
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,12 @@ class Screen:
         except OSError as error:
             raise BfinfraError(Problem("the report can't be written", name, error.strerror or "")) from None
         self.say(f"wrote {name}")
+
+    def page(self, name: str, site: Site, made: Callable[[Before, Style], str]) -> None:
+        """A page of HTML into a file. `made`: of what waits for what in the site, and how values show."""
+        from bfinfra.engine.graph import waits
+
+        self.write(name, made(waits(site.resources, {}), Style(units=unit)))
 
     @contextlib.contextmanager
     def progress(self, found: Plan) -> Iterator[Callable[[Event], None]]:

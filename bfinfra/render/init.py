@@ -9,7 +9,7 @@ from pathlib import Path
 from bfinfra.model.initial import Initial
 from bfinfra.model.refs import Key
 from bfinfra.render import data as documents
-from bfinfra.render.safe import safe
+from bfinfra.render.safe import safe, safe_lines
 from bfinfra.render.values import count
 
 FILL_IN = "# fill in: "
@@ -62,12 +62,7 @@ def imported(key: Key, file: Path, text: str, *, managed: bool) -> str:
     steps = [f"  {file}: see to what is marked `# fill in`"] if FILL_IN in text else []
     steps += [f"  bfinfra adopt {file} {key}"] if managed else []
     steps += [f"  bfinfra plan {file}"]
-    return "\n".join([f"Wrote {key} into {file}:", "", safe_lines(text), "Next:", *steps])
-
-
-def safe_lines(text: str) -> str:
-    """Several lines, each as it may be shown."""
-    return "\n".join(safe(line) for line in text.splitlines()) + "\n"
+    return "\n".join([f"Wrote {key} into {file}:", "", *safe_lines(text, len(text)), "", "Next:", *steps])
 
 
 def imported_data(key: Key, file: Path) -> dict[str, object]:

@@ -69,10 +69,6 @@ class PutBack(host_setting.PutBack):
 
     rights = OPTION
 
-    def title(self) -> str:
-        """Empty values can't be seen."""
-        return f"put {self.key} of the cluster {self.host} back to {self.value or 'nothing'}"
-
 
 class ClusterOption(host_setting.Settings[Spec, State]):
     """An advanced option of clusters' DRS."""

@@ -85,10 +85,6 @@ class PutBack(host_setting.PutBack):
 
     rights = OPTION
 
-    def title(self) -> str:
-        """Empty values can't be seen."""
-        return f"put {self.key} on {self.host} back to {self.value or 'nothing'}"
-
 
 class HostOption(host_setting.HostSettings[Spec, State]):
     """An advanced option of hosts."""

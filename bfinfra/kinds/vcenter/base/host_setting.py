@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
@@ -139,6 +140,11 @@ class PutBack(Step):
     """As it was before."""
     same: bool
     """It is so already, and only the note goes."""
+
+    def title(self) -> str:
+        """Empty values can't be seen."""
+        shown = self if self.value else replace(self, value="nothing")
+        return super(PutBack, shown).title()
 
 
 S = TypeVar("S", bound=SettingSpec)
