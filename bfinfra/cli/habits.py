@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "taint": "nothing is replaced by name; bfinfra plan SITE shows what must be replaced and why",
     "test": "bfinfra apply SITE --sandbox tries a site without a server",
     "untaint": "nothing is marked for replacement; bfinfra plan SITE shows what must be replaced and why",
-    "workspace": "name another site file for another environment: bfinfra plan dev.yaml",
+    "workspace": "lay an overlay on the site: bfinfra plan SITE --overlay prod.yaml",
     # kubectl
     "annotate": "write the field into the site, then bfinfra apply SITE",
     "api-resources": "bfinfra kinds lists the kinds of resources",
@@ -79,12 +79,12 @@ COMMANDS: Mapping[str, str] = {
         "put the earlier file back, then bfinfra apply SITE; bfinfra history SITE shows what was applied"
     ),
     "run": "bfinfra apply SITE",
-    "stack": "name another site file for another environment: bfinfra plan dev.yaml",
+    "stack": "lay an overlay on the site: bfinfra plan SITE --overlay prod.yaml",
     "status": (
         "bfinfra drift SITE compares the live state with the site; bfinfra health SITE asks the machines"
     ),
     "sync": "bfinfra apply SITE makes the servers match the site",
-    "template": "bfinfra plan SITE shows every value that would be written",
+    "template": "bfinfra render SITE prints the site, with overlays merged and values filled in",
     "uninstall": "bfinfra destroy SITE deletes all that the site made",
     "up": "bfinfra apply SITE makes the servers match the site",
     "upgrade": "write the new version into the site, then bfinfra apply SITE",
@@ -100,6 +100,8 @@ OPTIONS: Mapping[str, str] = {
     "-refresh-only": "bfinfra drift SITE compares without changing",
     "-replace": "bfinfra plan SITE shows what must be replaced and why",
     "-state": "there is no state file: objects carry the site's mark",
+    "-var": "--set NAME=VALUE gives a value that the site declares under values:",
+    "-var-file": "--values FILE gives values that the site declares under values:",
     "-upgrade": "nothing is downloaded, so there is nothing to upgrade",
     # kubectl and Helm
     "--all": "bfinfra destroy SITE deletes all that the site made",
