@@ -100,8 +100,6 @@ OPTIONS: Mapping[str, str] = {
     "-refresh-only": "bfinfra drift SITE compares without changing",
     "-replace": "bfinfra plan SITE shows what must be replaced and why",
     "-state": "there is no state file: objects carry the site's mark",
-    "-var": "--set NAME=VALUE gives a value that the site declares under values:",
-    "-var-file": "--values FILE gives values that the site declares under values:",
     "-upgrade": "nothing is downloaded, so there is nothing to upgrade",
     # kubectl and Helm
     "--all": "bfinfra destroy SITE deletes all that the site made",

@@ -60,9 +60,7 @@ ANSWERED = {
         "refresh", "state list", "state show x", "output", "output -json", "workspace new dev", "taint a.b",
         "untaint a.b", "providers", "login", "console", "force-unlock 1", "get", "test",
         "plan -refresh-only", "plan -refresh=false", "apply -lock=false", "apply -replace=a.b",
-        "plan -state=x",
-        "plan -var=a=b",
-        "plan -var-file=x", "apply -chdir=x",
+        "plan -state=x", "apply -chdir=x",
     ],
     "kubectl": [
         "get pods", "describe vm_class", "delete -f x", "create -f x", "diff -f x", "edit x", "patch x",
