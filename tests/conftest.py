@@ -33,7 +33,7 @@ def pytest_addoption(parser: Any) -> None:
     parser.addoption(
         "--peers",
         action="store_true",
-        help="run also what needs the real peers: vcsim, kube-apiserver, govc, kubectl (script/peers up)",
+        help="run also what needs the real peers: vcsim, kube-apiserver, govc, kubectl, helm (script/peers up)",
     )
 
 

@@ -1,4 +1,4 @@
-"""The generated pages of docs/, and the definition of a Site, as they ought to be; run as a program it writes
+"""The generated pages of docs/, the definition of a Site and what the chart copies, as they ought to be; run as a program it writes
 them (script/pages).
 """
 
@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 KINDS = DOCS / "reference/kinds"
 DECISIONS = DOCS / "explanation/decisions"
+CHART = ROOT / "deploy/helm/bfinfra-operator"
 PLAIN = str.maketrans("", "", "`\\")
 """Of a Markdown cell, what is not text."""
 MADE = "Made by `script/pages`"
@@ -30,6 +31,7 @@ MADE = "Made by `script/pages`"
 def pages() -> dict[Path, str]:
     """File → text."""
     found = {name: registry.kind(name) for name in registry.names()}
+    site_definition = manifest([definition(schema(values=False))]) + "\n"
     each = {
         KINDS / f"{name}.md": render.page(name, kind, (ROOT / f"specs/kinds/{name}.yaml").read_text())
         for name, kind in found.items()
@@ -41,7 +43,9 @@ def pages() -> dict[Path, str]:
         DOCS / "reference/bfinfra.1": manual(),
         DOCS / "reference/json.md": json_formats(),
         DECISIONS / "README.md": decision_index(),
-        ROOT / "deploy/operator/crd.yaml": manifest([definition(schema(values=False))]) + "\n",
+        ROOT / "deploy/operator/crd.yaml": site_definition,
+        CHART / "files/crd.yaml": site_definition,
+        CHART / "files/alerts.yaml": (ROOT / "deploy/operator/alerts.yaml").read_text(),
     }
 
 

@@ -39,6 +39,7 @@ NOT_RUN = {
     "pip ": "installs from an index",
     "podman ": "no container engine is on a machine that tests",
     "kubectl ": "takes a real cluster: tests/peers runs kubectl on kube-apiserver",
+    "helm ": "takes a real cluster: tests/peers/test_chart.py runs these commands",
     "ansible": "tests/playbooks runs the collection",
     "ansible-doc": "tests/playbooks runs the collection",
     "export": "sets a variable of the reader's shell",

@@ -4,6 +4,7 @@ Prometheus reads them, manifests.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,12 +12,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import promql_parser
 import pytest
 import yaml
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+import bfinfra
 from bfinfra.operator.decide import Look
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.figures import Figures
@@ -162,6 +165,36 @@ def test_the_operator_may_read_no_secret_and_delete_nothing() -> None:
     assert not {"delete", "deletecollection", "*", "update"} & {
         verb for rule in rules for verb in rule["verbs"]
     }
+
+
+def test_manifests_and_chart_name_the_version_of_the_package() -> None:
+    (deployment,) = documents("deployment.yaml")
+    image = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
+    (labels,) = (each["pairs"] for each in documents("kustomization.yaml")[0]["labels"])
+    chart = yaml.safe_load((DEPLOY / "helm/bfinfra-operator/Chart.yaml").read_text())
+    assert image == f"bfinfra:{bfinfra.__version__}"
+    assert {labels["app.kubernetes.io/version"], chart["appVersion"], chart["version"]} == {
+        bfinfra.__version__
+    }
+
+
+def test_every_default_of_the_chart_is_allowed_by_its_schema_and_nothing_else() -> None:
+    chart = DEPLOY / "helm/bfinfra-operator"
+    judge = jsonschema.Draft7Validator(json.loads((chart / "values.schema.json").read_text()))
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    judge.validate(values)
+    assert set(judge.schema["properties"]) == {*values, "global"}  # helm itself adds that one
+    for name in judge.schema["properties"]["metrics"]["properties"]:
+        assert name in values["metrics"]
+
+
+def test_the_service_leads_to_the_port_of_the_pods() -> None:
+    (service,), (deployment,) = documents("service.yaml"), documents("deployment.yaml")
+    pod = deployment["spec"]["template"]
+    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    (port,) = service["spec"]["ports"]
+    (target,) = pod["spec"]["containers"][0]["ports"]
+    assert (port["targetPort"], port["port"]) == (target["name"], target["containerPort"])
 
 
 def test_the_lock_of_the_image_has_the_operators_libraries() -> None:

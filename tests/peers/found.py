@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-BINARIES = ("vcsim", "govc", "kubectl")
+BINARIES = ("vcsim", "govc", "kubectl", "helm")
 NAMES = ("KUBECONFIG", "BFINFRA_VCSIM_URL", "BFINFRA_VCSIM_PASSWORD_FILE", "BFINFRA_PEERS_BIN")
 USER = "administrator@vsphere.local"
 
@@ -28,7 +28,9 @@ class NotUp(Exception):
 
 @dataclass(frozen=True)
 class Peers:
-    """`vcsim`: host:port of the one that everybody shares; `bin`: the folder of vcsim, govc and kubectl."""
+    """`vcsim`: host:port of the one that everybody shares; `bin`: the folder of vcsim, govc, kubectl
+    and helm.
+    """
 
     bin: Path
     kubeconfig: Path
@@ -53,6 +55,10 @@ class Peers:
         return run(
             [str(self.bin / "kubectl"), "--kubeconfig", str(kubeconfig or self.kubeconfig), *words], {}, given
         )
+
+    def helm(self, *words: str) -> str:
+        """What helm prints, on the cluster of these peers."""
+        return run([str(self.bin / "helm"), "--kubeconfig", str(self.kubeconfig), *words], {})
 
     def established(self, definition: str) -> None:
         """Returns once a definition is served. `kubectl wait` fails where the API server has not begun to say
