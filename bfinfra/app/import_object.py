@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +21,7 @@ def import_object(
     `again`: reads the site's files once more: should they no longer be one, the file gets its old text back.
     BfinfraError.
     """
+    from bfinfra.spec import files
     from bfinfra.spec.writing import block, inserted
 
     written = describe_one(site, key, context=context)
@@ -29,11 +29,11 @@ def import_object(
     file = _file(site, key.kind)
     before = file.read_text(encoding="utf-8")
     after = inserted(before, key.kind, key.name, fields, fill_in)
-    _replace(file, after)
+    files.replace(file, after)
     try:
         again()
     except SiteError as error:
-        _replace(file, before)
+        files.replace(file, before)
         raise BfinfraError(
             Problem(f"{key} does not fit into the site", str(file), "; ".join(map(str, error.problems)))
         ) from None
@@ -51,17 +51,3 @@ def _file(site: Site, kind: str) -> Path:
     if not files:
         raise BfinfraError(Problem("there is no file to write into", next="name the site by its file"))
     return files[0]
-
-
-def _replace(file: Path, text: str) -> None:
-    """The whole file or nothing. BfinfraError."""
-    try:
-        mode = file.stat().st_mode
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.", delete=False
-        ) as fresh:
-            fresh.write(text)
-        Path(fresh.name).chmod(mode)
-        Path(fresh.name).replace(file)
-    except OSError as error:
-        raise BfinfraError(Problem("the file can't be written", str(file), error.strerror or "")) from None

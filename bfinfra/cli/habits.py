@@ -98,8 +98,10 @@ OPTIONS: Mapping[str, str] = {
     "-lock-timeout": "nothing is locked: there is no state file",
     "-refresh": "each run reads the live state",
     "-refresh-only": "bfinfra drift SITE compares without changing",
+    "-recursive": "name the folders: bfinfra fmt . prod",
     "-replace": "bfinfra plan SITE shows what must be replaced and why",
     "-state": "there is no state file: objects carry the site's mark",
+    "-write": "bfinfra fmt --diff SITE writes nothing",
     "-upgrade": "nothing is downloaded, so there is nothing to upgrade",
     # kubectl and Helm
     "--all": "bfinfra destroy SITE deletes all that the site made",

@@ -13,6 +13,8 @@ VERBS = {
     "demo": "write a whole site into a folder and apply it to the embedded sandbox",
     "init": "write a new site: a commented one, or with --from one that describes what stands on a vCenter",
     "validate": "check a site without a network",
+    "fmt": "lay out a site's files in the canonical way; comments stay; ends with 2 where --check finds a "
+    "file that would change",
     "render": "print the site as one YAML document, with overlays merged and values filled in; with -v where "
     "each value comes from",
     "plan": "read the live state and show what apply would do; never writes",
@@ -51,8 +53,8 @@ MODULES = {"import": "import_object"}
 """Verbs whose names can't be a module's."""
 VERSION = "--version"
 EXITS = (
-    "exit codes: 0 done; 1 error; 2 drift, or changes with plan --detailed-exitcode; 3 still waiting; "
-    "130 and 143 stopped by a signal\n"
+    "exit codes: 0 done; 1 error; 2 drift, changes with plan --detailed-exitcode, or with fmt --check; "
+    "3 still waiting; 130 and 143 stopped by a signal\n"
     "environment: NO_COLOR, BFINFRA_TRACEBACK=1, BFINFRA_/GOVC_/VSPHERE_/VMWARE_ names for credentials, "
     "XDG folders"
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from bfinfra.model.errors import Place, Problem
+from bfinfra.model.errors import BfinfraError, Place, Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.sources import plain_file
 from bfinfra.model.suggest import nearest
@@ -35,13 +36,33 @@ def read(paths: Sequence[Path], problems: list[Problem]) -> list[Document]:
     """The documents at `paths`, folders by the YAML files right in them, each file once; what is wrong goes
     into `problems`.
     """
-    documents, seen = [], set()
+    documents = [_document(file, problems) for file in listed(paths, problems)]
+    return [d for d in documents if d is not None]
+
+
+def listed(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
+    """The files at `paths`, each once."""
+    seen = set()
     for path in paths:
         for file in _files(path, problems):
             if (real := file.resolve()) not in seen:
                 seen.add(real)
-                documents.append(_document(file, problems))
-    return [d for d in documents if d is not None]
+                yield file
+
+
+def replace(file: Path, text: str) -> None:
+    """Write the whole file or nothing; a link's target, where it is a link. BfinfraError."""
+    try:
+        file = file.resolve()
+        mode = file.stat().st_mode
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="", dir=file.parent, prefix=f".{file.name}.", delete=False
+        ) as fresh:
+            fresh.write(text)
+        Path(fresh.name).chmod(mode)
+        Path(fresh.name).replace(file)
+    except OSError as error:
+        raise BfinfraError(Problem("the file can't be written", str(file), error.strerror or "")) from None
 
 
 def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
@@ -62,33 +83,46 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
 
 
 def _document(path: Path, problems: list[Problem]) -> Document | None:
+    data = _bytes(path, problems)
+    if data is None:
+        return None
+    root = None
+    text = _decoded(path, data, problems)
+    if text is not None:
+        try:
+            root, found = compose(path, text)
+            problems += found
+        except Unreadable as error:
+            problems.append(error.problem)
+    return Document(path, hashlib.sha256(data).hexdigest(), root)
+
+
+def text_of(path: Path, problems: list[Problem]) -> str | None:
+    """A file's text; None where it has none, and why in `problems`."""
+    data = _bytes(path, problems)
+    return None if data is None else _decoded(path, data, problems)
+
+
+def _bytes(path: Path, problems: list[Problem]) -> bytes | None:
     try:
         with nullcontext(sys.stdin.buffer) if path == PIPED else plain_file(path) as stream:
             data = stream.read(LARGEST + 1)
     except OSError as error:
-        problems.append(
-            Problem(
-                "the file can't be read",
-                str(path),
-                error.strerror or type(error).__name__,
-                _instead(path, error),
-            )
-        )
+        why = error.strerror or type(error).__name__
+        problems.append(Problem("the file can't be read", str(path), why, _instead(path, error)))
         return None
-    if len(data) > LARGEST:
-        problems.append(
-            Problem(
-                "the file is too large for a site",
-                str(path),
-                f"more than {LARGEST >> 20} MiB",
-                "split the site over several files",
-            )
-        )
-        return None
-    root = None
+    if len(data) <= LARGEST:
+        return data
+    why = f"more than {LARGEST >> 20} MiB"
+    problems.append(
+        Problem("the file is too large for a site", str(path), why, "split the site over several files")
+    )
+    return None
+
+
+def _decoded(path: Path, data: bytes, problems: list[Problem]) -> str | None:
     try:
-        root, found = compose(path, data.decode("utf-8-sig"))
-        problems += found
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         problems.append(
@@ -99,9 +133,7 @@ def _document(path: Path, problems: list[Problem]) -> Document | None:
                 "save it as UTF-8",
             )
         )
-    except Unreadable as error:
-        problems.append(error.problem)
-    return Document(path, hashlib.sha256(data).hexdigest(), root)
+    return None
 
 
 def _instead(path: Path, error: OSError) -> str:

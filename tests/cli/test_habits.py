@@ -17,7 +17,7 @@ SITE = """\
 site: poc
 vcenter: {server: vc.example.org}
 resource_pool:
-  gpu: {cluster: c1}
+  gpu:  {cluster: c1}
 """
 
 
@@ -38,6 +38,7 @@ DONE = {
     "explain resource_pool.cpu": "  cpu: ",
     "explain resource_pool/cpu": "  cpu: ",
     "validate": "nothing wrong",
+    "fmt -diff": "+  gpu: {cluster: c1}",
     "validate .": "nothing wrong",
     "validate -json": '"valid": true',
     "validate -no-color": "nothing wrong",
@@ -60,7 +61,7 @@ ANSWERED = {
         "refresh", "state list", "state show x", "output", "output -json", "workspace new dev", "taint a.b",
         "untaint a.b", "providers", "login", "console", "force-unlock 1", "get", "test",
         "plan -refresh-only", "plan -refresh=false", "apply -lock=false", "apply -replace=a.b",
-        "plan -state=x", "apply -chdir=x",
+        "plan -state=x", "fmt -recursive", "fmt -write=false", "apply -chdir=x",
     ],
     "kubectl": [
         "get pods", "describe vm_class", "delete -f x", "create -f x", "diff -f x", "edit x", "patch x",
