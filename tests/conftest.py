@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from forks import Sandbox
 from peers.found import NotUp, find
 
 from bfinfra.model import redact
+from bfinfra.sandbox import process
 
 pytest_plugins = ["bfinfra.testing", "peers.left_out", "peers.order", "recorded.plugin", "contract.plugin"]
 
@@ -35,6 +37,14 @@ def pytest_addoption(parser: Any) -> None:
         action="store_true",
         help="run also what needs the real peers: vcsim, kube-apiserver, govc, kubectl, helm (script/peers up)",
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_sandboxes() -> Iterator[None]:
+    """Sandboxes start as forks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "launch", Sandbox)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from bfinfra.sandbox.reading import BadWorld
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Serve until a signal comes; 1 where the world can't be served."""
     parser = argparse.ArgumentParser(prog="python -m bfinfra.sandbox", description=__doc__)
     serve_parser = parser.add_subparsers(required=True).add_parser(
@@ -18,7 +19,7 @@ def main() -> int:
     serve_parser.add_argument("--world", type=Path, required=True, help="the world file")
     serve_parser.add_argument("--state", type=Path, required=True, help="the folder that keeps the state")
     serve_parser.add_argument("--pace", type=float, help="1 = as long as the world says, 0 = no waits")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     from bfinfra.sandbox.serve import Busy, Unreadable, serve  # noqa: PLC0415 - a wrong command line is answered at once
 
     try:

@@ -11,9 +11,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from bfinfra.sandbox.steering import Steering
 
@@ -25,6 +26,20 @@ POLL = 0.005  # seconds
 
 class SandboxError(RuntimeError):
     """A sandbox that doesn't start, stop or answer."""
+
+
+class Launched(Protocol):
+    """A process as its parent sees it."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs."""
+
+    def kill(self) -> None:
+        """End it at once."""
 
 
 @dataclass
@@ -69,18 +84,9 @@ class Running(Steering):
 def start(world: Path, state: Path, pace: float | None = None) -> Running:
     """Start the world's process and wait until its doors are open. SandboxError says why it did not."""
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "bfinfra.sandbox", "serve", "--world", str(world), "--state", str(state)]
+    words = ["serve", "--world", str(world), "--state", str(state)]
     log = state / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(  # noqa: S603 - this interpreter, our own module
-            command if pace is None else [*command, "--pace", str(pace)],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            start_new_session=True,
-            env={**_environment(), "PYTHONPATH": _path()},
-        )
-    threading.Thread(target=process.wait, daemon=True).start()  # so that it never stays behind as a zombie
+    process = launch(words if pace is None else [*words, "--pace", str(pace)], log)
     limit = time.monotonic() + PATIENCE
     while time.monotonic() < limit:
         found = running(state)
@@ -93,6 +99,23 @@ def start(world: Path, state: Path, pace: float | None = None) -> Running:
         time.sleep(POLL)
     process.kill()
     raise SandboxError(f"the sandbox of {world} isn't up after {PATIENCE} s: {_tail(log)}")
+
+
+def launch(words: Sequence[str], log: Path) -> Launched:
+    """`python -m bfinfra.sandbox WORDS` as a process of its own, in a session of its own, that writes to the
+    log.
+    """
+    with log.open("wb") as out:
+        process = subprocess.Popen(  # noqa: S603 - this interpreter, our own module
+            [sys.executable, "-m", "bfinfra.sandbox", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            env={**environment(), "PYTHONPATH": _path()},
+        )
+    threading.Thread(target=process.wait, daemon=True).start()  # so that it never stays behind as a zombie
+    return process
 
 
 def running(state: Path) -> Running | None:
@@ -160,7 +183,7 @@ def _await(done: Callable[[], bool], why: str) -> None:
         time.sleep(POLL)
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """What a Python program needs to run; passwords that stand in the environment aren't the sandbox's
     business.
     """

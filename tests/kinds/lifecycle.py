@@ -6,9 +6,7 @@ import functools
 import importlib
 import inspect
 import json
-import multiprocessing
 import os
-import pkgutil
 import re
 import signal
 from collections.abc import Iterable
@@ -16,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forks import forks
 
-import bfinfra
 import bfinfra.app as app
 import bfinfra.kinds as registry
 from bfinfra.engine.apply import Options
@@ -38,22 +36,6 @@ MADE_ANEW = re.compile(
 EVERYTHING = Allow(every_delete=True, every_disruption=True)
 QUICK = RetryPolicy(attempts=5, lasts=0, pause=0.01, longest=0.05)
 LONG = 120  # seconds that a resource may take: only a machine that does much else needs more than one
-
-PARTS = ("backends", "engine", "kinds", "model", "spec")
-LATE = ("cryptography.x509", "encodings.idna")  # what an apply imports when it needs it
-
-_forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(
-    [  # everything that an apply imports, once: most of a child's time would go there
-        __name__,
-        *LATE,
-        *(
-            each.name
-            for part in PARTS
-            for each in pkgutil.walk_packages([str(Path(bfinfra.__file__).parent / part)], f"bfinfra.{part}.")
-        ),
-    ]
-)
 
 
 @functools.cache
@@ -144,8 +126,8 @@ def _child(path: Path, sandbox: Running, state: str, destroy: bool, go: Any) -> 
 
 def start_child(path: Path, sandbox: Running, state: Path, *, destroy: bool = False) -> tuple[Any, Any]:
     """A process of its own that applies once its event is set."""
-    go = _forks.Event()
-    child = _forks.Process(target=_child, args=(path, sandbox, str(state), destroy, go))
+    go = forks.Event()
+    child = forks.Process(target=_child, args=(path, sandbox, str(state), destroy, go))
     child.start()
     return child, go
 

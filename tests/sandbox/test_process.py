@@ -13,13 +13,20 @@ from pathlib import Path
 import pytest
 from asking import Rest, control, until
 
-from bfinfra.sandbox import SMALL_WORLD, Running, SandboxError, reset, running, start, stop
+from bfinfra.sandbox import SMALL_WORLD, Running, SandboxError, process, reset, running, start, stop
 
 CLASSES = "/api/vcenter/namespace-management/virtual-machine-classes"
+LAUNCH = process.launch
 NEW = {"id": "mine", "cpu_count": 1, "memory_MB": 1024}
 
 
-def test_it_starts_is_found_and_stops(tmp_path: Path) -> None:
+@pytest.fixture
+def not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sandboxes start as users start them."""
+    monkeypatch.setattr(process, "launch", LAUNCH)
+
+
+def test_it_starts_is_found_and_stops(tmp_path: Path, not_forked: None) -> None:
     assert running(tmp_path) is None
     made = start(SMALL_WORLD, tmp_path)
     assert running(tmp_path) == made
@@ -122,7 +129,7 @@ def test_a_second_process_on_the_folder_is_refused(small: Running) -> None:
     assert start(SMALL_WORLD, small.state).pid == small.pid
 
 
-def test_a_killed_one_is_not_found_and_can_be_started_again(tmp_path: Path) -> None:
+def test_a_killed_one_is_not_found_and_can_be_started_again(tmp_path: Path, not_forked: None) -> None:
     os.kill(start(SMALL_WORLD, tmp_path).pid, signal.SIGKILL)
     until(lambda: running(tmp_path) is None)
     assert running(tmp_path) is None
@@ -130,7 +137,7 @@ def test_a_killed_one_is_not_found_and_can_be_started_again(tmp_path: Path) -> N
     stop(tmp_path)
 
 
-def test_a_bad_world_and_a_damaged_state_are_told(tmp_path: Path) -> None:
+def test_a_bad_world_and_a_damaged_state_are_told(tmp_path: Path, not_forked: None) -> None:
     (tmp_path / "bad.yaml").write_text("vcenter: {host: x}\n")
     with pytest.raises(SandboxError, match=r"bad.yaml.users: missing"):
         start(tmp_path / "bad.yaml", tmp_path / "a")

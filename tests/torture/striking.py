@@ -4,20 +4,19 @@ that don't count for us.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from forks import forks
 from peers.site_files import PATIENCE, everything
 
 import bfinfra.app as app
 from bfinfra.backends import writes
 from bfinfra.engine.apply import Options
 
-_forks = multiprocessing.get_context("forkserver")
 KILLED = -signal.SIGKILL
 
 
@@ -66,7 +65,7 @@ def run_to_its_kill(work: Callable[..., object], *what: object, nth: int, when: 
     """`work(*what, filling)` in a process of its own that ends at its nth write; `work` is found by its name
     there.
     """
-    child = _forks.Process(target=_work, args=(work, what, nth, when))
+    child = forks.Process(target=_work, args=(work, what, nth, when))
     child.start()
     child.join(120)
     assert child.exitcode == KILLED, f"exit {child.exitcode}"
@@ -79,7 +78,7 @@ def _work(work: Callable[..., object], what: tuple[object, ...], nth: int, when:
 
 def start(site: Path, state: Path, *, deadline: float = 30, nth: int = 0, when: str = "") -> Any:
     """Start it; nth 0 is never. Exit code 0: all ended well or still waits."""
-    child = _forks.Process(target=_child, args=(site, state, deadline, nth, when))
+    child = forks.Process(target=_child, args=(site, state, deadline, nth, when))
     child.start()
     return child
 

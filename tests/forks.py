@@ -1,0 +1,68 @@
+"""Processes that tests start, as forks of one process a worker that has imported what they all import: the
+imports are most of what a sandbox takes to start, or an apply in a process of its own.
+
+`python -m bfinfra` and `python -m bfinfra.sandbox` themselves start in tests/cli and tests/sandbox/test_process.py.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pkgutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import bfinfra
+from bfinfra.sandbox import __main__ as program
+from bfinfra.sandbox.process import environment
+
+PARTS = ("backends", "engine", "kinds", "model", "sandbox", "spec")
+LATE = ("cryptography.x509", "encodings.idna")
+"""What an apply imports when it needs it."""
+
+forks = multiprocessing.get_context("forkserver")
+forks.set_forkserver_preload(
+    [
+        __name__,
+        *LATE,
+        *(
+            each.name
+            for part in PARTS
+            for each in pkgutil.walk_packages([str(Path(bfinfra.__file__).parent / part)], f"bfinfra.{part}.")
+            if not each.name.endswith("__main__")
+        ),
+    ]
+)
+
+
+class Sandbox:
+    """`python -m bfinfra.sandbox WORDS`, forked; it ends with the tests at the latest."""
+
+    def __init__(self, words: Sequence[str], log: Path) -> None:
+        self._process = forks.Process(
+            target=_sandbox, args=(words, log.resolve(), Path.cwd(), environment()), daemon=True
+        )
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        found = self._process.pid
+        assert found
+        return found
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def _sandbox(words: Sequence[str], log: Path, folder: Path, variables: Mapping[str, str]) -> None:
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    with log.open("wb") as out, Path(os.devnull).open("rb") as nothing:
+        for stream, number in ((nothing, 0), (out, 1), (out, 2)):
+            os.dup2(stream.fileno(), number)
+    raise SystemExit(program.main(words))
