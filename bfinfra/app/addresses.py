@@ -20,7 +20,7 @@ def addresses(site: Site, *, look: bool = True, context: RunContext = LIVE) -> M
     found = {key: address for key, spec in site.resources.items() if (address := spec.answers_at())}
     if look:
         with wiring.bound_kinds(site, context, site.resources, read_only=True) as bound:
-            states = wiring.observe(bound, site.resources, context.patience).states
+            states = wiring.observe(bound, site.resources, context).states
         found |= {
             key: address
             for key, state in states.items()

@@ -54,7 +54,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     began = time.monotonic()
     with journal.lock(site.name), wiring.bound_kinds(site, context, desired.wanted, read_only=False) as bound:
         only = bind_rotation(site, rotation, bound) if rotation else adopt
-        observed = wiring.observe(bound, desired.wanted, context.patience)
+        observed = wiring.observe(bound, desired.wanted, context)
         found = make(site, desired, observed, bound.kinds, targets)
         if only:
             found = (

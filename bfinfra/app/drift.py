@@ -27,7 +27,7 @@ def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LI
     wiring.known_kinds(targets)
     desired, memory = DesiredState.of(site), checks.recall(site.name)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
-        observed = wiring.observe(bound, desired.wanted, context.patience)
+        observed = wiring.observe(bound, desired.wanted, context)
         bound.leave()
         found = make(site, desired, observed, bound.kinds, targets)
         absent = any(item.action is Action.CREATE for item in found.items)

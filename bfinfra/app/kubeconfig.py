@@ -15,7 +15,7 @@ def kubeconfig(site: Site, address: str, *, context: RunContext = LIVE) -> str:
     """A kubeconfig for one of the site's clusters, with a token of its own login."""
     key = _cluster(site, address)
     with wiring.bound_kinds(site, context, site.resources, read_only=True) as bound:
-        states = wiring.observe(bound, site.resources, context.patience).states
+        states = wiring.observe(bound, site.resources, context).states
         endpoint = getattr(states.get(key), "endpoint", None)
         if endpoint is not None:
             return str(bound.backends.clusters.kubeconfig(endpoint))

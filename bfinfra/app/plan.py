@@ -32,7 +32,7 @@ def plan(  # noqa: PLR0913 - each is a switch of the command line
     desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
         only = bind_rotation(site, rotation, bound) if rotation else frozenset()
-        observed = wiring.observe(bound, desired.wanted, context.patience)
+        observed = wiring.observe(bound, desired.wanted, context)
         bound.leave()
         found = make(site, desired, observed, bound.kinds, targets)
         return target.only(found, only, CLUSTERS) if only else found

@@ -25,6 +25,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
+from bfinfra.model.surveying import SurveyProgress
 from bfinfra.spec.load import needed_references
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
     from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
-    from bfinfra.engine.retry import RetryPolicy
 
 IN_CLUSTERS = frozenset({*kind_names("cluster"), *({*kind_names("supervisor")} & {*cluster_kinds()})})
 """Where no cluster stands there is none of them; a supervisor's clusters are objects of its own cluster."""
@@ -215,15 +215,17 @@ def surveyed(site: Site) -> list[str]:
     return sorted({*kind_names()} - idle, key=lambda name: (name not in used, name))
 
 
-def observe(bound: BoundKinds, wanted: Mapping[Key, Any], patience: RetryPolicy) -> ObservedState:
+def observe(bound: BoundKinds, wanted: Mapping[Key, Any], context: RunContext) -> ObservedState:
     """The survey. Kinds that live in clusters, and that the site doesn't use, are asked (and imported) where
     a cluster was found only.
     """
-    found = survey(bound.kinds, wanted, patience)
-    if any(getattr(state, "endpoint", None) is not None for state in found.states.values()) and (
-        late := bound.make(IN_CLUSTERS - bound.kinds.keys())
-    ):
-        bound.kinds.update(late)
-        survey(late, wanted, patience, found)
+    progress = SurveyProgress()
+    with context.surveying(progress):
+        found = survey(bound.kinds, wanted, context.patience, progress=progress)
+        if any(getattr(state, "endpoint", None) is not None for state in found.states.values()) and (
+            late := bound.make(IN_CLUSTERS - bound.kinds.keys())
+        ):
+            bound.kinds.update(late)
+            survey(late, wanted, context.patience, found, progress)
     bound.backends.cache.end_survey()
     return found

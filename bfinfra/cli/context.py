@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
     """The site that the arguments name, and the context that it is run in."""
     from bfinfra import app
+    from bfinfra.cli.screen import Screen
     from bfinfra.engine.retry import RetryPolicy
 
     running = sandbox(args)
     return site(args, running), app.RunContext(
-        sandbox=running, stop=args.stop, patience=RetryPolicy(halt=args.stop.flag)
+        sandbox=running,
+        stop=args.stop,
+        patience=RetryPolicy(halt=args.stop.flag),
+        surveying=Screen.of(args).surveying,
     )
 
 

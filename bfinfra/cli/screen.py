@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bfinfra.model.outcome import Outcome
     from bfinfra.model.plan import Plan
     from bfinfra.model.site import Site
+    from bfinfra.model.surveying import SurveyProgress
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,19 @@ class Screen:
             from bfinfra.render.lines import Lines
 
             yield Lines(found, lambda line: print(line, file=stream, flush=True))
+
+    def surveying(self, progress: SurveyProgress) -> contextlib.AbstractContextManager[object]:
+        """While a survey goes on: how far it is, where standard error is a terminal."""
+        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+            return contextlib.nullcontext()
+        from bfinfra.render.surveying import SurveyLine
+
+        def shows(words: Callable[[], str]) -> contextlib.AbstractContextManager[object]:
+            from bfinfra.render.live import line
+
+            return line(words, sys.stderr, colour=not self.plain)
+
+        return SurveyLine(progress, shows)
 
     @staticmethod
     def _documents(event: Event) -> None:

@@ -16,6 +16,7 @@ from bfinfra.model.kind import Kind, Observation
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named
+from bfinfra.model.surveying import SurveyProgress
 
 # seconds that a survey waits for a server that it never met; one that has answered is waited for like any
 # other outage
@@ -53,17 +54,28 @@ class ObservedState:
 
 
 def survey(
-    kinds: Kinds, wanted: Specs, patience: RetryPolicy, world: ObservedState | None = None
+    kinds: Kinds,
+    wanted: Specs,
+    patience: RetryPolicy,
+    world: ObservedState | None = None,
+    progress: SurveyProgress | None = None,
 ) -> ObservedState:
     """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be
     found. `world`: what others saw before.
     """
     world = ObservedState() if world is None else world
+    progress = progress or SurveyProgress()
+    progress.asks(len(kinds))
     patience = replace(patience, first=min(FIRST, patience.lasts))
     pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
+
+    def look(name: str, patience: RetryPolicy) -> Observation:
+        with progress.asking(name):
+            return ask(kinds[name], name, wanted, world, patience)
+
     try:
         for level in graph.levels(kinds):
-            asked = [(name, pool.submit(ask, kinds[name], name, wanted, world, patience)) for name in level]
+            asked = [(name, pool.submit(look, name, patience)) for name in level]
             for name, answer in asked:
                 try:
                     world.take(name, answer.result())

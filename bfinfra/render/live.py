@@ -29,6 +29,28 @@ MOST = 8  # rows of what waits; the rest is counted
 BAR = 24  # columns
 
 
+def line(words: Callable[[], str], file: IO[str], *, colour: bool = True) -> Live:
+    """A context that keeps one line at the foot of the terminal, and takes it away at its end."""
+    spinner = Spinner("dots")
+
+    def shown() -> Spinner:
+        spinner.update(text=Text(words(), no_wrap=True, overflow="ellipsis"))
+        return spinner
+
+    return Live(
+        console=_console(file, colour=colour),
+        get_renderable=shown,
+        refresh_per_second=8,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+
+
+def _console(file: IO[str], *, colour: bool) -> Console:
+    return Console(file=file, no_color=not colour, highlight=False, markup=False, emoji=False)
+
+
 class Board:
     """A sink of events that keeps a board at the foot of the terminal; what ended scrolls above it."""
 
@@ -36,7 +58,7 @@ class Board:
         self, plan: Plan, file: IO[str], *, colour: bool = True, now: Callable[[], float] = time.time
     ) -> None:
         self._progress, self._lock, self._now = Progress(plan), Lock(), now
-        self._console = Console(file=file, no_color=not colour, highlight=False, markup=False, emoji=False)
+        self._console = _console(file, colour=colour)
         self._spinner = Spinner("dots")
         self._live = Live(
             self,

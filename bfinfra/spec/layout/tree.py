@@ -78,7 +78,7 @@ class _Builder:
         return None if first is None else self.node(first)
 
     def node(self, event: yaml.Event) -> Node:
-        start, end = event.start_mark.index, event.end_mark.index
+        start, end = _span(event)
         if isinstance(event, yaml.AliasEvent):
             return Node("alias", start, end)
         anchor = event.anchor if isinstance(event, yaml.NodeEvent) else None
@@ -93,8 +93,18 @@ class _Builder:
                 break
             key = self.node(last) if is_mapping else None
             items.append((key, self.node(next(self.events) if is_mapping else last)))
-        sort, flow = (
+        flow = isinstance(event, yaml.CollectionStartEvent) and bool(event.flow_style)
+        return Node(
             "mapping" if is_mapping else "sequence",
-            isinstance(event, yaml.CollectionStartEvent) and bool(event.flow_style),
+            start,
+            _span(last)[1],
+            properties,
+            flow,
+            items=tuple(items),
         )
-        return Node(sort, start, last.end_mark.index, properties, flow, items=tuple(items))
+
+
+def _span(event: yaml.Event) -> tuple[int, int]:
+    assert event.start_mark
+    assert event.end_mark
+    return event.start_mark.index, event.end_mark.index
