@@ -28,8 +28,8 @@ def add(verbs: arguments.Verbs, about: str) -> None:
     parser.add_argument(
         "--as",
         dest="form",
-        choices=("govc", "rbac"),
-        help="govc: commands that give the rights on vCenter; rbac: a manifest that kubectl applies",
+        choices=("govc", "powercli", "rbac"),
+        help="govc, powercli: commands that give the rights on vCenter; rbac: a manifest for kubectl",
     )
     parser.add_argument(
         "--account", metavar="NAME", help="the account to give them to; else vcenter.username"
@@ -46,11 +46,12 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.rights import Use
     from bfinfra.render import privileges as render
+    from bfinfra.render.powercli import powercli
 
     site, _ = context.load(args)
     found = app.privileges(site, [use for use in Use if use in (args.uses or Use)])
     account = args.account or (site.vcenter and site.vcenter.username) or "ACCOUNT"
-    if args.form == "govc" and not args.account:
+    if args.form in ("govc", "powercli") and not args.account:
         raise BfinfraError(
             Problem(
                 "the commands give rights to an account, and none is named",
@@ -60,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.form == "govc":
         print(render.govc(found, account))
+    elif args.form == "powercli":
+        print(powercli(found, account))
     elif args.form == "rbac":
         print(render.manifest(found, account, _cluster(found, args.cluster)))
     else:

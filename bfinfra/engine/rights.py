@@ -29,6 +29,7 @@ from bfinfra.model.site import Site
 
 Kinds = Mapping[str, type[Kind[Any, Any]]]
 Granted = tuple[Right, Place]
+DATACENTER_FOLDERS = ("vm", "host", "datastore", "network")
 
 
 def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
@@ -38,7 +39,7 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
     apis: dict[Api, dict[Verb, None]] = {}
     for right, place in _granted(site, kinds, wanted):
         if isinstance(right, Privileges) and isinstance(place, Entity):
-            entities.setdefault(place, set()).update(right.names)
+            entities.setdefault(_settable(place), set()).update(right.names)
         elif isinstance(place, Api) and not isinstance(right, Privileges):
             apis.setdefault(place, {}).update(
                 dict.fromkeys(Verb(r, verb, right.optional) for r in right.resources for verb in right.verbs)
@@ -89,6 +90,18 @@ def _of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
     for step in kind.step_types:
         if set(uses) & set(step.uses):
             yield from step.rights
+
+
+def _settable(entity: Entity) -> Entity:
+    """Where a permission for it is set: a datacenter's own folders and a cluster's root pool have those of
+    their parent, and vCenter takes none for them (vSphere API, AuthorizationManager).
+    """
+    parent, _, name = entity.path.rpartition("/")
+    if entity.type == "Folder" and parent.count("/") == 1 and name in DATACENTER_FOLDERS:
+        return Entity(parent, "Datacenter", entity.propagate)
+    if entity.type == "ResourcePool" and name == "Resources" and parent.count("/") == 3:
+        return Entity(parent, "ClusterComputeResource", entity.propagate)
+    return entity
 
 
 def _merged(entities: dict[Entity, set[str]]) -> dict[Entity, set[str]]:

@@ -75,20 +75,24 @@ def data(rights: Rights, account: str) -> dict[str, Any]:
     )
 
 
-def govc(rights: Rights, account: str) -> str:
-    """A role for each set of privileges, then one permission an object; run by an administrator."""
+def role_names(rights: Rights) -> dict[tuple[str, ...], str]:
+    """Each set of privileges on vCenter's objects → the name of its role."""
     roles: dict[tuple[str, ...], str] = {READ: READ_ONLY}
-    lines = []
     for entity, names in rights.entities.items():
         if names not in roles:
-            roles[names] = _named(
-                f"bfinfra-{rights.site}-{'root' if entity.path == '/' else entity.type.lower()}", roles
-            )
-            lines.append(
-                shlex.join(
-                    ["govc", "role.create", roles[names], *(name for name in names if name not in READ)]
-                )
-            )
+            place = "root" if entity.path == "/" else entity.type.lower()
+            roles[names] = _named(f"bfinfra-{rights.site}-{place}", roles)
+    return roles
+
+
+def govc(rights: Rights, account: str) -> str:
+    """A role for each set of privileges, then one permission an object; run by an administrator."""
+    roles = role_names(rights)
+    lines = [
+        shlex.join(["govc", "role.create", role, *(name for name in names if name not in READ)])
+        for names, role in roles.items()
+        if role != READ_ONLY
+    ]
     for entity, names in rights.entities.items():
         lines.append(
             shlex.join(

@@ -1,8 +1,11 @@
-"""bfinfra privileges: the rights of a site, for people, for programs, as govc commands and as a manifest."""
+"""bfinfra privileges: the rights of a site, for people, for programs, as govc or PowerCLI commands and as a
+manifest.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -11,7 +14,8 @@ import yaml
 
 from bfinfra import app
 from bfinfra.cli import main
-from bfinfra.model.rights import Use
+from bfinfra.model.rights import Entity, Rights, Use
+from bfinfra.render.powercli import powercli
 
 SPECS = Path(__file__).parents[2] / "specs"
 POC = SPECS / "singapore-poc.yaml"
@@ -127,11 +131,89 @@ def test_govc_commands_make_each_role_before_they_give_it(capsys):
     assert len(made) == 7
 
 
+STRING = r"'(?:[^'\u2018-\u201b]|['\u2018-\u201b]{2})*'"
+FOUND = rf"(?:Get-\w+(?: -Location \(.+\)| -NoRecursion)* -Name {STRING}|Get-VIObjectByVIView -MORef .+)"
+
+
+def test_powercli_makes_each_role_before_it_gives_it_where_govc_does(capsys):
+    first, *lines = output(capsys, POC, "--as", "powercli", "--account", "svc@aiml.local").splitlines()
+    assert first == "$ErrorActionPreference = 'Stop'"
+    made, given = {}, []
+    for line in lines:
+        if found := re.fullmatch(
+            rf"New-VIRole -Name ({STRING}) -Privilege \(Get-VIPrivilege -Id (.+)\) \| Out-Null", line
+        ):
+            made[found[1]] = re.findall(STRING, found[2])
+        else:
+            role = re.fullmatch(
+                rf"{FOUND} \| New-VIPermission -Principal 'aiml\.local\\svc' -Role ({STRING})"
+                r" -Propagate:\$(true|false)",
+                line,
+            )
+            assert role and role[1] in made, line
+            given.append((role[1].strip("'"), role[2]))
+    govc = [
+        shlex.split(line) for line in output(capsys, POC, "--as", "govc", "--account", "a@b").splitlines()
+    ]
+    assert [words[2:] for words in govc if words[1] == "role.create"] == [
+        [role.strip("'"), *(each.strip("'") for each in ids)] for role, ids in made.items()
+    ]
+    assert [
+        (words[5], words[6].partition("=")[2]) for words in govc if words[1] == "permissions.set"
+    ] == given
+
+
+@pytest.mark.parametrize(
+    ("entity", "command"),
+    [
+        (("/", "Folder"), "Get-VIObjectByVIView -MORef (Get-View ServiceInstance).Content.RootFolder"),
+        (("/dc", "Datacenter"), "Get-Datacenter -Name 'dc'"),
+        (("/dc/host/f", "ClusterComputeResource"), "Get-Cluster -Location (DC) -Name 'f'"),
+        (
+            ("/dc/host/f/h", "HostSystem"),
+            "Get-VMHost -Location (Get-Cluster -Location (DC) -Name 'f') -Name 'h'",
+        ),
+        (("/dc/host/*/h", "HostSystem"), "Get-VMHost -Location (DC) -Name 'h'"),
+        (
+            ("/dc/host/f/Resources/p", "ResourcePool"),
+            "Get-ResourcePool -Location (Get-Cluster -Location (DC) -Name 'f') -Name 'p'",
+        ),
+        (("/dc/datastore/*", "Datastore"), "Get-Datastore -Location (DC) -Name '*'"),
+        (("/dc/network/VM Network", "Network"), "Get-VirtualNetwork -Location (DC) -Name 'VM Network'"),
+        (
+            ("/dc/vm/gpu", "Folder"),
+            "Get-Folder -NoRecursion -Location (Get-Folder -NoRecursion -Location (DC) -Name 'vm') -Name 'gpu'",
+        ),
+        (("/dc/network/a[1]*", "Network"), "Get-VirtualNetwork -Location (DC) -Name 'a`[1`]`*'"),
+        (
+            ("/dc/network/it's $x\u2019s", "Network"),
+            "Get-VirtualNetwork -Location (DC) -Name 'it''s $x\u2019\u2019s'",
+        ),
+    ],
+)
+def test_powercli_finds_the_object_of_a_path_and_no_other(entity, command):
+    names = ("VApp.Import",)
+    lines = powercli(Rights("s", (), {Entity(*entity): names}, {}), "aiml\\svc").splitlines()
+    found = lines[-1].partition(" | New-VIPermission -Principal 'aiml\\svc' ")[0]
+    assert found == command.replace("(DC)", "(Get-Datacenter -Name 'dc')")
+
+
+@pytest.mark.parametrize("file", sorted((SPECS / "kinds").glob("*.yaml")), ids=lambda file: file.stem)
+def test_no_permission_is_set_on_what_has_its_parents(file):
+    """vSphere API, AuthorizationManager: parts of complex entities."""
+    entities, _ = rights(file)
+    assert [path for path in entities if re.fullmatch(r"/[^/]+/(vm|host|network|datastore)", path)] == []
+    assert [path for path in entities if path.endswith("/Resources")] == []
+    commands = powercli(app.privileges(app.load(file)), "a@b").splitlines()
+    assert sum("New-VIPermission" in line for line in commands) == len(entities)
+
+
 def test_commands_are_for_a_named_account_as_the_sites_own_would_lose_its_rights(capsys):
-    assert main(["privileges", str(POC), "--as", "govc"]) == 1
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "add --account" in printed.err
+    for form in ("govc", "powercli"):
+        assert main(["privileges", str(POC), "--as", form]) == 1
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert "add --account" in printed.err
 
 
 def test_to_look_without_policies_vcenters_own_role_is_enough(capsys):

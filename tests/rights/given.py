@@ -199,7 +199,9 @@ def grant(sandbox: Running, entities: Mapping[Entity, Iterable[str]], account: s
             fitting = [
                 ref
                 for path, ref in there.items()
-                if path.count("/") == entity.path.count("/") and fnmatch.fnmatchcase(path, entity.path)
+                if path.count("/") == entity.path.count("/")
+                and (path == "/") == (entity.path == "/")
+                and fnmatch.fnmatchcase(path, entity.path)
             ]
             assert fitting, f"nothing is at {entity.path}"
             for ref in fitting:

@@ -58,6 +58,8 @@ class Grants:
 
 def _paths(inventory: Inventory) -> Iterator[tuple[str, str, Any]]:
     """Type, inventory path without folders of one's own, and reference: as rights name places."""
+    for center in inventory.datacenters:
+        yield "Datacenter", f"/{center.name}", center.ref
     clusters = {each.moid: each for each in inventory.clusters}
     for cluster in inventory.clusters:
         yield "ClusterComputeResource", f"/{cluster.datacenter}/host/{cluster.name}", cluster.ref

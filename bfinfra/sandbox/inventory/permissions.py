@@ -76,13 +76,31 @@ def effective(inventory: Inventory, user: Any, entity: Managed) -> set[int]:
     if set(spots) == {ROOT} and spots[ROOT][1]:
         return set(spots[ROOT][0])
     found: set[int] = set()
+    itself = (entity, owner(inventory, entity))
     for line in lines(inventory, entity):
         for at in line:
             numbers, propagate = spots.get(at.moid, (set(), False))
-            if numbers and (propagate or at is entity):
+            if numbers and (propagate or at in itself):
                 found |= numbers
                 break
     return found
+
+
+def owner(inventory: Inventory, entity: Managed) -> Managed:
+    """Of a part of a "complex entity" the parent, whose permissions it has and whose alone can be set: of a
+    datacenter's own folders, a cluster's root pool, a standalone host (vSphere API, AuthorizationManager).
+    Of anything else itself.
+    """
+    parent = inventory.parent(entity)
+    if parent is None:
+        return entity
+    alone = parent.is_a(vim.ComputeResource) and not parent.is_a(vim.ClusterComputeResource)
+    part = (
+        (entity.is_a(vim.Folder) and parent.is_a(vim.Datacenter))
+        or (entity.is_a(vim.ResourcePool) and parent.is_a(vim.ComputeResource))
+        or (entity.is_a(vim.HostSystem) and alone)
+    )
+    return parent if part else entity
 
 
 def lines(inventory: Inventory, entity: Managed) -> list[list[Managed]]:

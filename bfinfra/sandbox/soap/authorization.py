@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.sandbox.inventory import permissions as rights
 from bfinfra.sandbox.inventory.computed import computed
 from bfinfra.sandbox.inventory.permissions import ADMIN, FIRST_OWN, READ, READ_ONLY
-from bfinfra.sandbox.inventory.vmtypes import moid, support, vim
+from bfinfra.sandbox.inventory.vmtypes import moid, support, vim, vmodl
 from bfinfra.sandbox.soap.dispatch import Call, method, shown_name
 
 if TYPE_CHECKING:
@@ -245,8 +245,13 @@ def remove_role(call: Call, this: Managed, args: Any) -> None:
 @method(KIND, "SetEntityPermissions")
 def set_permissions(call: Call, this: Managed, args: Any) -> None:
     """Give permissions on an entity; a principal's earlier one there is replaced. UserNotFound, NotFound for
-    a role that there isn't.
+    a role that there isn't, InvalidArgument for an object that has its parent's.
     """
+    entity = call.inventory.get(args.entity)
+    if rights.owner(call.inventory, entity) is not entity:
+        raise vmodl.fault.InvalidArgument(
+            invalidProperty="entity", msg="A specified parameter was not correct: entity"
+        )
     for each in args.permission or []:
         if each.roleId not in (ADMIN, READ_ONLY):
             own_role(call, each.roleId)

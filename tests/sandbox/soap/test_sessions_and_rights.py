@@ -148,16 +148,16 @@ def test_a_property_that_asks_for_a_right_of_its_own_is_missing_without_it(site:
 
 def test_a_permission_further_down_overrides_and_a_role_can_be_taken_back(site: Any, client: Any) -> None:
     client.vm("vm-a")
-    manager, folder, viewer = (
+    manager, datacenter, viewer = (
         client.content.authorizationManager,
-        client.find("Singapore/vm"),
+        client.find("Singapore"),
         site.login("viewer@aiml.local", "look"),
     )
     role = manager.AddAuthorizationRole("starters", ["VirtualMachine.Interact.PowerOn"])
     given = vim.AuthorizationManager.Permission(
         principal="viewer@aiml.local", group=False, roleId=role, propagate=True
     )
-    manager.SetEntityPermissions(folder, [given])
+    manager.SetEntityPermissions(datacenter, [given])
     viewer.run(viewer.find("Singapore/vm/vm-a").PowerOn())
     manager.SetEntityPermissions(
         client.find("Singapore/vm/vm-a"),
@@ -180,6 +180,26 @@ def test_a_permission_further_down_overrides_and_a_role_can_be_taken_back(site: 
         manager.RemoveAuthorizationRole(role, True)
     manager.RemoveAuthorizationRole(role, False)
     assert "starters" not in {each.name for each in manager.roleList}
+
+
+def test_what_has_its_parents_permissions_takes_none_of_its_own(site: Any, client: Any) -> None:
+    manager, cluster = client.content.authorizationManager, client.find("Singapore/host/compute")
+    role = manager.AddAuthorizationRole("importers", ["VApp.Import"])
+    given = vim.AuthorizationManager.Permission(
+        principal="viewer@aiml.local", group=False, roleId=role, propagate=False
+    )
+    for part in ("Singapore/vm", "Singapore/network", "Singapore/host/compute/Resources"):
+        with pytest.raises(vmodl.fault.InvalidArgument) as caught:
+            manager.SetEntityPermissions(client.find(part), [given])
+        assert caught.value.invalidProperty == "entity"
+    manager.SetEntityPermissions(cluster, [given])
+
+    def may(entity: Any) -> bool:
+        (found,) = manager.HasUserPrivilegeOnEntities([entity], "viewer@aiml.local", ["VApp.Import"])
+        return bool(found.privAvailability[0].isGranted)
+
+    assert may(cluster.resourcePool), "though the permission doesn't propagate"
+    assert not may(cluster.host[0])
 
 
 def test_who_may_not_see_an_object_does_not_find_it_in_lists(site: Any, client: Any) -> None:

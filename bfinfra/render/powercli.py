@@ -1,0 +1,80 @@
+"""Rights on vCenter as a PowerShell script: roles and permissions by the cmdlets of VMware PowerCLI."""
+
+from __future__ import annotations
+
+from bfinfra.model.rights import READ, Entity, Rights
+from bfinfra.render.privileges import READ_ONLY, role_names
+
+QUOTES = "'\u2018\u2019\u201a\u201b"
+"""What ends a string in single quotes: PowerShell takes the typographic ones for it, too."""
+FINDERS = {
+    "Datastore": "Get-Datastore",
+    "HostSystem": "Get-VMHost",
+    "Network": "Get-VirtualNetwork",
+    "ResourcePool": "Get-ResourcePool",
+}
+ROOT = "Get-VIObjectByVIView -MORef (Get-View ServiceInstance).Content.RootFolder"
+
+
+def powercli(rights: Rights, account: str) -> str:
+    """A role for each set of privileges, then one permission an object; run by an administrator who is
+    connected to the vCenter.
+    """
+    named = role_names(rights)
+    lines = ["$ErrorActionPreference = 'Stop'"]
+    for names, role in named.items():
+        if role != READ_ONLY:
+            ids = ", ".join(quoted(name) for name in names if name not in READ)
+            lines.append(f"New-VIRole -Name {quoted(role)} -Privilege (Get-VIPrivilege -Id {ids}) | Out-Null")
+    for entity, names in rights.entities.items():
+        to = f"-Principal {quoted(_principal(account))} -Role {quoted(named[names])}"
+        propagate = f"-Propagate:${str(entity.propagate).lower()}"
+        lines.append(f"{_found(entity)} | New-VIPermission {to} {propagate}")
+    return "\n".join(lines)
+
+
+def quoted(text: str) -> str:
+    """As PowerShell's string in single quotes, in which nothing is replaced."""
+    return "'" + "".join(each * 2 if each in QUOTES else each for each in text) + "'"
+
+
+def _name(text: str) -> str:
+    """For a parameter that takes wildcards: `*` alone stands for any name, and no other character for
+    another.
+    """
+    return quoted(text if text == "*" else "".join(f"`{each}" if each in "*?[]`" else each for each in text))
+
+
+def _principal(account: str) -> str:
+    """With the domain first: other names are looked for among local accounts, as wildcards."""
+    name, at, domain = account.rpartition("@")
+    return f"{domain}\\{name}" if at else account
+
+
+def _found(entity: Entity) -> str:
+    """The command that finds the object of an inventory path, or all those for which a `*` stands."""
+    _, *names = entity.path.split("/")
+    if names == [""]:
+        return ROOT
+    center = f"Get-Datacenter -Name {_name(names[0])}"
+    cluster = f"Get-Cluster -Location ({center}) -Name {_name(names[2])}" if names[1:2] == ["host"] else ""
+    match entity.type:
+        case "Datacenter":
+            return center
+        case "ClusterComputeResource":
+            return cluster
+        case "Folder":
+            return _folder(center, names[1:])
+        case "HostSystem" if names[2] == "*":
+            place, finder = center, "Get-VMHost"  # in a cluster or alone
+        case _:
+            place, finder = (cluster or center), FINDERS[entity.type]
+    return f"{finder} -Location ({place}) -Name {_name(names[-1])}"
+
+
+def _folder(datacenter: str, names: list[str]) -> str:
+    """From the datacenter's own folder down, as the same name may stand at several places."""
+    found = datacenter
+    for name in names:
+        found = f"Get-Folder -NoRecursion -Location ({found}) -Name {_name(name)}"
+    return found
