@@ -29,14 +29,14 @@ OVA, TOKEN = "downloads/bitfusion-server-3.0.0-11.ova", "tokens/2BgkZdN.tar"
 OVA_WAITS = f"""\
 … waits   bitfusion_server/bf-01
     {OVA} is not there yet  (SPECS/singapore-poc.yaml:19:17)
-    why: what needs it waits for it; what stands is compared with what was noted when it was made
+    why: what needs it waits; existing objects are compared with the digest noted when they were made
     next: download the appliance from the vendor's site (Bitfusion's server OVA), and put it at SPECS/{OVA}; \
 then run: bfinfra apply SITE
 """
 TOKEN_WAITS = f"""\
 … waits   bitfusion_token/cnasg
     {TOKEN} is not there yet  (SPECS/singapore-poc.yaml:34:25)
-    why: what needs it waits for it; what stands is compared with what was noted when it was made
+    why: what needs it waits; existing objects are compared with the digest noted when they were made
     next: once the Bitfusion server runs, open vCenter, Bitfusion in the Plugins section, Tokens; select an enabled \
 token (NEW TOKEN makes one), DOWNLOAD its tar, and put it at SPECS/{TOKEN}; then run: bfinfra apply SITE
 """

@@ -1,6 +1,6 @@
-"""What the command can do: one use case, one file. `wiring` binds kinds to backends for all of them.
+"""What bfinfra can do: one use case, one file. `wiring` gives kinds their backends for all of them.
 
-A module and its use case have one name; here the name is the use case.
+A module and its use case have the same name; here the name is the use case.
 """
 
 from __future__ import annotations

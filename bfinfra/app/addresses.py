@@ -1,4 +1,4 @@
-"""Where machines and clusters of a site answer."""
+"""The addresses of a site's machines and clusters."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from bfinfra.model.site import Site
 
 
 def addresses(site: Site, *, look: bool = True, context: RunContext = LIVE) -> Mapping[Key, str]:
-    """Where machines and clusters of the site answer: a name or address, with :port where it isn't the usual
-    one. Read-only.
+    """Address → name or address, with :port unless it is the usual one. Only reads.
 
-    As the live state says, where nothing is known there as the file says; without `look` as the file says,
-    and nobody is asked. What has no address is left out.
+    From the live state, or from the file if that is unknown; with `look` False, only from the file. Resources
+    without an address are left out.
     """
     found = {key: address for key, spec in site.resources.items() if (address := spec.answers_at())}
     if look:

@@ -1,4 +1,4 @@
-"""What writes: apply, and the applies of nothing and of a token alone."""
+"""The use cases that write: apply, destroy, and rotate of a token."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     on_event: Sink = lambda _: None,
     context: RunContext = LIVE,
 ) -> Outcome:
-    """Plan, ask `approve` (None = go on with what needs no allowance; its answer None = leave it), guard,
-    run. `adopt_all`: whatever of the site stands there, and nothing else.
+    """Plan, call `approve`, guard, run. `approve` None: allow only what needs no allowance; its answer None:
+    decline the plan. `adopt_all`: adopt all unmarked objects of the site, and do nothing else.
 
-    BfinfraError before the first write; how each resource fared is in the Outcome.
+    Raises BfinfraError before the first write. The Outcome says how each resource ended.
     """
     from bfinfra.engine import guard, journal, target
     from bfinfra.engine.apply import Apply, Options
@@ -79,8 +79,8 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
 
 
 def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] | None = None, **how: Any) -> Outcome:
-    """Apply of nothing: everything that this site made goes. What `apply` takes; where nobody is asked every
-    deletion is allowed.
+    """Delete everything that this site made. Arguments as for `apply`; without `approve` every deletion is
+    allowed.
     """
     from bfinfra.engine.guard import Allow
 
@@ -88,10 +88,10 @@ def destroy(site: Site, *, approve: Callable[[Plan], Allow | None] | None = None
 
 
 def rotate(site: Site, token: str = "", *, restart: bool = False, **how: Any) -> Outcome:
-    """The apply of a token's Secrets, cut down to them, that also finds and replaces the copies which others
-    made. What `apply` takes.
+    """Apply the site's Secrets of a token only, and replace the copies that others made. Arguments as for
+    `apply`.
 
-    `token`: which, where the site has several; `restart`: start workloads anew that hold the one before.
-    SiteError where the site has none.
+    `token`: its name, if the site has several; `restart`: also restart workloads that hold the old token.
+    Raises SiteError if the site has none.
     """
     return apply(site, rotation=Rotation(token, restart), **how)

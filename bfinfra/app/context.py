@@ -1,4 +1,4 @@
-"""Where a run takes place, and how patient it is."""
+"""Which servers a run uses, and how it retries."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunContext:
-    """The sandbox instead of the live servers, extra middleware of the transport, how to retry, who may stop
-    the run, and what shows how far a survey is while it goes on.
+    """The sandbox or the live servers, further transport middleware, the retry policy, what stops the run, and
+    what shows the progress of a survey.
     """
 
     sandbox: Running | None = None
@@ -31,7 +31,7 @@ class RunContext:
     surveying: Callable[[SurveyProgress], AbstractContextManager[object]] = contextlib.nullcontext
 
     def transport(self, *, read_only: bool = True, patience: float | None = None) -> Transport:
-        """The one way to the run's servers. `patience`: seconds for an answer."""
+        """The run's way to its servers. `patience`: seconds to wait for an answer."""
         from bfinfra.backends.transport import Transport
 
         return Transport(
@@ -44,4 +44,4 @@ class RunContext:
 
 
 LIVE = RunContext()
-"""The servers that the site names."""
+"""The live servers."""

@@ -1,4 +1,4 @@
-"""What stands, in the words of a site: of a whole vCenter, or of one object."""
+"""Describes existing objects as a site: those of a whole vCenter, or a single one."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 
 
 def describable() -> tuple[str, ...]:
-    """The kinds whose objects a site can be written of."""
+    """The kinds whose objects can be described."""
     return tuple(name for name in kind_names() if not kind_named(name).undescribed)
 
 
 def describe(site: Site, *, only: frozenset[str] = frozenset(), context: RunContext = LIVE) -> Described:
-    """Everything that the site could say of its vCenter; of these kinds alone, with what they need, where
-    some are given. Read-only: the transport refuses every writing request. BfinfraError where the vCenter
-    can't be entered, or a kind can't be described.
+    """All objects of the site's vCenter that a site can describe; with `only`, those kinds and what they
+    need. Only reads. Raises BfinfraError if the vCenter can't be entered, or a kind can't be described.
     """
     from bfinfra.engine.describe import asked
     from bfinfra.engine.describe import describe as described
@@ -45,8 +44,8 @@ def describe(site: Site, *, only: frozenset[str] = frozenset(), context: RunCont
 
 
 def differing(site: Site, specs: Mapping[Key, Spec], *, context: RunContext = LIVE) -> dict[str, str]:
-    """What an adoption of these would change, by address: fields, or why it would be refused. Nothing where
-    all agrees. Read-only.
+    """Address → the fields that its adoption would change, or why it would be refused. Resources that are up
+    to date are left out. Only reads.
     """
     wanted = replace(site, resources={**site.resources, **specs})
     found = plan(wanted, adopt=frozenset(specs), context=context)
@@ -61,15 +60,15 @@ def differing(site: Site, specs: Mapping[Key, Spec], *, context: RunContext = LI
 
 
 def describe_one(site: Site, key: Key, *, context: RunContext = LIVE) -> Written:
-    """One object, in the words of the site. BfinfraError where the site says it already, where there is none,
-    or where it can't be described.
+    """One object as the site would describe it. Raises BfinfraError if the site has it already, it does not
+    exist, or it can't be described.
     """
     if key in site.resources:
         raise BfinfraError(
             Problem(
                 f"the site describes {key} already",
                 site.place(key) or "",
-                next=f"take it over with: bfinfra adopt SITE {key}",
+                next=f"adopt it with: bfinfra adopt SITE {key}",
             )
         )
     found = describe(site, only=frozenset({key.kind}), context=context)
@@ -83,9 +82,9 @@ def describe_one(site: Site, key: Key, *, context: RunContext = LIVE) -> Written
     raise BfinfraError(
         Problem(
             f"there is no {key}",
-            why="nothing stands there under its name",
+            why="no object has its name",
             next=nearest(key.name, there)
-            or f"see what stands: bfinfra init --from VCENTER --kind {key.kind}",
+            or f"list the objects with: bfinfra init --from VCENTER --kind {key.kind}",
         )
     )
 

@@ -1,4 +1,4 @@
-"""What would stop an apply."""
+"""Finds what would stop an apply."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ HASTE = 10.0  # seconds that a check waits for an answer
 
 
 def doctor(site: Site, *, context: RunContext = LIVE) -> tuple[Finding, ...]:
-    """What would stop an apply: names, connections, certificates, accounts, rights, versions, clocks, room,
-    files. Only reads, side by side.
+    """The findings of all checks: names, connections, certificates, accounts, rights, versions, clocks,
+    space, files. Only reads, in parallel.
     """
     from bfinfra.doctor import examine
 
@@ -30,7 +30,7 @@ def doctor(site: Site, *, context: RunContext = LIVE) -> tuple[Finding, ...]:
 
 @contextlib.contextmanager
 def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
-    """What checks stand on; its sessions end with it."""
+    """What checks need; its sessions end with the context."""
     from bfinfra.engine import journal
     from bfinfra.kinds.checks import CheckContext
 

@@ -1,4 +1,4 @@
-"""What no longer agrees with a site, who is told of it, and what the next check remembers."""
+"""Finds drift, notifies the webhook, and keeps the result for the next check."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from bfinfra.model.site import Site
 
 
 def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LIVE) -> Report:
-    """What no longer agrees, and who moved it: the live state, the file, or both. Read-only; `remember` keeps
-    it for the next check. With `targets` of these and what must be done before them; of that nobody is told,
-    and nothing is kept.
+    """What differs, and who changed it. Only reads. `remember`: compare with the last check. With `targets`:
+    these resources and what must be done before them; such a report is neither sent nor kept.
     """
     from bfinfra.engine import checks
     from bfinfra.engine.drift import report, traced
@@ -35,19 +34,19 @@ def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LI
         made = report(found, desired, observed, bound.kinds, stood)
     settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
     made = replace(made, found=settled, warnings=(*made.warnings, *expired))
-    if made.alarming:  # seldom: the servers were left while that was found out
+    if made.alarming:  # rare: the sessions may have ended meanwhile
         try:
             with wiring.bound_kinds(site, context, read_only=True) as again:
                 made = traced(made, observed, again.kinds, context.patience)
         except BfinfraError as error:
-            unknown = Warned(Problem("who moved it is not known", why=str(error.problems[0])))
+            unknown = Warned(Problem("who changed it is not known", why=str(error.problems[0])))
             made = replace(made, warnings=(*made.warnings, unknown))
     return checks.since(made, memory)
 
 
 def notify(site: Site, found: Report, *, context: RunContext = LIVE) -> bool:
-    """Tell the site's webhook what began and what ended; tried again after what passes. Whether there was
-    anything to tell. RemoteError.
+    """Send the site's webhook what started and what ended, with retries. Returns whether there was anything
+    to send. Raises RemoteError.
     """
     hook = site.drift.notify
     if hook is None or found.partial or not (found.new or found.ended):
@@ -56,7 +55,7 @@ def notify(site: Site, found: Report, *, context: RunContext = LIVE) -> bool:
     from bfinfra.backends.webhook import post
     from bfinfra.render.drift import message
 
-    # never led into the sandbox: whom it tells is outside of it
+    # never redirected into the sandbox: the receiver is outside of it
     transport = Transport(middleware=context.middleware, check=context.stop.check)
     try:
         context.patience.read(lambda: post(transport, hook, message(found)))
@@ -66,8 +65,8 @@ def notify(site: Site, found: Report, *, context: RunContext = LIVE) -> bool:
 
 
 def remember(found: Report, *, reported: bool = True) -> None:
-    """Keep what a drift check saw, on this machine: the next one says what is new and what has ended; unless
-    `told`, that again.
+    """Keep the result on this machine, so that the next check knows what is new and what has ended. With
+    `reported` False it reports the same again.
     """
     from bfinfra.engine import checks
 

@@ -1,4 +1,4 @@
-"""What FlexDirect's own checks say."""
+"""Runs FlexDirect's own checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def health(site: Site, *, context: RunContext = LIVE) -> list[Examined]:
-    """What `flexdirect health` says on each machine of the site's flexdirect_hosts, asked side by side."""
+    """What `flexdirect health` prints on each machine of the site's flexdirect_hosts, in parallel."""
     from bfinfra.backends.ansible import LinuxHosts
     from bfinfra.kinds.machine.flexdirect_host.health import examine
 

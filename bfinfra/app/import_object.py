@@ -1,4 +1,4 @@
-"""One object that stands there, put into the file of a site."""
+"""Writes one existing object into the file of a site."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from bfinfra.model.site import Site
 def import_object(
     site: Site, key: Key, again: Callable[[], Site], *, context: RunContext = LIVE
 ) -> tuple[Path, str]:
-    """Write the block of an object into the file that has its kind, else into the one that names the site;
-    the file, and the block. The vCenter is only read.
+    """Write the object's block into the file that has its kind, else into the one with the site's name.
+    Returns the file and the block. Only reads the vCenter.
 
-    `again`: reads the site's files once more: should they no longer be one, the file gets its old text back.
-    BfinfraError.
+    `again`: reads the site again; if that fails, the file gets its old text back. Raises BfinfraError.
     """
     from bfinfra.spec import files
     from bfinfra.spec.writing import block, inserted
@@ -41,7 +40,7 @@ def import_object(
 
 
 def _file(site: Site, kind: str) -> Path:
-    """Where the kind stands already, else where the site's name does."""
+    """The file that has the kind already, else the one with the site's name."""
     keys = (next((key for key in site.resources if key.kind == kind), None), None)
     for key in keys:
         place = site.place(key, "" if key else "site")

@@ -1,4 +1,4 @@
-"""A new site in a folder: a commented one, or one that describes what stands on a vCenter."""
+"""Makes a new site in a folder: with commented examples, or describing the objects of a vCenter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SITE = "site.yaml"
 
 
 def commented(name: str) -> Initial:
-    """One without resources, with examples in comments."""
+    """A site without resources, with commented examples."""
     from bfinfra.spec.site_text import commented as text
 
     return Initial(text(name))
@@ -37,9 +37,9 @@ def described(
     only: frozenset[str] = frozenset(),
     context: RunContext = LIVE,
 ) -> Initial:
-    """One that describes what stands on the vCenter of an empty site. Read-only. BfinfraError.
+    """A site that describes the objects of the vCenter of an empty site. Only reads. Raises BfinfraError.
 
-    `settings`: of the vCenter, as the site will say them; `only`: these kinds alone, with what they need.
+    `settings`: the vCenter's settings for the site; `only`: these kinds, with what they need.
     """
     from bfinfra.spec.site_text import describing
 
@@ -66,21 +66,19 @@ def described(
 
 
 def free(folder: Path, names: Iterable[str]) -> None:
-    """BfinfraError where one of these files is there already."""
+    """Raises BfinfraError if one of these files exists."""
     if there := [folder / name for name in names if (folder / name).exists()]:
         raise BfinfraError(
             *(
-                Problem(
-                    f"{each} is there already", why="no file is overwritten", next="choose another folder"
-                )
+                Problem(f"{each} exists already", why="no file is overwritten", next="choose another folder")
                 for each in there
             )
         )
 
 
 def put(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write new files into a folder, which is made where it isn't there. BfinfraError where one of them is
-    there already: then nothing is written.
+    """Write new files into a folder, which is made if it is missing. Raises BfinfraError, before writing
+    anything, if one of them exists.
     """
     free(folder, files)
     try:
@@ -103,9 +101,9 @@ def empty(
     password: str | None = None,
     sandbox: Running | None = None,
 ) -> Site:
-    """A site without resources, in a folder. BfinfraError for settings that can't be.
+    """A site without resources, in a folder. Raises BfinfraError for invalid settings.
 
-    `password`: its value, where somebody typed it; what is written is the reference in the settings alone.
+    `password`: the typed value, if any; the file only gets the reference in `settings`.
     """
     env = {**os.environ, **(sandbox.env if sandbox else {})}
     sources = Sources(folder, env, Path(sandbox.files) if sandbox else None)
@@ -123,4 +121,4 @@ def empty(
 
 
 TYPED = "BFINFRA_TYPED_PASSWORD"
-"""Where a password that was typed stands, within this process alone."""
+"""The environment variable of a typed password, in this process only."""

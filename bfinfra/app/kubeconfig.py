@@ -1,4 +1,4 @@
-"""A way into one of a site's clusters."""
+"""Access to one of a site's clusters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bfinfra.spec.load import needed_references
 
 
 def kubeconfig(site: Site, address: str, *, context: RunContext = LIVE) -> str:
-    """A kubeconfig for one of the site's clusters, with a token of its own login."""
+    """A kubeconfig for one of the site's clusters, with a token of a new login."""
     key = _cluster(site, address)
     with wiring.bound_kinds(site, context, site.resources, read_only=True) as bound:
         states = wiring.observe(bound, site.resources, context).states
@@ -22,12 +22,12 @@ def kubeconfig(site: Site, address: str, *, context: RunContext = LIVE) -> str:
         if missing := needed_references(site, {}, ()):
             raise SiteError(*missing)
         raise BfinfraError(
-            Problem(f"{key} has no Kubernetes API to reach", why="it isn't there yet, or it is no cluster")
+            Problem(f"{key} has no Kubernetes API to reach", why="it does not exist yet, or is no cluster")
         )
 
 
 def _cluster(site: Site, address: str) -> Key:
-    """The cluster of that address, or of that name. BfinfraError where there is none."""
+    """The cluster of that address or name. Raises BfinfraError."""
     from bfinfra.kinds.cluster_locator import CLUSTERS
 
     clusters = [key for key in site.resources if key.kind in CLUSTERS]

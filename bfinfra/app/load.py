@@ -22,10 +22,11 @@ def load(
     values: Mapping[str, Any] | None = None,
     value_files: Sequence[str | Path] = (),
 ) -> Site:
-    """Read a site's files; the sandbox brings values for its references. SiteError carries every problem.
+    """The site in these files. The sandbox provides values for its references. Raises SiteError with every
+    problem.
 
-    `overlays`: files or folders, each laid on what stands before it; `values`: what `{value: NAME}` in the
-    site stands for, as the site declares them; `value_files`: files of such values.
+    `overlays`: files or folders, each applied to what comes before it; `values`: name → value for `{value:
+    NAME}`; `value_files`: files of such values.
     """
     given = tuple(Given(name, data, f"values: {name}") for name, data in (values or {}).items())
     variant = Variant(tuple(map(Path, overlays)), tuple(map(Path, value_files)), given)
@@ -33,7 +34,7 @@ def load(
 
 
 def load_variant(paths: Sequence[Path], variant: Variant, sandbox: Running | None = None) -> Site:
-    """The same, with what makes the variant in one."""
+    """The same, with a Variant instead of its parts."""
     if sandbox is None:
         return load_files(paths, variant=variant)
     return load_files(

@@ -22,8 +22,8 @@ def plan(  # noqa: PLR0913 - each is a switch of the command line
     rotation: Rotation | None = None,
     context: RunContext = LIVE,
 ) -> Plan:
-    """What an apply would do. Read-only: the transport refuses every writing request. With `targets` these
-    and what must be done before them; with a `rotation`, what that would do.
+    """What an apply would do. Only reads: the transport refuses every write. With `targets`: these resources
+    and what must be done before them; with `rotation`: what it would do.
     """
     from bfinfra.engine import target
     from bfinfra.kinds.cluster_locator import CLUSTERS

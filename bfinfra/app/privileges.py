@@ -1,4 +1,4 @@
-"""What an account needs the right to."""
+"""The rights that an account needs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bfinfra.model.site import Site
 
 
 def privileges(site: Site, uses: Iterable[Use] = tuple(Use)) -> Rights:
-    """What an account needs the right to, on vCenter and in each cluster, derived from what the site's kinds
-    do. Asks nobody.
+    """The rights that an account needs on vCenter and in each cluster, derived from the site's kinds.
+    Contacts no server.
     """
     from bfinfra.engine.rights import needed
 

@@ -1,4 +1,4 @@
-"""A token's Secrets alone, and the copies of them that others made."""
+"""Limits a run to a token's Secrets and the copies of them that others made."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rotation:
-    """`token`: a bitfusion_token's name, "" where the site uses only one. `restart`: also what holds the
-    token before.
+    """`token`: a bitfusion_token's name, "" if the site uses only one. `restart`: also restart what holds the
+    old token.
     """
 
     token: str = ""
@@ -23,7 +23,7 @@ class Rotation:
 
 
 def bind_rotation(site: Site, rotation: Rotation, bound: BoundKinds) -> frozenset[Key]:
-    """Bind what rotates in the place of what only applies; returns the resources that it is about."""
+    """Add the kinds that rotate the token to the bound ones; returns the resources of the rotation."""
     from bfinfra.kinds.cluster.token_secret import rotate
 
     keys = rotate.about(site, rotation.token)

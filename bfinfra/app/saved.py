@@ -1,5 +1,5 @@
-"""Saved plans: what was shown, of which site, made from which files. The plan shown is the plan run, on this
-machine or another: what a plan holds names files by their paths below the site's folder.
+"""Saved plans: what was planned, for which site, from which files. Exactly this plan is run, on this machine
+or another: a plan names files by their paths below the site's folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AGAIN = "plan again: bfinfra plan SITE --out FILE"
 
 
 def write(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> None:
-    """Write a plan for a later apply; readable by its owner only."""
+    """Write a plan for a later apply; only its owner can read it."""
     base = folder_of(site)
     data = {
         "format_version": FORMAT_VERSION,
@@ -51,7 +51,7 @@ def write(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> None:
 
 
 def portable(site: Site, plan: Plan) -> dict[str, Any]:
-    """A plan as data, without secrets, and without paths of this machine: each is as the site writes it."""
+    """A plan as data, without secrets and without paths of this machine: each path is as in the site."""
     names = {str(folder_of(site)): "."}
     if site.stand_ins:
         names[str(site.stand_ins)] = "."
@@ -89,7 +89,9 @@ def is_plan(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Saved:
-    """A plan read back. `paths`, `overlays`, `values` and `files` are below `folder`, where it was made."""
+    """A plan that was read. `paths`, `overlays`, `values` and `files` are below `folder`, where it was
+    made.
+    """
 
     path: Path
     site: str
@@ -106,7 +108,7 @@ class Saved:
 
     @classmethod
     def read(cls, path: Path) -> Saved:
-        """BfinfraError where it is no plan, or none of this version."""
+        """The saved plan in a file. Raises BfinfraError if it is none, or of another version."""
         try:
             data = json.loads(small(path, LARGEST))
             if problem := _other(path, data):
@@ -137,8 +139,8 @@ class Saved:
         return saved
 
     def at(self, folder: Path | None) -> tuple[list[Path], Variant]:
-        """The site's files and its variant. `folder`: where the site is now, else where the plan was made.
-        BfinfraError where it isn't there; Diverged where a file of it isn't as it was.
+        """The site's files and its variant. `folder`: the site's folder now, by default where the plan was
+        made. Raises BfinfraError if it is missing, Diverged if one of its files has changed.
         """
         base = folder or Path(self.folder)
         if not base.is_dir():
@@ -162,7 +164,7 @@ class Saved:
         return [base / each for each in self.paths], variant
 
     def check_site(self, site: Site) -> None:
-        """Diverged where what the site is made from isn't what the plan was made from."""
+        """Raises Diverged if the site differs from the one that was planned."""
         base = folder_of(site)
         now = [_digests(site, base), contents(site, base)]
         problems = [
@@ -175,11 +177,11 @@ class Saved:
             raise Diverged(*problems)
 
     def check(self, site: Site, fresh: Plan) -> None:
-        """Diverged where the fresh plan is not the one that was saved; says which resources differ."""
+        """Raises Diverged with the resources whose new plan differs from the saved one."""
         before, now = self.items(), dict(_pending(portable(site, fresh)))
         problems = [
             Problem(
-                f"{address} is not as it was planned",
+                f"{address} is no longer as planned",
                 why=f"planned: {_briefly(before.get(address))}; now: {_briefly(now.get(address))}",
                 next=AGAIN,
             )
@@ -190,7 +192,9 @@ class Saved:
             raise Diverged(*problems)
 
     def items(self) -> dict[str, Any]:
-        """Address → action and steps of what would write. KeyError or TypeError where it is no plan."""
+        """Address → action and steps, of what writes. Raises KeyError or TypeError for a document that is no
+        plan.
+        """
         return dict(_pending(self.plan))
 
 
@@ -225,13 +229,13 @@ def _digests_of(data: Mapping[object, object]) -> dict[str, str]:
 
 
 def _other(path: Path, data: Any) -> Problem | None:
-    """What a document is that is no plan of this version."""
+    """Why a document is not a plan of this version."""
     version, kind = data["format_version"], data.get("type", TYPE)
     if kind != TYPE:
         return Problem(
             f"not a saved plan, but a {kind} as it is printed",
             str(path),
-            "what is printed doesn't say what it was made from",
+            "a printed plan does not contain what it was made from",
             "make one with: bfinfra plan SITE --out FILE",
         )
     if version != FORMAT_VERSION:

@@ -1,4 +1,4 @@
-"""The files that a saved plan was made from, by their paths below the site's folder, and their digests."""
+"""The files that a saved plan was made from, by path below the site's folder, with their digests."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from bfinfra.model.sources import LocalFile, LocalOutput
 from bfinfra.spec.leads import walk
 
 ABSENT = ""
-"""The digest of what isn't there."""
+"""The digest of a missing file."""
 
 
 def folder_of(site: Site) -> Path:
-    """The folder at which a site's paths begin."""
+    """The folder where a site's relative paths start."""
     first = site.paths[0].absolute()
     return first if first.is_dir() else first.parent
 
 
 def relative(path: Path, base: Path) -> str:
-    """A path as it is named from a folder."""
+    """The path relative to a folder."""
     return os.path.relpath(path.absolute(), base)
 
 
 def contents(site: Site, base: Path) -> dict[str, str]:
-    """The digest of each file that the site names, and of each within a folder that it names. Not of secrets:
-    a digest of a short one tells it.
+    """The digest of each file that the site names, and of each in a folder that it names. Secrets are left
+    out: a short one could be guessed from its digest.
     """
     found: dict[str, str] = {}
 
@@ -43,7 +43,7 @@ def contents(site: Site, base: Path) -> dict[str, str]:
 
 
 def _name(file: LocalFile, site: Site, base: Path) -> str:
-    """The path below the site's folder; the text where that is an absolute path, or begins at the home."""
+    """The path below the site's folder; the site's text if it is absolute or starts at the home."""
     if file.text.startswith(("/", "~")):
         return file.text
     stood_in = site.stand_ins is not None and file.path.is_relative_to(site.stand_ins)
@@ -58,7 +58,7 @@ def _below(name: str, path: Path) -> dict[str, str]:
 
 
 def digest(file: Path) -> str:
-    """SHA-256 of a plain file; ABSENT where it is none, or can't be read."""
+    """SHA-256 of a regular file; ABSENT if it is none or can't be read."""
     try:
         if not file.is_file():
             return ABSENT
@@ -69,6 +69,6 @@ def digest(file: Path) -> str:
 
 
 def changed(file: Path, name: str) -> Problem:
-    """That a file isn't what it was when the plan was made."""
+    """The problem of a file that has changed since the plan was made."""
     why = "" if file.is_file() or name.startswith(("/", "~")) else f"there is no {file}"
-    return Problem(f"{name} is not as it was when the plan was made", str(file), why, "plan again")
+    return Problem(f"{name} has changed since the plan was made", str(file), why, "plan again")

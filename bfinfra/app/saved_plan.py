@@ -1,4 +1,4 @@
-"""A plan as data → the plan, for those who show it: its steps can't be run."""
+"""Rebuilds a plan from its data, to show it. Its steps can't be run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bfinfra.model.step import Disruption, Step
 
 
 def plan_of(data: Mapping[str, Any]) -> Plan:
-    """The plan that was printed as this document. KeyError, TypeError or ValueError where it is none."""
+    """The plan of a document. Raises KeyError, TypeError or ValueError for a document that is no plan."""
     return Plan(
         data["site"],
         tuple(_item(each) for each in data["items"]),
@@ -42,7 +42,7 @@ def _item(data: Mapping[str, Any]) -> Item:
 
 
 def _step(data: Mapping[str, Any]) -> Step:
-    """A step that says the same of itself; each in a class of its own, as disruption is a class's."""
+    """A step that prints the same. Each has a class of its own, as the disruption belongs to the class."""
     title = str(data["title"])
     own = {
         "title": lambda _: title,
@@ -67,7 +67,9 @@ def _step(data: Mapping[str, Any]) -> Step:
 
 
 def _value(data: Any) -> Any:
-    """What `plain` made this of: a reference to a secret, what becomes known later, or the value itself."""
+    """The value that `plain` turned into this data: a secret's reference, an unknown value, or the value
+    itself.
+    """
     match data:
         case {"secret": dict(reference)} if len(data) == len(reference) == 1:
             return Secret(*next((way, _target(target)) for way, target in reference.items()))

@@ -1,4 +1,4 @@
-"""A vCenter that nobody enters yet, as a file that leads into it isn't there: what lives on it waits."""
+"""The kinds of a vCenter that can't be entered yet because a file is missing; their resources wait."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bfinfra.model.kind import Observation
 from bfinfra.model.site import Site
 
 CERTIFICATE = "get the certificate of the authority that signed vCenter's"
-PASSWORD = "get the password of vCenter's account from whoever runs it"  # noqa: S105 - where one gets it
-HIDDEN = "nobody enters vCenter without it, and nothing that lives there is seen"
+PASSWORD = "get the password of vCenter's account from its administrator"  # noqa: S105 - where one gets it
+HIDDEN = "without it vCenter can't be entered, and its objects can't be read"
 
 
 def missing_file(site: Site) -> Absent | None:
-    """What to bring where a file that leads into the site's vCenter isn't there yet."""
+    """The missing file that is needed to enter the site's vCenter, or None."""
     if site.vcenter is None:
         return None
     files = {
@@ -27,9 +27,7 @@ def missing_file(site: Site) -> Absent | None:
 
 
 def hidden(name: str, problem: Absent) -> Any:
-    """The kind as it is on a vCenter that nobody enters: it sees nothing, and whatever is wanted of it
-    waits.
-    """
+    """The kind on a vCenter that can't be entered: it observes nothing, and its desired resources wait."""
     cls = kind(name)
 
     def wait(*_: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The site's Bitfusion tokens, as their sources hold them."""
+"""The site's Bitfusion tokens, read from their sources."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def tokens(site: Site) -> dict[str, Token | Problem]:
-    """The site's Bitfusion tokens as their sources hold them now, by name: servers, and when each ends; a
-    Problem where one can't be read. Asks nobody.
+    """Name → the token as its source holds it now, with its servers and when it expires; a Problem if it
+    can't be read. Contacts no server.
     """
     from bfinfra.kinds.source.bitfusion_token import BitfusionToken
 

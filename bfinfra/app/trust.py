@@ -1,4 +1,4 @@
-"""The certificates and host keys that a site's servers show, held against what the site says of them."""
+"""The certificates and host keys that a site's servers show, compared with what the site trusts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def certificates(site: Site, *, context: RunContext = LIVE) -> list[Shown]:
-    """The certificate of each server that the site names, held against what the site says of it. Nothing is
-    sent to any.
+    """The certificate of each server that the site names, compared with what the site trusts. No request is
+    sent.
     """
     from bfinfra.backends.kubernetes import kubeconfig as kubeconfigs
 
@@ -29,11 +29,10 @@ def certificates(site: Site, *, context: RunContext = LIVE) -> list[Shown]:
 
 
 def certificates_inside(site: Site, *, context: RunContext = LIVE) -> list[Shown]:
-    """The same of the supervisors that the site's namespaces are on, and of the Tanzu clusters there that
-    run.
+    """The same for the supervisors of the site's namespaces and their running Tanzu clusters.
 
-    vCenter is asked for the supervisors' addresses, and these, once they are trusted, for their clusters'.
-    BfinfraError where vCenter can't be entered.
+    vCenter is asked for the supervisors' addresses, and trusted supervisors for their clusters'. Raises
+    BfinfraError if vCenter can't be entered.
     """
     from bfinfra.kinds.supervisor.supervisor_namespace import checks as of_namespaces
     from bfinfra.kinds.supervisor.tanzu_cluster import checks as of_clusters
@@ -50,8 +49,8 @@ def certificates_inside(site: Site, *, context: RunContext = LIVE) -> list[Shown
 def certificate(
     server: str, trust: Trust | None = None, *, what: str = "", context: RunContext = LIVE
 ) -> Shown:
-    """The certificate of one server, host or host:port; held against this machine's store where no `trust` is
-    given.
+    """The certificate of one server, host or host:port, compared with `trust`, or with this machine's
+    store.
     """
     from bfinfra.backends.certificate import look
 
@@ -59,7 +58,9 @@ def certificate(
 
 
 def host_keys(site: Site, *, context: RunContext = LIVE) -> list[HostKeys]:
-    """The SSH host keys of each machine that the site names, held against what it pins. Nobody logs in."""
+    """The SSH host keys of each machine that the site names, compared with those it trusts. No login is
+    made.
+    """
     machines = {key: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
     if not machines:
         return []

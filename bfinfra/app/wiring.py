@@ -1,4 +1,4 @@
-"""The wiring: which kinds a run asks, and the backends that each is given. With `worlds`, the only place that
+"""Decides which kinds a run uses, and gives each its backends. Apart from `worlds`, the only module that
 knows every folder.
 """
 
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 IN_CLUSTERS = frozenset({*kind_names("cluster"), *({*kind_names("supervisor")} & {*cluster_kinds()})})
-"""Where no cluster stands there is none of them; a supervisor's clusters are objects of its own cluster."""
+"""Kinds that exist only in a cluster. A supervisor's clusters are objects of its own cluster."""
 ON_VCENTER = frozenset(kind_names("vcenter", "supervisor")) - IN_CLUSTERS
-"""Where the site names no vCenter there is none of them."""
+"""Kinds that exist only on a vCenter."""
 SOURCES = frozenset({*kind_names("source"), "linux_host"})
-"""Kinds that are only read: there is nothing of them but what a file says."""
+"""Kinds that are only read, and only if the file names them."""
 
 
 class Backends:
-    """One of each backend for a run, made when first asked for. A kind's constructor takes those that it
-    needs: by their names here, or a class of `backends/vcenter` by the name of its module.
+    """A run's backends, each made when it is first used. A kind's constructor names those it needs: the names
+    here, or for a class of `backends/vcenter` the name of its module.
     """
 
     def __init__(self, site: Site, transport: Transport) -> None:
@@ -61,7 +61,7 @@ class Backends:
 
     @functools.cached_property
     def vcenter(self) -> VCenter | None:
-        """The site's vCenter, logged in while its client library is imported; None where it names none."""
+        """The site's vCenter, or None. It logs in while its client library is imported."""
         if self.site.vcenter is None:
             return None
         from bfinfra.backends.vcenter.connector import Connector
@@ -78,7 +78,7 @@ class Backends:
 
     @functools.cached_property
     def clusters(self) -> Clusters:
-        """The clients of the clusters that the run meets; supervisors' are entered by vCenter's account."""
+        """The clients of the run's clusters. Supervisors are entered with vCenter's account."""
         from bfinfra.backends.kubernetes import Clusters
 
         vcenter = self.vcenter
@@ -89,7 +89,7 @@ class Backends:
 
     @functools.cached_property
     def images(self) -> Images:
-        """Container images: those of this machine, and those of registries."""
+        """Container images: of this machine, and of registries."""
         from bfinfra.backends.images import Images
 
         made = Images(self.site, real=not self.transport.routed, tally=self.transport.tally)
@@ -98,7 +98,7 @@ class Backends:
 
     @functools.cached_property
     def hosts(self) -> LinuxHosts | None:
-        """The site's Linux machines; None where it names none."""
+        """The site's Linux machines; None if it names none."""
         if not any(key.kind == "linux_host" for key in self.site.resources):
             return None
         from bfinfra.backends.ansible import LinuxHosts
@@ -108,7 +108,7 @@ class Backends:
         return made
 
     def given(self, taken: inspect.Parameter) -> Any:
-        """What a constructor takes under this name."""
+        """The backend of this name."""
         if taken.name in dir(self):
             return getattr(self, taken.name)
         module = importlib.import_module(f"bfinfra.backends.vcenter.{taken.name}")
@@ -121,15 +121,15 @@ class Backends:
 
 
 def bind(name: str, backends: Backends) -> Any:
-    """The kind with its backends; None where it lives on a vCenter and the site has neither a vCenter nor a
-    resource of it. SiteError where it has a resource.
+    """The kind with its backends; None if it needs a vCenter and the site has none. Raises SiteError if the
+    site has a resource of it.
     """
     site = backends.site
     if name in ON_VCENTER and site.vcenter is None:
         if first := next((key for key in site.resources if key.kind == name), None):
             raise SiteError(
                 Problem(
-                    f"{first} lives on a vCenter, and the site names none",
+                    f"{first} needs a vCenter, and the site names none",
                     site.place(first) or str(first),
                     next="add vcenter: with server, username, password and trust",
                 )
@@ -141,21 +141,21 @@ def bind(name: str, backends: Backends) -> Any:
 
 @dataclass(frozen=True)
 class BoundKinds:
-    """The kinds that a run asks, by name, each with its backends. `make`: further kinds, by their names."""
+    """The kinds that a run reads, by name. `make`: makes further kinds, by name."""
 
     kinds: dict[str, Any]
     make: Callable[[Iterable[str]], dict[str, Any]]
     backends: Backends
     leave: Callable[[], None]
-    """All is seen: sessions may end while what was seen is worked on."""
+    """Ends the sessions, to be called once all is read."""
 
 
 @contextlib.contextmanager
 def bound_kinds(
     site: Site, context: RunContext, wanted: Mapping[Key, Any] | None = None, *, read_only: bool
 ) -> Iterator[BoundKinds]:
-    """Every kind that may have something to show; of `wanted` the survey begins with that. Sessions are
-    closed whatever happens.
+    """The kinds that may have resources, with their backends. The survey of `wanted` starts at once. Sessions
+    are closed in any case.
     """
     wants = site.resources if wanted is None else wanted
     away = missing_file(site) if any(key.kind in ON_VCENTER for key in wants) else None
@@ -179,7 +179,7 @@ def bound_kinds(
         leaving.append(background.start(backends.close, "leave"))
 
     try:
-        _ = backends.vcenter  # it logs in while the kinds are imported
+        _ = backends.vcenter  # logs in while the kinds are imported
         yield BoundKinds(kinds(surveyed(site)), kinds, backends, leave)
     finally:
         for each in leaving:
@@ -194,7 +194,7 @@ def _prefetch(name: str, made: Any, wanted: Mapping[Key, Any], cache: SurveyCach
 
 
 def known_kinds(targets: Iterable[Key]) -> None:
-    """BfinfraError for a target of a kind that there is not: told before anything is looked at."""
+    """Raises BfinfraError for a target of an unknown kind, before anything is read."""
     problems = [
         Problem(f"there is no kind {key.kind}", f"--target {key}", next=nearest(key.kind, kind_names()))
         for key in targets
@@ -205,7 +205,7 @@ def known_kinds(targets: Iterable[Key]) -> None:
 
 
 def surveyed(site: Site) -> list[str]:
-    """The kinds that may have something to show, as far as a site tells; first those that have."""
+    """The kinds that may have resources, as far as the site tells; first those that it has."""
     used = {key.kind for key in site.resources}
     idle = SOURCES - used
     if not used & IN_CLUSTERS:
@@ -216,8 +216,8 @@ def surveyed(site: Site) -> list[str]:
 
 
 def observe(bound: BoundKinds, wanted: Mapping[Key, Any], context: RunContext) -> ObservedState:
-    """The survey. Kinds that live in clusters, and that the site doesn't use, are asked (and imported) where
-    a cluster was found only.
+    """The survey. Kinds of clusters that the site doesn't use are imported and read only if a cluster was
+    found.
     """
     progress = SurveyProgress()
     with context.surveying(progress):

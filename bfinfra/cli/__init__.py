@@ -1,5 +1,5 @@
-"""The command line: one verb, one file, with its arguments and its `run`: one call of bfinfra.app. Nothing
-heavy is imported before it is needed.
+"""The command line: one command, one file, with its arguments and its `run`, which makes one call of
+bfinfra.app. Heavy modules are imported only when they are needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""adopt: put the mark on an object that stands there already."""
+"""adopt: put the mark on an existing object."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "adopt", about, run)
     arguments.execution(parser)
     parser.add_argument(
         "address",
         metavar="ADDRESS",
-        help="kind/name, such as supervisor_namespace/cnasg; all: whatever of the site stands there unmarked",
+        help="kind/name, such as supervisor_namespace/cnasg; all: every unmarked object of the site",
     )
     arguments.allowances(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """3 where something still waits."""
+    """Returns 0; 1 on errors; 3 if something is not ready yet."""
     from bfinfra.cli.ask import must_be_able
     from bfinfra.cli.execute import execute
     from bfinfra.model.errors import BfinfraError, Problem

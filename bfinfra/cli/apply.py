@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "apply", about, run)
     arguments.execution(parser, "a site's files or folders, or one saved plan")
     arguments.targets(arguments.allowances(parser))
     parser.add_argument(
         "--site",
         metavar="FOLDER",
-        help="of a saved plan: where the site is now; default: where the plan was made",
+        help="for a saved plan: the site's folder; default: the folder where the plan was made",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """3 where something still waits."""
+    """Returns 0; 1 on errors; 3 if something is not ready yet."""
     from bfinfra.app import saved
     from bfinfra.cli.ask import must_be_able
     from bfinfra.cli.execute import execute
@@ -36,9 +36,9 @@ def run(args: argparse.Namespace) -> int:
     if args.site:
         raise BfinfraError(
             Problem(
-                "--site goes with a saved plan",
+                "--site needs a saved plan",
                 args.site,
-                "without one the site is named itself",
+                "without a saved plan, name the site itself",
                 "bfinfra apply SITE, or bfinfra apply PLANFILE --site FOLDER",
             )
         )
@@ -52,7 +52,7 @@ def _apply_plan(args: argparse.Namespace) -> int:
 
     if len(args.sites) > 1:
         raise BfinfraError(
-            Problem("a saved plan stands alone", ", ".join(args.sites), next="bfinfra apply PLANFILE")
+            Problem("give a saved plan alone", ", ".join(args.sites), next="bfinfra apply PLANFILE")
         )
     own = {"--overlay": args.overlay, "--set": args.set, "--values": args.values, "--target": args.target}
     if given := [name for name, words in own.items() if words]:
@@ -60,7 +60,7 @@ def _apply_plan(args: argparse.Namespace) -> int:
             Problem(
                 f"{', '.join(given)} can't be given to a saved plan",
                 args.sites[0],
-                "it holds what it was made with",
+                "it contains the options that it was made with",
                 "plan again with other arguments: bfinfra plan SITE --out FILE",
             )
         )

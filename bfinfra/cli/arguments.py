@@ -1,4 +1,4 @@
-"""What verbs share in reading their arguments. Imports nothing but argparse: `bfinfra --help` is instant."""
+"""Arguments that several commands share. Imports only argparse, so that `bfinfra --help` is instant."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from typing import NoReturn, TypeAlias
 OUTPUTS = ("text", "json", "jsonl", "markdown")
 SITES = "a site's files or folders; - is standard input; default: site.yaml"
 DEFAULT_SITES = ("site.yaml",)
-"""What a command works on where no site is named."""
+"""The site's files if the user names none."""
 Run = Callable[[argparse.Namespace], int]
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, but wrong arguments end with 1: 2 means drift or changes."""
+    """An argparse parser that ends with 1 on wrong arguments: 2 means drift or changes."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and how the command is used."""
+        """Print the error and the usage; exit with 1."""
         self.print_usage()
         self.exit(1, f"{self.prog}: error: {message}\n")
 
     def refuse(self, left: Sequence[str]) -> NoReturn:
-        """End because of arguments that it doesn't have; what does the same here, or the nearest that it has,
-        is named.
-        """
+        """Exit for unknown arguments. The message names bfinfra's equivalent, or its most similar option."""
         from bfinfra.cli.habits import option
         from bfinfra.model.suggest import close
 
@@ -36,8 +34,11 @@ class Parser(argparse.ArgumentParser):
         self.error(f"there is no {wrong!r};{f' {near};' if near else ''} see {self.prog} --help")
 
     def _parse_optional(self, arg_string: str) -> tuple[argparse.Action | None, str, str | None] | None:
-        """Also take --word as -word: users of Terraform and govc type it so."""
-        if f"-{arg_string.partition('=')[0]}" in self._option_string_actions and arg_string[:1] == "-":
+        """Also accept --word as -word, as users of Terraform and govc type it. Their options that bfinfra
+        lacks stay whole: argparse would read -var as -v.
+        """
+        word = arg_string.partition("=")[0]
+        if word[:1] == "-" and (f"-{word}" in self._option_string_actions or _is_foreign(word)):
             arg_string = f"-{arg_string}"
         return super()._parse_optional(arg_string)
 
@@ -54,8 +55,16 @@ class Parser(argparse.ArgumentParser):
             )
 
     def print_usage(self, file: object = None) -> None:
-        """Always where errors go."""
+        """Print the usage to stderr, as errors."""
         super().print_usage(sys.stderr)
+
+
+def _is_foreign(word: str) -> bool:
+    if word.startswith("--") or len(word) < len("-ab"):
+        return False
+    from bfinfra.cli.habits import OPTIONS
+
+    return word in OPTIONS
 
 
 Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -64,8 +73,8 @@ Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"
 def verb(
     verbs: Verbs, name: str, about: str, run: Run | None = None, *, forms: tuple[str, ...] = ()
 ) -> Parser:
-    """A verb's parser. `run`: what it does; none where other verbs follow it. `forms`: further words that its
-    --output takes.
+    """The parser of a command. `run`: its function, None if it has subcommands; `forms`: further values of
+    --output.
     """
     parser = verbs.add_parser(
         name,
@@ -79,12 +88,12 @@ def verb(
 
 
 def inner(parser: Parser, names: str) -> Verbs:
-    """The verbs that follow a verb; `names` stands for them in its usage."""
+    """The subcommands of a command; `names` is their name in the usage."""
     return parser.add_subparsers(dest="what", metavar=names, required=True, parser_class=Parser)
 
 
 def common(parser: Parser, *, first: bool = False, forms: tuple[str, ...] = ()) -> None:
-    """Options that stand before or after the verb; only the first parser sets what isn't given."""
+    """Options accepted before and after the command. Only the first parser sets defaults."""
 
     def default(value: object) -> object:
         return value if first else argparse.SUPPRESS
@@ -113,19 +122,19 @@ def common(parser: Parser, *, first: bool = False, forms: tuple[str, ...] = ()) 
 
 
 def sites(parser: Parser, about: str = SITES) -> Parser:
-    """The parser, which takes a site's files."""
+    """Add a site's files to the parser, and return it."""
     parser.add_argument("sites", nargs="*", default=DEFAULT_SITES, metavar="SITE", help=about)
     return variant(parser)
 
 
 def variant(parser: Parser) -> Parser:
-    """The parser, which takes what makes one site of several out of the same files."""
+    """Add overlays and values to the parser, and return it."""
     parser.add_argument(
         "--overlay",
         action="append",
         default=[],
         metavar="FILE",
-        help="lay this on the site, field by field; null removes a field or a resource; repeat",
+        help="override the site's fields by those of this file; null removes a field or a resource; repeat",
     )
     parser.add_argument(
         "--set",
@@ -140,13 +149,13 @@ def variant(parser: Parser) -> Parser:
         action="append",
         default=[],
         metavar="FILE",
-        help="a YAML file of such values, NAME: VALUE; --set counts before it; repeat",
+        help="a YAML file of such values, NAME: VALUE; --set overrides it; repeat",
     )
     return parser
 
 
 def site(parser: Parser, about: str = SITES) -> Parser:
-    """The parser, which takes a site's files and leads to its servers or to the sandbox."""
+    """Add a site's files, and the choice of its servers or the sandbox, to the parser, and return it."""
     sites(parser, about)
     parser.add_argument(
         "--sandbox",
@@ -162,7 +171,7 @@ def site(parser: Parser, about: str = SITES) -> Parser:
 
 
 def world(parser: Parser) -> Parser:
-    """The parser, which takes what names a sandbox."""
+    """Add what names a sandbox to the parser, and return it."""
     parser.add_argument(
         "sites", nargs="*", metavar="SITE", help="the site, or a sandbox's name as status shows it"
     )
@@ -175,14 +184,14 @@ def world(parser: Parser) -> Parser:
 
 
 def execution(parser: Parser, about: str = SITES) -> Parser:
-    """The parser, which also takes how a run that writes is executed."""
+    """Add the options of a run that writes to the parser, and return it."""
     site(parser, about)
     parser.add_argument(
         "-y",
         "--yes",
         action="store_true",
-        help="don't ask; apply still needs --allow-… for what deletes or disrupts, "
-        "destroy deletes all that the site made and restarts hosts whose settings it puts back",
+        help="don't ask; apply still needs --allow-… to delete or disrupt; "
+        "destroy deletes all that the site made, and restarts hosts whose settings it resets",
     )
     parser.add_argument("--auto-approve", dest="yes", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
@@ -192,7 +201,7 @@ def execution(parser: Parser, about: str = SITES) -> Parser:
         "--deadline",
         type=seconds,
         metavar="TIME",
-        help="how long to wait for each resource, such as 30m; else its kind's own",
+        help="how long to wait for each resource, such as 30m; default: its kind's",
     )
     parser.add_argument(
         "--html", metavar="FILE", help="also write what was done as one self-contained HTML page"
@@ -201,39 +210,39 @@ def execution(parser: Parser, about: str = SITES) -> Parser:
 
 
 def targets(parser: Parser) -> Parser:
-    """The parser, which also takes the resources that a run is about."""
+    """Add --target to the parser, and return it."""
     parser.add_argument(
         "--target",
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="only this resource, with what must be done before it: what it needs; of what goes, what needs "
+        help="only this resource and what must be done before it: what it needs, or to delete it what needs "
         "it; repeat",
     )
     return parser
 
 
 def allowances(parser: Parser) -> Parser:
-    """The parser, which also takes what may be deleted and disrupted."""
+    """Add --allow-delete and --allow-disruption to the parser, and return it."""
     parser.add_argument(
         "--allow-delete",
         action="append",
         default=[],
         metavar="ADDRESS|all",
-        help="delete or replace this without asking; repeat or separate by commas",
+        help="delete or replace this address without asking, or all; repeat or separate by commas",
     )
     parser.add_argument(
         "--allow-disruption",
         action="append",
         default=[],
         metavar="ADDRESS|all",
-        help="reboot or power-cycle this without asking; repeat or separate by commas",
+        help="reboot or power-cycle this address without asking, or all; repeat or separate by commas",
     )
     return parser
 
 
 def name_and_value(text: str) -> tuple[str, str]:
-    """NAME=VALUE, as the two."""
+    """`NAME=VALUE` as a pair."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as workers=3, not {text!r}")
@@ -241,9 +250,9 @@ def name_and_value(text: str) -> tuple[str, str]:
 
 
 def positive(text: str) -> int:
-    """A number from 1 on."""
+    """A number, at least 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 on, not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a number of 1 or more, not {text!r}")
     return int(text)
 
 
@@ -259,7 +268,7 @@ def seconds(text: str) -> float:
 
 @functools.cache
 def _everywhere(forms: tuple[str, ...]) -> Parser:
-    """What each verb takes, made once for all of them."""
+    """The options of every command, made once for all of them."""
     parser = Parser(add_help=False)
     common(parser, forms=forms)
     return parser

@@ -1,4 +1,4 @@
-"""What an apply may do: said by options, or typed by somebody who has seen the plan."""
+"""What an apply may do: from options, or from the user's answers to a plan."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-TICK = 0.1  # seconds between looks at whether the run shall end
+TICK = 0.1  # seconds between checks whether the run was asked to end
 
 
 def allowed(args: argparse.Namespace) -> Allow:
-    """What the options allow. BfinfraError for what is no address."""
+    """What the options allow. Raises BfinfraError for a text that is not an address."""
     deletes, disrupts = _words(args.allow_delete), _words(args.allow_disruption)
     everything = args.verb == "destroy" or "all" in deletes
     return Allow(
@@ -39,13 +39,13 @@ def allowed(args: argparse.Namespace) -> Allow:
 
 
 def must_be_able(args: argparse.Namespace) -> None:
-    """BfinfraError where a confirmation is wanted and nobody can be asked."""
+    """Raises BfinfraError if a confirmation is needed and nobody can be asked."""
     if not (args.yes or _somebody()):
         raise BfinfraError(
             Problem(
-                f"{args.verb} wants a confirmation, and there is no terminal to ask on",
+                f"{args.verb} needs a confirmation, and there is no terminal to ask on",
                 "",
-                "standard input or standard error is no terminal",
+                "standard input or standard error is not a terminal",
                 (
                     f"look with: bfinfra plan{' --destroy' if args.verb == 'destroy' else ''} SITE; then "
                     "run with --yes"
@@ -55,8 +55,8 @@ def must_be_able(args: argparse.Namespace) -> None:
 
 
 def refuse_unknown(args: argparse.Namespace, found: Plan) -> None:
-    """BfinfraError for an address in the options that is not in the plan, where another one still has to
-    be allowed. What was allowed for an earlier plan may stay in a pipeline's command.
+    """Raises BfinfraError for an allowed address that is not in the plan, if another address still has to be
+    allowed. Otherwise a pipeline's command may keep what an earlier plan needed.
     """
     if not objections(found, allowed(args)):
         return
@@ -66,7 +66,7 @@ def refuse_unknown(args: argparse.Namespace, found: Plan) -> None:
         Problem(
             f"{each} is not in the plan",
             option,
-            "the site describes no such resource, and nothing that it made has that name",
+            "the site has no such resource, and made none",
             nearest(each, known),
         )
         for option, given in options.items()
@@ -78,8 +78,8 @@ def refuse_unknown(args: argparse.Namespace, found: Plan) -> None:
 
 
 def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
-    """Ask for `yes`, and for the name of everything that holds data and goes, or is disrupted; None where the
-    answer is anything else.
+    """What the user allows: types `yes`, and the name of every resource with data that is deleted or
+    disrupted. None for any other answer.
     """
     if not found.pending or found.problems or found.unreadable:
         return allow
@@ -88,7 +88,7 @@ def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
         print(f"\n{_what(item)}", file=sys.stderr)
         if _answer(f"Type {safe(item.key.name)} to allow it: ", stop) != item.key.name:
             return None
-    if _answer(f"\n{verb.capitalize()} this plan? Only yes goes on: ", stop) != "yes":
+    if _answer(f"\n{verb.capitalize()} this plan? Only yes continues: ", stop) != "yes":
         return None
     goes = frozenset(
         item.key
@@ -115,23 +115,23 @@ def _grave(item: Item, allow: Allow) -> bool:
 def _what(item: Item) -> str:
     if item.action in (Action.DELETE, Action.REPLACE):
         inside = (
-            f" and what is not this site's in it: {', '.join(map(safe, item.contents))}"
+            f" and objects in it that are not this site's: {', '.join(map(safe, item.contents))}"
             if item.contents
             else ""
         )
         return f"This will {item.action} {safe(item.key)}{inside}."
     if destroyed := [safe(s.title()) for s in item.steps if s.destructive]:
-        return f"This will {', '.join(destroyed)}: what is on it can't be had back."
+        return f"This will {', '.join(destroyed)}: its data can't be recovered."
     why = "; ".join(
         dict.fromkeys(safe(s.why) for s in item.steps if s.why and s.disruption is not Disruption.NONE)
     )
-    return f"This means a {item.disruption} for {safe(item.key)}{': ' + why if why else ''}."
+    return f"This needs a {item.disruption} of {safe(item.key)}{': ' + why if why else ''}."
 
 
 def _answer(question: str, stop: Stop) -> str:
-    """What is typed, a line. Interrupted where the run is asked to end instead."""
+    """One typed line. Raises Interrupted if the run is asked to end meanwhile."""
     print(question, end="", file=sys.stderr, flush=True)
-    with contextlib.suppress(io.UnsupportedOperation):  # what is no file never waits
+    with contextlib.suppress(io.UnsupportedOperation):  # what has no file descriptor never blocks
         while not select.select([sys.stdin], [], [], TICK)[0]:
             stop.check()
     return sys.stdin.readline().strip()
@@ -149,6 +149,4 @@ def _keys(option: str, words: list[str]) -> frozenset[Key]:
     try:
         return frozenset(Key.parse(word) for word in words if word != "all")
     except ValueError as error:
-        raise BfinfraError(
-            Problem(str(error), option, next="write it as the plan shows it: kind/name")
-        ) from None
+        raise BfinfraError(Problem(str(error), option, next="write it as in the plan: kind/name")) from None

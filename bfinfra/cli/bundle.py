@@ -1,4 +1,4 @@
-"""What a site names outside of itself, as it is carried into a cluster: which files, which secrets, and what
+"""What a site refers to outside of itself, to be copied into a cluster: which files, which secrets, and what
 is left out.
 """
 
@@ -20,8 +20,8 @@ from bfinfra.spec.leads import Spot, walk
 from bfinfra.spec.load import used_settings
 from bfinfra.spec.missing import references
 
-AGAIN = "make this anew once it is"
-NOTED = "a check compares what stands with what was noted when it was made"
+AGAIN = "run this command again once it is"
+NOTED = "a check uses the digest that was noted when the object was made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,13 @@ class Bundle:
     left: tuple[str, ...]
 
     def words(self) -> str:
-        """What is left out, for people; "" where nothing is."""
+        """What is left out, for people; "" if nothing is."""
         return "\n".join(f"left out: {each}" for each in self.left)
 
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """What is carried while it is gathered. `optional`: of the files, those that a check can do without, as
-    it may wait for them.
-    """
+    """The files gathered so far. `optional`: those that a check does not need, as it may wait for them."""
 
     files: dict[Path, None] = field(default_factory=dict)
     optional: dict[Path, tuple[str, list[Path]]] = field(default_factory=dict)
@@ -53,11 +51,10 @@ class _Load:
 
 
 def bundle(site: Site, base: Path, own: Iterable[Path], *, applies: bool) -> Bundle:
-    """What goes into the ConfigMap, what into the Secret, and what is left out: what isn't there yet, or
-    isn't used.
+    """The files for the ConfigMap, the secrets for the Secret, and what is left out: missing or unused files.
 
-    `own`: the files that the site is read from; `applies`: what it is carried for applies as well.
-    BfinfraError for what must be there and isn't, is elsewhere or too large.
+    `own`: the files that the site is read from; `applies`: whether the bundle is for applies too. Raises
+    BfinfraError for a required file that is missing, elsewhere or too large.
     """
     load = _Load(dict.fromkeys(Path(file).absolute() for file in own))
     used = (*used_settings(site, site.resources), "drift")
@@ -106,9 +103,7 @@ def _take(load: _Load, site: Site, at: Spot, file: LocalFile) -> None:
 
 
 def _fit(load: _Load, *, applies: bool) -> None:
-    """Leave out the largest of what a check can do without, until the rest fits. BfinfraError where it
-    doesn't fit even then.
-    """
+    """Leave out the largest optional files until the rest fits. Raises BfinfraError if it never fits."""
     sizes = {path: path.stat().st_size for path in load.files}
     for named, paths in () if applies else _largest_first(load, sizes):
         if sum(sizes[path] for path in load.files) <= LARGEST:
@@ -125,7 +120,7 @@ def _fit(load: _Load, *, applies: bool) -> None:
                 str(worst),
                 f"{large} bytes in all, at most {LARGEST} fit",
                 (
-                    "put an appliance behind an address (ova: {url: …}), or mount the site's folder from a "
+                    "serve an appliance from a URL (ova: {url: …}), or mount the site's folder from a "
                     "volume of your own"
                 ),
             )
@@ -142,15 +137,15 @@ def _named(file: LocalFile, at: Spot) -> str:
 
 
 def below(path: Path, base: Path) -> Path:
-    """The path as it is named from the site's folder. BfinfraError where it isn't in there."""
+    """The path relative to the site's folder. Raises BfinfraError if it is not inside."""
     try:
         return Path(os.path.normpath(Path(path).absolute())).relative_to(base)
     except ValueError:
         raise BfinfraError(
             Problem(
-                "it lies outside of the site's folder",
+                "it is outside of the site's folder",
                 str(path),
-                f"what a CronJob mounts is named below {base}",
+                f"a CronJob mounts only files below {base}",
                 "move it there",
             )
         ) from None

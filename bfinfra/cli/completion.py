@@ -11,14 +11,16 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "completion", about, run)
     parser.add_argument("shell", choices=SHELLS)
     parser.add_argument("--addresses", nargs=argparse.REMAINDER, metavar="WORD", help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it; 0. The scripts ask for the addresses of the site that is named among the words so far."""
+    """Print the script; returns 0. With --addresses, which the scripts use, print the addresses of the site
+    named in the words.
+    """
     if args.addresses is not None:
         return _addresses(args.addresses)
     from bfinfra.cli.parser import build
@@ -29,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _addresses(words: list[str]) -> int:
-    """A line each; none where the site has problems: a shell that completes has no place for them."""
+    """One address a line; nothing for a site with problems, which a completing shell can't show."""
     from bfinfra import app
     from bfinfra.model.errors import BfinfraError
 

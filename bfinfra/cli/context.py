@@ -1,4 +1,6 @@
-"""Where a command takes place: at the live servers, or in a sandbox that is found or started for the site."""
+"""The site and the servers that a command works on: the live servers, or a sandbox that is found or
+started.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
-    """The site that the arguments name, and the context that it is run in."""
+    """The site that the arguments name, and its RunContext."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
     from bfinfra.engine.retry import RetryPolicy
@@ -31,14 +33,14 @@ def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
 
 
 def site(args: argparse.Namespace, running: Running | None = None) -> Site:
-    """The site that the arguments name. `running`: the sandbox that brings values for its references."""
+    """The site that the arguments name. `running`: the sandbox that provides values for its references."""
     from bfinfra import app
 
     return app.load_variant([Path(each) for each in args.sites], variant(args), running)
 
 
 def variant(args: argparse.Namespace) -> Variant:
-    """The overlays and values that the arguments give."""
+    """The overlays and values in the arguments."""
     from bfinfra.model.variant import Given, Variant
 
     given = tuple(Given(name, text, f"--set {name}") for name, text in args.set)
@@ -46,7 +48,7 @@ def variant(args: argparse.Namespace) -> Variant:
 
 
 def targets(args: argparse.Namespace) -> tuple[Key, ...]:
-    """The resources that the arguments target. BfinfraError for what is no address."""
+    """The resources that the arguments target. Raises BfinfraError for a text that is not an address."""
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.refs import Key
 
@@ -57,7 +59,7 @@ def targets(args: argparse.Namespace) -> tuple[Key, ...]:
 
 
 def sandbox(args: argparse.Namespace) -> Running | None:
-    """With --sandbox or --world: the running sandbox of the site's world, started where it doesn't run."""
+    """With --sandbox or --world, the sandbox of the site, started if it isn't running; else None."""
     if not (args.sandbox or args.world):
         return None
     from bfinfra.worlds import embedded
@@ -66,13 +68,13 @@ def sandbox(args: argparse.Namespace) -> Running | None:
 
 
 def named(args: argparse.Namespace) -> str:
-    """What the one word names that is no file; "" where the words are files."""
+    """The single word if it is no file; "" if the words are files."""
     return args.sites[0] if len(args.sites) == 1 and not Path(args.sites[0]).exists() else ""
 
 
 def has_folder(*names: str | None) -> None:
-    """Asked before anything is looked at, which takes long. BfinfraError: the folder of a file that is to be
-    written isn't there.
+    """Raises BfinfraError if the folder of a file to be written is missing. Called before the servers are
+    read, which takes long.
     """
     from bfinfra.model.errors import BfinfraError, Problem
 

@@ -1,4 +1,4 @@
-"""demo: a whole site, applied to the embedded sandbox."""
+"""demo: apply a whole site to the embedded sandbox."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = (SITE, "manifests/pytorch-mock-bitfusion.yaml", f"worlds/{SITE}")
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "demo", about, run)
     parser.add_argument(
         "folder",
@@ -29,7 +29,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the files that are not there yet, then apply them; the exit code of apply."""
+    """Write the files that are missing, then apply them; returns the exit code of apply."""
     from bfinfra.cli.parser import build
     from bfinfra.cli.screen import Screen
 
@@ -41,12 +41,12 @@ def run(args: argparse.Namespace) -> int:
     code = int(inner.run(inner))
     if code == 0 and args.output == "text":
         site = folder / SITE
-        print(f"\nGo on: bfinfra drift {site} --sandbox; change {site}; bfinfra plan {site} --sandbox")
+        print(f"\nNext: bfinfra drift {site} --sandbox; change {site}; bfinfra plan {site} --sandbox")
     return code
 
 
 def _write(folder: Path, screen: Screen) -> None:
-    """BfinfraError where the folder takes no file."""
+    """Write a file. Raises BfinfraError."""
     from bfinfra.model.errors import BfinfraError, Problem
 
     for name in FILES:
@@ -64,7 +64,7 @@ def _write(folder: Path, screen: Screen) -> None:
 
 
 def _packaged(name: str) -> Path:
-    """A file of the demo: beside the package where it is installed, in specs/ of a checkout."""
+    """A file of the demo: beside the installed package, or in specs/ of a checkout."""
     package = Path(__file__).parents[1]
     installed = package / "sandbox" / name if name.startswith("worlds/") else package / "demo" / name
     return installed if installed.exists() else package.parent / "specs" / name

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "destroy", about, run)
     arguments.targets(arguments.allowances(arguments.execution(parser)))
 
 
 def run(args: argparse.Namespace) -> int:
-    """3 where something still waits."""
+    """Returns 0; 1 on errors; 3 if something is not ready yet."""
     from bfinfra.cli.ask import must_be_able
     from bfinfra.cli.execute import execute
 

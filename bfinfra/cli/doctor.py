@@ -1,4 +1,4 @@
-"""doctor: whatever would stop an apply; never writes."""
+"""doctor: find whatever would stop an apply; never writes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.site(arguments.verb(verbs, "doctor", about, run))
 
 
 def run(args: argparse.Namespace) -> int:
-    """1 where anything is bad."""
+    """Returns 1 if anything is bad, else 0."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
     from bfinfra.model.finding import Health

@@ -1,4 +1,4 @@
-"""drift: what no longer agrees with the site; servers are only read."""
+"""drift: show what differs from the site; only reads servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIFFERENT = 2
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.targets(arguments.site(arguments.verb(verbs, "drift", about, run)))
     parser.add_argument(
         "--changes-only",
@@ -35,7 +35,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show what differs, who changed it, and since when."""
+    """Show what differs, who changed it, and since when; returns the exit code."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
     from bfinfra.render import drift as render
@@ -63,14 +63,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(site: Site, found: Report, setting: RunContext, screen: Screen) -> bool:
-    """Whether nothing is left to tell. What a webhook did not take, the next check tells again."""
+    """Send the message to the webhook; whether nothing is left to send. The next check sends again what
+    failed.
+    """
     from bfinfra import app
     from bfinfra.model.errors import BfinfraError
 
     try:
         app.notify(site, found, context=setting)
     except BfinfraError as error:
-        screen.say(f"the webhook accepted no message, the next check sends it again: {error}")
+        screen.say(f"the webhook did not accept the message; the next check sends it again: {error}")
         return False
     return True
 
@@ -87,11 +89,13 @@ def _write_reports(args: argparse.Namespace, site: Site, found: Report, screen: 
 
 
 def _remember(found: Report, screen: Screen, *, reported: bool) -> None:
-    """A check that can't keep what it saw is a check all the same: the next one takes everything for new."""
+    """Keep what the check saw. A check that can't is still a check: the next one reports everything as
+    new.
+    """
     from bfinfra import app
     from bfinfra.model.errors import BfinfraError
 
     try:
         app.remember(found, reported=reported)
     except (BfinfraError, OSError) as error:
-        screen.say(f"what was seen is not kept for the next check: {error}")
+        screen.say(f"the result can't be kept for the next check: {error}")

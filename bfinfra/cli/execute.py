@@ -23,8 +23,8 @@ EXITS = {Ending.DONE: 0, Ending.WAITING: 3}
 
 
 def execute(args: argparse.Namespace, **how: Any) -> int:
-    """The exit code of a run. `how`: what `apply` of the library takes besides."""
-    gc.enable()  # it may last for hours
+    """Run, and return the exit code. `how`: further arguments of `app.apply`."""
+    gc.enable()  # a run may last for hours
     context.has_folder(args.html)
     allow, screen, stop = ask.allowed(args), Screen.of(args), args.stop
     site, setting = context.load(args)
@@ -44,7 +44,7 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
         options = Options(parallelism=args.parallelism, deadline=args.deadline, stop=stop.flag)
         outcome = app.apply(site, approve=approve, options=options, on_event=display, context=setting, **how)
     if outcome.declined:
-        screen.say("Left as it is: nothing was written.")
+        screen.say("Cancelled: nothing was written.")
         return 1
     with unread():
         screen.outcome(outcome, display.events)
@@ -60,28 +60,28 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
 
 
 def _announce(found: Plan, screen: Screen) -> None:
-    """The plan before its run; where one document is wanted, only the outcome is printed."""
+    """Print the plan before its run; with --output json or markdown only the outcome is printed."""
     if screen.output in ("text", "jsonl") and not (found.problems or found.unreadable):
         screen.plan(found)
 
 
 def _confirmed(found: Plan, allow: Allow, args: argparse.Namespace, screen: Screen) -> Allow | None:
-    if found.problems or found.unreadable:  # the guard says them
+    if found.problems or found.unreadable:  # the guard reports them
         return allow
     screen.plan_to_people(found)
     return ask.allowance(found, allow, args.verb, args.stop)
 
 
 class Display:
-    """The sink of a run: keeps what the summary needs, hands on what is shown. What can't be shown never
+    """The sink of a run: keeps events for the summary and passes them to the display. A failing display never
     stops an apply.
     """
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self.events: list[Event] = []
         self.opens: contextlib.AbstractContextManager[Sink] | None = None
-        """What is shown from the first event on, and closed with the stack: a guard that says no leaves no
-        empty board.
+        """The display, opened at the first event and closed with the stack, so that a refusing guard leaves
+        no empty display.
         """
         self._stack = stack
         self._sink: Sink = _nowhere
@@ -102,4 +102,4 @@ class Display:
 
 
 def _nowhere(_: Event) -> None:
-    """Shows nothing."""
+    """Show nothing."""

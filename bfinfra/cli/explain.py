@@ -1,4 +1,4 @@
-"""explain: a kind of resource, or one of its fields."""
+"""explain: describe a kind of resource, or one of its fields."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "explain", about, run)
     parser.add_argument("what", metavar="KIND[.FIELD]", help="such as vm_class, or vm_class.memory")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show it; 0."""
+    """Print the description; returns 0."""
     from bfinfra.cli.screen import Screen
     from bfinfra.render import kinds as render
 

@@ -1,4 +1,4 @@
-"""graph: what waits for what."""
+"""graph: show the order of the resources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FORMS = ("dot", "mermaid", "svg", "html")
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "graph", about, run, forms=FORMS)
     arguments.sites(parser)
     parser.add_argument(
@@ -25,7 +25,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the order, as a tree or in another form; 0."""
+    """Print the order, as a tree or in another form; returns 0."""
     from bfinfra.cli.screen import Screen
     from bfinfra.engine.graph import waits
     from bfinfra.render import graph as render

@@ -1,4 +1,4 @@
-"""What users of other tools type, and the command that does it here."""
+"""Commands and options of other tools, and what does the same in bfinfra."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ COMMANDS: Mapping[str, str] = {
     # Terraform
     "console": "bfinfra evaluates no expressions; bfinfra plan SITE shows the values",
     "force-unlock": "bfinfra keeps no state file, so there is no lock to release",
-    "get": (
-        "bfinfra plan SITE --verbose lists each resource as it stands; bfinfra drift SITE shows what differs"
-    ),
+    "get": "bfinfra plan SITE --verbose lists each resource; bfinfra drift SITE shows what differs",
     "login": "bfinfra logs in for each run; bfinfra doctor SITE tries the credentials",
     "output": (
         "bfinfra plan SITE --output json has every value; bfinfra kubeconfig SITE ADDRESS prints "
@@ -24,39 +22,38 @@ COMMANDS: Mapping[str, str] = {
     "taint": "nothing is replaced by name; bfinfra plan SITE shows what must be replaced and why",
     "test": "bfinfra apply SITE --sandbox tries a site without a server",
     "untaint": "nothing is marked for replacement; bfinfra plan SITE shows what must be replaced and why",
-    "workspace": "lay an overlay on the site: bfinfra plan SITE --overlay prod.yaml",
+    "workspace": "use an overlay: bfinfra plan SITE --overlay prod.yaml",
     # kubectl
-    "annotate": "write the field into the site, then bfinfra apply SITE",
+    "annotate": "add the field to the site, then bfinfra apply SITE",
     "api-resources": "bfinfra kinds lists the kinds of resources",
     "auth": (
         "bfinfra doctor SITE tries the credentials; bfinfra privileges SITE shows the rights that they need"
     ),
     "config": "bfinfra kubeconfig SITE ADDRESS prints access to a cluster of the site",
     "create": "bfinfra apply SITE creates what is missing",
-    "delete": "bfinfra destroy SITE deletes all; take one resource out of the file, then bfinfra apply SITE",
+    "delete": "bfinfra destroy SITE deletes all; remove one resource from the file, then bfinfra apply SITE",
     "describe": "bfinfra plan SITE --verbose shows each resource; bfinfra explain KIND shows its fields",
     "diff": "bfinfra plan SITE shows what apply would change; bfinfra drift SITE who changed what",
     "edit": "edit the site's file, then bfinfra apply SITE",
-    "label": "write the field into the site, then bfinfra apply SITE",
+    "label": "add the field to the site, then bfinfra apply SITE",
     "logs": "bfinfra history SITE shows earlier runs; BFINFRA_TRACEBACK=1 shows where an error came from",
-    "patch": "write the field into the site, then bfinfra apply SITE",
+    "patch": "add the field to the site, then bfinfra apply SITE",
     "replace": (
         "bfinfra plan SITE shows what must be replaced; bfinfra apply SITE --allow-delete ADDRESS does it"
     ),
     "rollout": (
-        "bfinfra apply SITE waits until each resource is ready; bfinfra health SITE asks the machines again"
+        "bfinfra apply SITE waits until each resource is ready; bfinfra health SITE checks the machines"
     ),
-    "scale": "write the number into the site, then bfinfra apply SITE",
+    "scale": "change the number in the site, then bfinfra apply SITE",
     "wait": "bfinfra apply SITE waits until each resource is ready, --deadline TIME for how long",
     "watch": "bfinfra schedule SITE sets up checks that repeat",
     # govc
-    "about": "bfinfra doctor SITE shows what the servers are",
+    "about": "bfinfra doctor SITE shows the servers and their versions",
     "env": "bfinfra reads GOVC_URL, GOVC_USERNAME and GOVC_PASSWORD, too; bfinfra doctor SITE tries them",
     "find": "bfinfra plan SITE --verbose lists what the site has on the servers",
     "host.info": "bfinfra doctor SITE shows the site's hosts",
     "import.ova": (
-        "write a bitfusion_server into the site, then bfinfra apply SITE; bfinfra ova inspect FILE "
-        "shows an OVA"
+        "add a bitfusion_server to the site, then bfinfra apply SITE; bfinfra ova inspect FILE shows an OVA"
     ),
     "ls": "bfinfra plan SITE --verbose lists what the site has on the servers",
     "session.login": "bfinfra logs in for each run; bfinfra doctor SITE tries the credentials",
@@ -66,30 +63,30 @@ COMMANDS: Mapping[str, str] = {
         "bfinfra graph SITE shows what the site has; bfinfra plan SITE --output json has the addresses"
     ),
     "playbook": "bfinfra apply SITE runs a site; the collection bfinfra.site runs it from a playbook",
-    "vault": "a site names secrets by {env: NAME} or {file: PATH}; put the vault before it",
+    "vault": "a site names secrets by {env: NAME} or {file: PATH}; put the vault into one",
     # Pulumi and Helm
     "check": "bfinfra validate SITE checks the file; bfinfra doctor SITE checks the servers",
     "down": "bfinfra destroy SITE deletes all that the site made",
     "install": "bfinfra apply SITE creates what is missing",
     "list": "bfinfra plan SITE --verbose lists each resource",
     "preview": "bfinfra plan SITE shows what apply would do",
-    "remove": "bfinfra destroy SITE deletes all; take one resource out of the file, then bfinfra apply SITE",
-    "rm": "bfinfra destroy SITE deletes all; take one resource out of the file, then bfinfra apply SITE",
+    "remove": "bfinfra destroy SITE deletes all; remove one resource from the file, then bfinfra apply SITE",
+    "rm": "bfinfra destroy SITE deletes all; remove one resource from the file, then bfinfra apply SITE",
     "rollback": (
         "put the earlier file back, then bfinfra apply SITE; bfinfra history SITE shows what was applied"
     ),
     "run": "bfinfra apply SITE",
-    "stack": "lay an overlay on the site: bfinfra plan SITE --overlay prod.yaml",
+    "stack": "use an overlay: bfinfra plan SITE --overlay prod.yaml",
     "status": (
-        "bfinfra drift SITE compares the live state with the site; bfinfra health SITE asks the machines"
+        "bfinfra drift SITE compares the live state with the site; bfinfra health SITE checks the machines"
     ),
     "sync": "bfinfra apply SITE makes the servers match the site",
     "template": "bfinfra render SITE prints the site, with overlays merged and values filled in",
     "uninstall": "bfinfra destroy SITE deletes all that the site made",
     "up": "bfinfra apply SITE makes the servers match the site",
-    "upgrade": "write the new version into the site, then bfinfra apply SITE",
+    "upgrade": "change the version in the site, then bfinfra apply SITE",
 }
-"""Commands of other tools: what does it here."""
+"""Command of another tool → what does the same here."""
 
 OPTIONS: Mapping[str, str] = {
     # Terraform
@@ -102,13 +99,15 @@ OPTIONS: Mapping[str, str] = {
     "-replace": "bfinfra plan SITE shows what must be replaced and why",
     "-state": "there is no state file: objects carry the site's mark",
     "-write": "bfinfra fmt --diff SITE writes nothing",
+    "-var": "--set NAME=VALUE gives a value that the site declares under values:",
+    "-var-file": "--values FILE gives values that the site declares under values:",
     "-upgrade": "nothing is downloaded, so there is nothing to upgrade",
     # kubectl and Helm
     "--all": "bfinfra destroy SITE deletes all that the site made",
     "--context": "a site names its clusters itself: see bfinfra explain kubernetes_cluster",
     "--dry-run": "bfinfra plan SITE shows what apply would do, and never writes",
     "--filename": "name the file itself: bfinfra apply site.yaml",
-    "--force": "--allow-delete ADDRESS and --allow-disruption ADDRESS name what may go",
+    "--force": "--allow-delete ADDRESS and --allow-disruption ADDRESS name what may be deleted or disrupted",
     "--kubeconfig": "a site names its kubeconfigs itself: see bfinfra explain kubernetes_cluster",
     "--namespace": "a site's resources name their namespaces",
     "--prune": "apply deletes what the site no longer has, with --allow-delete ADDRESS",
@@ -122,12 +121,12 @@ OPTIONS: Mapping[str, str] = {
     "-w": "bfinfra schedule SITE sets up checks that repeat",
     # govc
     "-k": "bfinfra trust SITE shows the certificate and the line that trusts it; nothing turns the check off",
-    "-u": "write vcenter.server into the site, or set GOVC_URL",
+    "-u": "add vcenter.server to the site, or set GOVC_URL",
     "--insecure": (
         "bfinfra trust SITE shows the certificate and the line that trusts it; nothing turns the check off"
     ),
     # Ansible
-    "--ask-vault-pass": "a site names secrets by {env: NAME} or {file: PATH}; put the vault before it",
+    "--ask-vault-pass": "a site names secrets by {env: NAME} or {file: PATH}; put the vault into one",
     "--become": "each linux_host says whether it uses sudo: see bfinfra explain linux_host",
     "--check": "bfinfra plan SITE shows what apply would do, and never writes",
     "--diff": "bfinfra plan SITE shows each field before and after",
@@ -137,14 +136,14 @@ OPTIONS: Mapping[str, str] = {
     "-C": "bfinfra plan SITE shows what apply would do, and never writes",
     "-i": "a site's hosts are its linux_host resources",
 }
-"""Options of other tools: what does it here."""
+"""Option of another tool → what does the same here."""
 
 
 def command(word: str) -> str:
-    """What does here what a command of another tool does; "" where it is no such command."""
+    """What does the same here as a command of another tool; "" if no known tool has it."""
     return COMMANDS.get(word, "")
 
 
 def option(word: str) -> str:
-    """What does here what an option of another tool does; "" where it is no such option."""
+    """What does the same here as an option of another tool; "" if no known tool has it."""
     return OPTIONS.get(word) or OPTIONS.get(f"-{word}" if not word.startswith("--") else word[1:], "")

@@ -1,4 +1,4 @@
-"""health: what FlexDirect's own checks say on each machine of a site."""
+"""health: run FlexDirect's own checks on each machine of a site."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.site(arguments.verb(verbs, "health", about, run))
 
 
 def run(args: argparse.Namespace) -> int:
-    """1 where a machine is worse than its site accepts."""
+    """Returns 1 if a machine is worse than its site accepts, else 0."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
     from bfinfra.render import health as render

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "help", about, run)
     parser.add_argument("words", nargs="*", metavar="COMMAND")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what --help of the command prints; 0."""
+    """Print the same as --help; returns 0."""
     from bfinfra.cli.main import main
 
     return main([*args.words, "--help"])

@@ -1,4 +1,4 @@
-"""history: what was applied from this machine."""
+"""history: show what was applied from this machine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.sites(arguments.verb(verbs, "history", about, run), "a site's files, or its name")
 
 
 def run(args: argparse.Namespace) -> int:
-    """List the runs, oldest first; 0."""
+    """List the runs, oldest first; returns 0."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
     from bfinfra.render import history as render

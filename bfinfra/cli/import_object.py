@@ -1,4 +1,4 @@
-"""import: one standing object, written into the site's file."""
+"""import: describe one existing object in the site's file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.site(arguments.verb(verbs, "import", about, run))
     parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as vm_class/gpu-small")
 
 
 def run(args: argparse.Namespace) -> int:
-    """0; nothing is written where the object can't be described."""
+    """Returns 0. Writes nothing if the object can't be described."""
     from bfinfra import app
     from bfinfra.app.import_object import import_object
     from bfinfra.cli.screen import Screen

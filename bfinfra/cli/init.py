@@ -1,4 +1,4 @@
-"""init: a new site, empty but for comments, or written from what stands on a vCenter."""
+"""init: write a new site, with commented examples or describing the objects of a vCenter."""
 
 from __future__ import annotations
 
@@ -20,30 +20,48 @@ VARIABLE = "VCENTER_PASSWORD"
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "init", about, run)
-    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="where; default: here")
-    parser.add_argument("--from", dest="source", metavar="VCENTER", help="its address; it is only read")
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        default=".",
+        metavar="FOLDER",
+        help="the folder to write to; default: the current one",
+    )
+    parser.add_argument(
+        "--from", dest="source", metavar="VCENTER", help="address of a vCenter to describe; it is only read"
+    )
     parser.add_argument("--site", metavar="NAME", help="the site's name; default: the folder's")
     parser.add_argument(
-        "--kind", action="append", default=[], metavar="KIND", help="of these kinds alone; repeat for more"
+        "--kind", action="append", default=[], metavar="KIND", help="only resources of this kind; repeat"
     )
-    parser.add_argument("--user", metavar="NAME", help="vCenter's account; else GOVC_USERNAME and its like")
+    parser.add_argument(
+        "--user",
+        metavar="NAME",
+        help="vCenter's account; default: that of GOVC_USERNAME and similar variables",
+    )
     parser.add_argument(
         "--password",
         metavar="REFERENCE",
-        help="where its password is: env:NAME, file:PATH or keyring:SERVICE/USER; else VCENTER_PASSWORD or "
-        "GOVC_PASSWORD and its like, else it is asked for",
+        help="reference to its password: env:NAME, file:PATH or keyring:SERVICE/USER; default: that of "
+        "VCENTER_PASSWORD, GOVC_PASSWORD and similar variables, else you are asked",
     )
     parser.add_argument(
-        "--trust", metavar="FILE|SHA256", help="PEM file of vCenter's authority, or its certificate's SHA-256"
+        "--trust",
+        metavar="FILE|SHA256",
+        help="PEM file of vCenter's certificate authority, or the SHA-256 of its certificate",
     )
-    parser.add_argument("--datacenter", metavar="NAME", help="needed where there are several")
-    parser.add_argument("--sandbox", metavar="WORLD", help="read the sandbox of this world file instead")
+    parser.add_argument(
+        "--datacenter", metavar="NAME", help="vCenter's datacenter; required if it has several"
+    )
+    parser.add_argument(
+        "--sandbox", metavar="WORLD", help="read the sandbox that this file describes instead"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """0; nothing is written where something is in the way."""
+    """Returns 0. Writes nothing if one of the files exists."""
     from bfinfra.app import init
     from bfinfra.cli.screen import Screen
     from bfinfra.render import data as documents
@@ -83,7 +101,7 @@ def _described(args: argparse.Namespace, name: str) -> Initial:
 
 
 def _settings(args: argparse.Namespace, env: dict[str, str]) -> tuple[dict[str, object], str | None]:
-    """Of the vCenter, as the site will say them; and the password, where it was typed. BfinfraError."""
+    """The vCenter's settings for the site, and the password if it was typed. Raises BfinfraError."""
     from bfinfra.backends.credentials import PASSWORDS, USERNAMES
     from bfinfra.model.errors import BfinfraError, Problem
 
@@ -91,7 +109,9 @@ def _settings(args: argparse.Namespace, env: dict[str, str]) -> tuple[dict[str, 
     user = args.user or next((env[each] for each in USERNAMES if env.get(each)), "")
     if not user:
         raise BfinfraError(
-            Problem("which account?", server, f"{USERNAMES[0]} is not set", "name one with --user")
+            Problem(
+                "which account is to be used?", server, f"{USERNAMES[0]} is not set", "name one with --user"
+            )
         )
     held = next((each for each in (VARIABLE, *PASSWORDS) if env.get(each)), None)
     reference: dict[str, object] = {"env": held or VARIABLE}
@@ -118,7 +138,7 @@ def _reference(text: str, folder: str) -> dict[str, object]:
         raise BfinfraError(
             Problem(
                 "--password takes a reference, never the password itself",
-                why="a command line is seen by others, and kept in a history",
+                why="others can see a command line, and the shell keeps it in its history",
                 next="write env:NAME, file:PATH or keyring:SERVICE/USER, or leave it out to be asked",
             )
         )
@@ -126,7 +146,7 @@ def _reference(text: str, folder: str) -> dict[str, object]:
 
 
 def _asked(user: str, server: str) -> str:
-    """What somebody types. BfinfraError where nobody can be asked."""
+    """A typed text. Raises BfinfraError if nobody can be asked."""
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.redact import hide
 
@@ -143,7 +163,7 @@ def _asked(user: str, server: str) -> str:
 
 
 def _beside(path: str, folder: str) -> str:
-    """A file, from the folder of the site."""
+    """The path relative to the site's folder."""
     return os.path.relpath(path, folder) if Path(path).exists() else path
 
 
@@ -152,5 +172,5 @@ def _digest(text: str) -> bool:
 
 
 def _name(folder: Path) -> str:
-    """The folder's name, as a site may be called."""
+    """The folder's name, made a valid name of a site."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._")[:63] or "site"

@@ -1,4 +1,4 @@
-"""kinds: the kinds of resources, or the fields of one."""
+"""kinds: list the kinds of resources, or the fields of one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "kinds", about, run)
     parser.add_argument("kind", nargs="?", metavar="KIND")
 
 
 def run(args: argparse.Namespace) -> int:
-    """List them, or describe the one that is named; 0."""
+    """List the kinds, or describe the named one; returns 0."""
     from bfinfra import kinds as registry
     from bfinfra.cli.screen import Screen
     from bfinfra.render import kinds as render
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def known(name: str) -> type[Kind[Any, Any]]:
-    """The kind of this name. BfinfraError, with the nearest name, where there is none."""
+    """The kind of this name. Raises BfinfraError, which suggests the most similar name."""
     from bfinfra import kinds as registry
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.suggest import close

@@ -1,4 +1,4 @@
-"""kubeconfig: a way into one of the site's clusters."""
+"""kubeconfig: print access to one of the site's clusters."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.site(arguments.verb(verbs, "kubeconfig", about, run))
     parser.add_argument("address", metavar="ADDRESS", help="kind/name, such as tanzu_cluster/cluster-01")
     parser.add_argument(
-        "--out", metavar="FILE", help="write it there, readable by you only, instead of printing it"
+        "--out", metavar="FILE", help="write it to this file, readable only by you, instead of printing it"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it, or write it where --out says; 0."""
+    """Print the kubeconfig, or write it to --out; returns 0."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
 

@@ -1,4 +1,4 @@
-"""lint: what the Bitfusion device plug-in will refuse, skip or spoil in pods."""
+"""lint: show what the Bitfusion device plug-in will refuse, skip or break in pods."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ PLUGIN_VERSIONS = ("0.1", "0.2", "0.3", "0.4")
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "lint", about, run)
     parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="manifests of pods, or of what makes them; - reads standard input",
+        "files", nargs="+", metavar="FILE", help="manifests of pods or of workloads; - reads standard input"
     )
     parser.add_argument(
         "--plugin-version",
@@ -34,12 +31,12 @@ def add(verbs: arguments.Verbs, about: str) -> None:
         type=arguments.positive,
         default=0,
         metavar="MB",
-        help="the plug-in's total_gpu_memory, which gpu-memory is held against",
+        help="the plug-in's total_gpu_memory, the limit of gpu-memory",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """1 where a pod won't run as it is meant to."""
+    """Returns 1 if a pod won't run as intended, else 0."""
     from bfinfra.cli.screen import Screen
     from bfinfra.lint import Asked, lint
     from bfinfra.render import lint as render
@@ -53,6 +50,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _text(file: str) -> str:
-    """A file's text; what is no UTF-8 in it can't be read as YAML, and is said there."""
+    """A file's text. Bytes that are not UTF-8 become characters that the YAML reader reports."""
     data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     return data.decode(errors="replace")

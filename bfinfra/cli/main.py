@@ -1,5 +1,5 @@
-"""From arguments to an exit code: errors become problems on stderr, signals 130 and 143, a closed pipe
-silence.
+"""From arguments to an exit code. Errors become problems on stderr, signals 130 and 143; a closed pipe ends
+silently.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ UNUSED = (
     "trio",
     *(f"pyVmomi._typeinfo_{api}" for api in ("eam", "sms", "vsanhealth", "vslm")),
 )
-"""What libraries import where it is there: event loops, HTTP/2, APIs beside vCenter's own. No command uses
-it. Without this a drift of 300 servers takes 1.09 times the processor time (1.07 times the seconds).
+"""Libraries that others import if they are installed (event loops, HTTP/2, APIs beside vCenter's own) and no
+command uses. Without this a drift of 300 servers takes 1.09 times the processor time (1.07 times the
+seconds).
 """
 
 
@@ -45,25 +46,25 @@ def program() -> NoReturn:
     code = main()
     if code in INTERRUPTED:
         leave(code)
-    gc.freeze()  # nothing is searched for garbage once more as the interpreter ends
+    gc.freeze()  # no garbage collection while the interpreter ends
     sys.exit(code)
 
 
 def lean() -> None:
-    """Go without what costs a command time and does nothing for it: what it makes lives to its end, so
-    garbage is not looked for. Commands that last enable that.
+    """Turn off what only costs a command time. Garbage collection too: what a command makes lives to its end.
+    Long commands turn it on again.
     """
     gc.disable()
     gc.set_threshold(200_000, 100, 100)
     os.environ.setdefault(
         "PYDANTIC_DISABLE_PLUGINS", "__all__"
-    )  # no package that happens to lie beside looks at what is validated, nor is it looked for
+    )  # pydantic neither searches for plug-ins nor runs those that are installed
     sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None is how Python is told that there is no such module
 
 
 def leave(code: int) -> NoReturn:
-    """End now. An interpreter that ends by itself joins its threads first, and one of them may wait for a
-    server that says nothing.
+    """Exit now. An interpreter that ends normally joins its threads first, and one may wait for a server that
+    doesn't answer.
     """
     atexit._run_exitfuncs()  # noqa: SLF001 - libraries tidy up behind themselves
     for stream in (sys.stdout, sys.stderr):
@@ -73,7 +74,7 @@ def leave(code: int) -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code. Never raises."""
+    """Run one command and return the exit code. Never raises."""
     _printable()
     words = sys.argv[1:] if argv is None else argv
     try:
@@ -116,7 +117,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _trace(error: Exception) -> None:
-    """For who reports a defect: where it came from, without values of variables and without secrets."""
+    """A traceback for a defect report, without values of variables and without secrets."""
     import traceback
 
     from bfinfra.model.redact import redact
@@ -125,7 +126,7 @@ def _trace(error: Exception) -> None:
 
 
 def _as_problems(error: Exception) -> BfinfraError:
-    """Anything that can go wrong, as problems: people get a sentence, not a traceback."""
+    """Any exception as problems: people get a sentence, not a traceback."""
     from bfinfra.model.errors import BfinfraError, Problem
 
     if isinstance(error, BfinfraError):
@@ -134,8 +135,8 @@ def _as_problems(error: Exception) -> BfinfraError:
         return BfinfraError(
             Problem(
                 "the current folder is gone",
-                why="it was deleted while a shell stood in it",
-                next="cd to a folder that is there",
+                why="it was deleted while a shell was in it",
+                next="cd to an existing folder",
             )
         )
     if isinstance(error, OSError):
@@ -157,8 +158,8 @@ def _adrift() -> bool:
 
 
 def _printable() -> None:
-    """A terminal that lacks a letter gets its number instead of an error; a stream that is closed leaves its
-    number to no socket.
+    """Escape characters that the terminal can't print, and replace closed standard streams, so that no socket
+    gets their number.
     """
     sys.stdin, sys.stdout, sys.stderr = (
         sys.stdin or closed(os.O_RDONLY),

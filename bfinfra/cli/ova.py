@@ -1,4 +1,4 @@
-"""ova inspect: an OVA's product, signature, properties, networks and disks."""
+"""ova inspect: show an OVA's product, signature, properties, networks and disks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     inner = arguments.inner(arguments.verb(verbs, "ova", about), "inspect")
     about = "show its product, signature, properties, networks and disks"
     parser = arguments.verb(inner, "inspect", about, inspect)
@@ -21,7 +21,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 
 def inspect(args: argparse.Namespace) -> int:
-    """Print an OVA's product, properties, networks and disks. Returns 0."""
+    """Print an OVA's product, properties, networks and disks; returns 0."""
     from bfinfra.backends import ova
     from bfinfra.backends.transport import Transport
     from bfinfra.cli.screen import Screen

@@ -1,4 +1,4 @@
-"""The whole command line, gathered from its verbs: each adds its own arguments."""
+"""The whole command line, gathered from the commands: each adds its own arguments."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bfinfra.cli.arguments import Parser, common
 
 VERBS = {
     "demo": "write a whole site into a folder and apply it to the embedded sandbox",
-    "init": "write a new site: a commented one, or with --from one that describes what stands on a vCenter",
+    "init": "write a new site with commented examples, or with --from one that describes a vCenter's objects",
     "validate": "check a site without a network",
-    "fmt": "lay out a site's files in the canonical way; comments stay; ends with 2 where --check finds a "
+    "fmt": "lay out a site's files in the canonical way; comments are kept; ends with 2 where --check finds a "
     "file that would change",
-    "render": "print the site as one YAML document, with overlays merged and values filled in; with -v where "
-    "each value comes from",
+    "render": "print the site as one YAML document, with overlays merged and values filled in; with -v the "
+    "origin of each value",
     "plan": "read the live state and show what apply would do; never writes",
     "show": "show a saved plan; contacts no server",
     "drift": "compare the live state with the site and show who changed what; never writes to a server; ends "
@@ -24,16 +24,16 @@ VERBS = {
     "trust": "show the certificates of a site's servers, or of one server, and the line that would trust "
     "each; writes nothing; ends with 1 where one is not trusted",
     "history": "show what was applied from this machine",
-    "graph": "show what waits for what",
-    "doctor": "look for whatever would stop an apply, and show what to do; never writes",
+    "graph": "show the order of the resources",
+    "doctor": "find whatever would stop an apply, and show what to do; never writes",
     "health": "show what flexdirect health reports on each machine; never writes; ends with 1 where one is "
     "worse than the site accepts",
     "privileges": "show which rights an account needs for this site; contacts no server",
     "kubeconfig": "print a kubeconfig for one of the site's clusters",
     "apply": "create, change and delete until the servers match the site",
     "destroy": "delete everything that this site made",
-    "import": "write one object that stands there into the site's file, whose comments stay",
-    "adopt": "take over an object that exists already",
+    "import": "describe one existing object in the site's file, whose comments are kept",
+    "adopt": "put the site's mark on an object that exists already",
     "token": "work with Bitfusion tokens",
     "kinds": "list the kinds of resources, or the fields of one",
     "schema": "print the JSON Schema of a site, for editors",
@@ -48,9 +48,9 @@ VERBS = {
     "version": "show the versions of bfinfra, Python and the libraries in use",
     "help": "show the help of bfinfra, or of one command",
 }
-"""In the order of --help, each with its line there; each is a module beside this one."""
+"""In the order of --help, each with its line there. Each is a module in this folder."""
 MODULES = {"import": "import_object"}
-"""Verbs whose names can't be a module's."""
+"""Commands whose names can't be a module's."""
 VERSION = "--version"
 EXITS = (
     "exit codes: 0 done; 1 error; 2 drift, changes with plan --detailed-exitcode, or with fmt --check; "
@@ -61,8 +61,8 @@ EXITS = (
 
 
 def build(words: Sequence[str] | None = None) -> Parser:
-    """The whole command line, or as much of it as these words need: the module of a verb that is not among
-    them is not imported, and --help shows its line alone.
+    """The parser of the whole command line, or of the part that these words need. The modules of other
+    commands are not imported; --help shows only their line.
     """
     typed = VERBS if words is None else {word for word in words if word in VERBS}
     first = words[0] if words else ""

@@ -1,4 +1,4 @@
-"""When nobody reads the output, or it was never open."""
+"""Handles standard streams that nobody reads, or that were never open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TextIO
 
 @contextlib.contextmanager
 def unread() -> Iterator[None]:
-    """What is printed within may stay unread: what was done counts, and its exit code is told."""
+    """A context in which nobody need read the output: the work counts, and its exit code is returned."""
     try:
         yield
         sys.stdout.flush()
@@ -22,7 +22,7 @@ def unread() -> Iterator[None]:
 
 
 def hush() -> None:
-    """What is still buffered goes nowhere, and the interpreter's last flush does not complain."""
+    """Discard what is still buffered, so that the interpreter's last flush raises nothing."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -30,24 +30,24 @@ def hush() -> None:
 
 
 def closed(flags: int) -> TextIO:
-    """In the place of a standard stream that was closed: empty to read, and what is written goes nowhere."""
+    """A replacement for a closed standard stream: empty to read; what is written is lost."""
     return os.fdopen(os.open(os.devnull, flags), "r" if flags == os.O_RDONLY else "w")
 
 
 class Unheard(io.TextIOWrapper):
-    """A closed standard output: that something was written is an error, told once, by the flush after it."""
+    """A closed standard output. The next flush after a write raises BrokenPipeError, once."""
 
     def __init__(self) -> None:
         super().__init__(os.fdopen(os.open(os.devnull, os.O_WRONLY), "wb"), encoding="utf-8")
         self._lost = False
 
     def write(self, text: str) -> int:
-        """Lost."""
+        """Discard the text."""
         self._lost = self._lost or bool(text)
         return super().write(text)
 
     def flush(self) -> None:
-        """BrokenPipeError where anything was lost since the last time."""
+        """Raises BrokenPipeError if text was lost since the last flush."""
         super().flush()
         lost, self._lost = self._lost, False
         if lost:

@@ -1,4 +1,4 @@
-"""plan: what apply would do; never writes."""
+"""plan: show what apply would do; never writes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ DIFFERENT = 2
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.targets(arguments.site(arguments.verb(verbs, "plan", about, run)))
     parser.add_argument(
-        "--out", metavar="FILE", help="save the plan; apply FILE then does exactly this or nothing"
+        "--out", metavar="FILE", help="save the plan; apply FILE then does exactly this, or nothing"
     )
     parser.add_argument("--html", metavar="FILE", help="also write it as one self-contained HTML page")
     parser.add_argument("--destroy", action="store_true", help="show what destroy would do")
@@ -25,7 +25,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """1 where something could not be decided: that is an error, never agreement."""
+    """Returns 1 if something could not be read or decided; 2 for changes with --detailed-exitcode; else 0."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import BfinfraError, Problem
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
             Problem(
                 "a plan of a site from standard input can't be saved",
                 args.out,
-                "apply reads the site once more",
+                "apply reads the site again",
                 "put the site into a file",
             )
         )

@@ -1,4 +1,4 @@
-"""privileges: what an account needs the right to."""
+"""privileges: show which rights an account needs for a site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USES = ("plan", "apply", "destroy")
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.site(arguments.verb(verbs, "privileges", about, run))
     parser.add_argument(
         "--for",
@@ -29,18 +29,18 @@ def add(verbs: arguments.Verbs, about: str) -> None:
         "--as",
         dest="form",
         choices=("govc", "powercli", "rbac"),
-        help="govc, powercli: commands that give the rights on vCenter; rbac: a manifest for kubectl",
+        help="govc, powercli: commands that grant the rights on vCenter; rbac: a manifest for kubectl",
     )
     parser.add_argument(
-        "--account", metavar="NAME", help="the account to give them to; else vcenter.username"
+        "--account", metavar="NAME", help="the account to grant them to; default: vcenter.username"
     )
     parser.add_argument(
-        "--cluster", metavar="ADDRESS", help="the cluster of the manifest, where the site has several"
+        "--cluster", metavar="ADDRESS", help="the cluster of the manifest, if the site has several"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """In the form that was asked for; 0."""
+    """Print the rights in the chosen form; returns 0."""
     from bfinfra import app
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import BfinfraError, Problem
@@ -54,9 +54,9 @@ def run(args: argparse.Namespace) -> int:
     if args.form in ("govc", "powercli") and not args.account:
         raise BfinfraError(
             Problem(
-                "the commands give rights to an account, and none is named",
-                why="the site's own may be an administrator, who would have fewer then",
-                next="add --account bfinfra@vsphere.local, or whichever account shall run bfinfra",
+                "the commands grant rights to an account, and none is named",
+                why="the site's own may be an administrator, who would lose rights",
+                next="add --account bfinfra@vsphere.local, or another account that is to run bfinfra",
             )
         )
     if args.form == "govc":
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _cluster(found: Rights, wanted: str | None) -> Key:
-    """The one cluster, or the one that was named."""
+    """The site's only cluster, or the one that the arguments name. Raises BfinfraError."""
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.render import privileges as render
 
@@ -85,17 +85,14 @@ def _cluster(found: Rights, wanted: str | None) -> Key:
         what = (
             f"the site has no cluster {wanted}"
             if wanted
-            else "whose manifest?"
+            else "for which cluster is the manifest?"
             if known
             else "the site has no cluster that takes roles"
         )
-        there = ", ".join(map(str, known)) or "supervisor namespaces give rights by access"
+        there = ", ".join(map(str, known)) or "supervisor namespaces grant rights in their access field"
         raise BfinfraError(
             Problem(
-                what,
-                "--cluster",
-                f"there is: {there}",
-                "name one of these" if known else "leave --as rbac out",
+                what, "--cluster", f"there is: {there}", "name one of these" if known else "omit --as rbac"
             )
         )
     return named

@@ -1,4 +1,4 @@
-"""References of a site that mean something else where nobody is logged in, or in a container."""
+"""Finds references of a site that don't work without a user's login, or in a container."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bfinfra.spec.leads import walk
 
 
 def variables(site: Site) -> tuple[str, ...]:
-    """The names that the site's {env: …} refer to."""
+    """The names of the environment variables that the site refers to."""
     names: dict[str, None] = {}
     walk(
         site,
@@ -23,9 +23,7 @@ def variables(site: Site) -> tuple[str, ...]:
 
 
 def no_keyring(site: Site, *, commands: bool = False) -> None:
-    """References that lead nowhere where nobody is logged in, or in a container. BfinfraError with all of
-    them.
-    """
+    """Raises BfinfraError for references that don't work without a user's login, or in a container."""
     found: list[Problem] = []
     ways = ("keyring", "command") if commands else ("keyring",)
     walk(
@@ -35,7 +33,7 @@ def no_keyring(site: Site, *, commands: bool = False) -> None:
                 Problem(
                     f"{at[0] or 'the site'}: {at[1]} can't be read there",
                     site.place(*at) or "",
-                    f"a {value.way} is of this machine and its user",
+                    f"a {value.way} belongs to this machine and its user",
                     "write {env: NAME} or {file: path}",
                 )
             )

@@ -1,4 +1,4 @@
-"""render: the site with its overlays merged and its values filled in."""
+"""render: print the site with its overlays merged and its values filled in."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.site(arguments.verb(verbs, "render", about, run))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a valid site; 0."""
+    """Print a valid site; returns 0."""
     from bfinfra.cli.screen import Screen
     from bfinfra.render import site as render
     from bfinfra.spec.resolve import merged

@@ -1,4 +1,4 @@
-"""schema: the site language as JSON Schema."""
+"""schema: print the site language as JSON Schema."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "schema", about, run)
-    parser.add_argument("--out", metavar="FILE", help="write it there")
+    parser.add_argument("--out", metavar="FILE", help="write it to this file instead of printing it")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it, or write it where --out says; 0."""
+    """Print the schema, or write it to --out; returns 0."""
     from bfinfra.cli.screen import Screen
     from bfinfra.render import data
     from bfinfra.spec.schema import schema

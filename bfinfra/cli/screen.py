@@ -1,6 +1,4 @@
-"""Where output goes and how: text, json, jsonl or markdown on stdout, problems on stderr, progress where
-people look.
-"""
+"""Output: text, json, jsonl or markdown on stdout; problems on stderr; progress on the terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Screen:
-    """One run's output."""
+    """The output of one run."""
 
     output: str
     verbose: bool
@@ -38,12 +36,12 @@ class Screen:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Screen:
-        """As the arguments and the environment ask."""
+        """The Screen for these arguments and environment variables."""
         plain = args.no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         return cls(args.output, args.verbose, plain)
 
     def style(self, stream: TextIO) -> Style:
-        """Colours where the stream is a terminal; units from the kinds."""
+        """The style of a stream: colours on a terminal; units from the kinds."""
         return Style(not self.plain and stream.isatty(), self.verbose, unit)
 
     def show(
@@ -54,7 +52,7 @@ class Screen:
         markdown: Callable[[Style], str] | None = None,
         lines: Callable[[], Iterable[Mapping[str, Any]]] | None = None,
     ) -> None:
-        """Print in the form that was asked for; what has no lines of its own is one line."""
+        """Print a value in the chosen form. A value without lines of its own is one line."""
         if self.output in ("json", "jsonl"):
             from bfinfra.render import data as documents
 
@@ -67,7 +65,7 @@ class Screen:
             print(redact(text(self.style(sys.stdout))))
 
     def plan(self, found: Plan) -> None:
-        """A plan."""
+        """Print a plan."""
         self.show(
             lambda style: _form("text").plan(found, style),
             lambda: _form("data").plan(found),
@@ -76,14 +74,14 @@ class Screen:
         )
 
     def plan_to_people(self, found: Plan) -> None:
-        """A plan that somebody is asked about; beside the output where that is for programs."""
+        """Print a plan that the user is asked about; to stderr if stdout is for programs."""
         from bfinfra.render import text
 
         stream = sys.stdout if self.output == "text" else sys.stderr
         print(redact(text.plan(found, self.style(stream))), file=stream, flush=True)
 
     def outcome(self, found: Outcome, events: list[Event]) -> None:
-        """The end of an apply."""
+        """Print the end of an apply."""
         from bfinfra.render import data, markdown, summary
 
         self.show(
@@ -93,7 +91,7 @@ class Screen:
         )
 
     def error(self, error: BfinfraError) -> None:
-        """Problems on stderr: as a document where programs read."""
+        """Print problems to stderr; as a document with --output json."""
         from bfinfra.render import data, problems
 
         if self.output in ("json", "jsonl"):
@@ -102,11 +100,11 @@ class Screen:
             print(problems.problems(error.problems, self.style(sys.stderr)), file=sys.stderr)
 
     def say(self, words: str) -> None:
-        """A remark to people, beside the output."""
+        """Print a message for people to stderr."""
         print(words, file=sys.stderr)
 
     def write(self, name: str, text: str) -> None:
-        """A report into a file. BfinfraError where it can't be written."""
+        """Write a report into a file. Raises BfinfraError."""
         from bfinfra.model.errors import BfinfraError, Problem
 
         try:
@@ -116,16 +114,14 @@ class Screen:
         self.say(f"wrote {name}")
 
     def page(self, name: str, site: Site, made: Callable[[Before, Style], str]) -> None:
-        """A page of HTML into a file. `made`: of what waits for what in the site, and how values show."""
+        """Write an HTML page into a file. `made`: makes the page from the site's order and the style."""
         from bfinfra.engine.graph import waits
 
         self.write(name, made(waits(site.resources, {}), Style(units=unit)))
 
     @contextlib.contextmanager
     def progress(self, found: Plan) -> Iterator[Callable[[Event], None]]:
-        """A sink that shows events as they come: a board on a terminal, lines elsewhere, documents for
-        jsonl.
-        """
+        """A sink that shows events: a board on a terminal, lines elsewhere, documents with --output jsonl."""
         stream = sys.stdout if self.output in ("text", "jsonl") else sys.stderr
         if self.output == "jsonl":
             yield self._documents
@@ -160,12 +156,12 @@ class Screen:
 
 
 def _form(name: str) -> Any:
-    """What renders one form: the others aren't imported."""
+    """The module that renders a form; the others aren't imported."""
     return import_module(f"bfinfra.render.{name}")
 
 
 def unit(kind: str, field: str) -> str:
-    """Units come from the kinds' annotations; a kind is imported when its first number is shown."""
+    """The unit of a field, from the kinds' annotations. A kind is imported when its first number is shown."""
     from bfinfra.kinds import spec
     from bfinfra.render import fields
 

@@ -1,6 +1,4 @@
-"""Completion scripts for bash, zsh and fish, made from the parser itself: they can't know other words than it
-does.
-"""
+"""Completion scripts for bash, zsh and fish, made from the parser itself, so that they always match it."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ _FISH = {FILES: "-F", ADDRESSES: f"-a '({ASK} (commandline -opc)[2..] 2> /dev/nu
 
 @dataclass(frozen=True)
 class Option:
-    """An option: its spellings, what it does, the words it takes (FILES for anything else, empty for a
-    switch).
-    """
+    """An option: its spellings, its help, and the words it takes (FILES for any text, empty for a switch)."""
 
     flags: tuple[str, ...]
     about: str
@@ -30,7 +26,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: the words that lead to it, its options, and what may follow: (word, what it is)."""
+    """A command: its words, its options, and what may follow: (word, help)."""
 
     path: tuple[str, ...]
     options: tuple[Option, ...]
@@ -43,7 +39,7 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def commands(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterator[Command]:
-    """Every command, the outermost first."""
+    """All commands, the outermost first."""
     options, follow, below = [], [], []
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
         if action.help == argparse.SUPPRESS:
@@ -62,7 +58,7 @@ def commands(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Ite
 
 
 def bash(found: list[Command]) -> str:
-    """For `source <(bfinfra completion bash)`."""
+    """The script for `source <(bfinfra completion bash)`."""
     return f"""\
 _bfinfra() {{
   local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} path="" word options="" follow=""
@@ -88,7 +84,7 @@ complete -o filenames -F _bfinfra bfinfra"""
 
 
 def zsh(found: list[Command]) -> str:
-    """For a file _bfinfra on $fpath, or `source <(bfinfra completion zsh)`."""
+    """The script for a file _bfinfra on $fpath, or `source <(bfinfra completion zsh)`."""
     return f"""\
 #compdef bfinfra
 _bfinfra() {{
@@ -116,7 +112,7 @@ if [[ "$funcstack[1]" == _bfinfra ]]; then _bfinfra "$@"; else compdef _bfinfra 
 
 
 def fish(found: list[Command]) -> str:
-    """For ~/.config/fish/completions/bfinfra.fish."""
+    """The script for ~/.config/fish/completions/bfinfra.fish."""
     lines = ["complete -c bfinfra -f"]
     for command in found:
         when = _fish_when(command, {word for word, _ in command.follow})
@@ -153,7 +149,7 @@ def _words(action: argparse.Action) -> tuple[str, ...]:
 
 
 def _valued(found: list[Command]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Options that take a word, each once: no two commands give one option different words."""
+    """Options that take a word, each once. No two commands give an option different words."""
     return list(
         dict.fromkeys(
             (option.flags, option.words) for command in found for option in command.options if option.words

@@ -1,4 +1,4 @@
-"""show: a saved plan, as `plan` showed it."""
+"""show: print a saved plan as `plan` did."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.verb(verbs, "show", about, run).add_argument(
         "plan", metavar="PLAN", help="the file that bfinfra plan --out wrote"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the plan; 0."""
+    """Print the plan; returns 0."""
     from bfinfra.app.saved import Saved
     from bfinfra.app.saved_plan import plan_of
     from bfinfra.cli.screen import Screen

@@ -1,4 +1,4 @@
-"""A command runs in a thread beside this one, which hears signals: no handler ever raises into anybody's
+"""Runs a command in a thread, while the main thread handles signals: no handler ever raises into other
 code.
 """
 
@@ -13,17 +13,17 @@ from queue import Empty, SimpleQueue
 
 from bfinfra.model.stop import Stop
 
-GRACE = 1.0  # seconds in which what only reads may log out
-OVER = 0  # what is told where no signal came: the command ended
+GRACE = 1.0  # seconds to log out, for a run that only reads
+OVER = 0  # in the queue instead of a signal: the command ended
 SHOW_CURSOR = "\x1b[?25h"
 
 
 def conduct(command: Callable[[], int], stop: Stop) -> int:
-    """The command's exit code; 130 or 143 where SIGINT or SIGTERM came before its end. Raises what the
-    command raises.
+    """Run the command, and return its exit code; 130 or 143 if SIGINT or SIGTERM came before its end. Raises
+    what the command raises.
 
-    The first signal lets a run that writes end its steps; one that only reads has GRACE seconds. The second
-    leaves at once.
+    After the first signal, a run that writes finishes its running steps; one that only reads has GRACE
+    seconds. After the second one, the process exits at once.
     """
     events: SimpleQueue[int] = SimpleQueue()
     beside = ThreadPoolExecutor(1, thread_name_prefix="command")
@@ -37,7 +37,7 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
         writes = stop.ask(number)
         if writes:
             print(
-                "\nstopping: what runs is finished, nothing new is started; once more stops now",
+                "\nstopping: running steps finish, no new one starts; press again to stop now",
                 file=sys.stderr,
                 flush=True,
             )
@@ -54,7 +54,7 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
 
 @contextlib.contextmanager
 def _heard(events: SimpleQueue[int]) -> Iterator[None]:
-    """Each signal's number is told; a queue's put may be called at any instant, even from within itself."""
+    """A queue of the signals. Its put may be called at any moment, even while it runs."""
     before = {
         number: signal.signal(number, lambda number, _: events.put(number))
         for number in (signal.SIGINT, signal.SIGTERM)
@@ -67,7 +67,7 @@ def _heard(events: SimpleQueue[int]) -> Iterator[None]:
 
 
 def _restore() -> None:
-    """The board hides the cursor; nobody else would bring it back."""
+    """Show the cursor, which the progress board hides."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             if stream.isatty():

@@ -1,4 +1,4 @@
-"""token rotate: put the token that its source has now wherever it is held."""
+"""token rotate: distribute the token that its source has now."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     inner = arguments.inner(arguments.verb(verbs, "token", about), "rotate")
     about = (
-        "put the token that its source has now wherever it is held: kube-system first, then every namespace "
-        "with a copy"
+        "distribute the token that its source has now: kube-system first, then every namespace with a copy"
     )
     parser = arguments.execution(
         arguments.verb(inner, "rotate", about, rotate),
-        "a site's files or folders, then the token's name where it uses several",
+        "a site's files or folders, then the token's name if it uses several",
     )
     parser.add_argument(
         "--restart", action="store_true", help="also restart workloads that hold the old token"
@@ -28,7 +27,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 
 def rotate(args: argparse.Namespace) -> int:
-    """3 where something still waits. The last word may be the token's name."""
+    """Returns 0; 1 on errors; 3 if something is not ready yet. The last word may be the token's name."""
     from bfinfra import app
     from bfinfra.cli.ask import must_be_able
     from bfinfra.cli.execute import execute

@@ -1,5 +1,5 @@
-"""trust: the certificates that servers show, and the lines that would trust them. Nothing is written, nothing
-is trusted by asking.
+"""trust: show the certificates of servers, and the lines that would trust them. Writes nothing and trusts
+nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.site(
         arguments.verb(verbs, "trust", about, run),
         "a site's files or folders, or one server as host or host:port",
@@ -28,7 +28,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """1 where a server is not trusted."""
+    """Returns 1 if a server is not trusted, else 0."""
     from bfinfra.cli.screen import Screen
     from bfinfra.render import certificate as render
     from bfinfra.render import host_keys
@@ -62,8 +62,8 @@ def _of_site(args: argparse.Namespace) -> tuple[list[Shown], list[HostKeys]]:
 
 
 def _inside(site: Site, setting: RunContext, screen: Screen) -> list[Shown]:
-    """What only vCenter can tell the addresses of; where it doesn't, that is said, and no reason to show
-    nothing.
+    """The servers whose addresses only vCenter knows. If it can't be asked, a message says so, and the others
+    are shown.
     """
     from bfinfra import app
     from bfinfra.model.errors import BfinfraError

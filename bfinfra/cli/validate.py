@@ -1,4 +1,4 @@
-"""validate: everything that can be said of a site without a network."""
+"""validate: check a site without a network."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.site(arguments.verb(verbs, "validate", about, run))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the problems and warnings of a site's files. Returns 1 where there are problems, else 0."""
+    """Print the problems and warnings of a site's files; returns 1 if there are problems, else 0."""
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import SiteError
     from bfinfra.render import data, problems
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         "validation", site=site.name, valid=True, problems=[], warnings=[data.problem(p) for p in warned]
     )
     rest = f", {count(len(warned), 'warning')}" if warned else ""
-    good = f"{site.name}: {count(len(site.resources), 'resource')}, nothing wrong{rest}."
+    good = f"{site.name}: {count(len(site.resources), 'resource')}, no problems{rest}."
     screen.show(
         lambda style: "\n\n".join(filter(None, [problems.warnings(site.warnings, style), good])),
         lambda: found,

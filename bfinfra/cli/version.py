@@ -1,4 +1,4 @@
-"""version: of bfinfra, of Python and of the libraries that it uses."""
+"""version: show the versions of bfinfra, Python and the libraries in use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LIBRARIES = ("ansible-core", "kubernetes", "pydantic", "pyvmomi", "PyYAML", "ten
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.verb(verbs, "version", about, run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print them; 0."""
+    """Print the versions; returns 0."""
     import platform
     from importlib import metadata
 

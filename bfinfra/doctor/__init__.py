@@ -55,4 +55,5 @@ def _one(name: str, check: Check, context: CheckContext) -> Iterator[Finding]:
         )
     except BfinfraError as error:
         for problem in error.problems:
-            yield Finding(str(problem.where), Health.BAD, problem.what, problem.why, problem.next, check=name)
+            about = str(problem.where) or context.site.name
+            yield Finding(about, Health.BAD, problem.what, problem.why, problem.next, check=name)

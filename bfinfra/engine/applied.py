@@ -1,4 +1,4 @@
-"""A Spec as it was when it was applied, out of what a mark keeps of it."""
+"""Rebuilds the Spec that was last applied, from the fields that a mark holds."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bfinfra.model.resource import Spec
 
 
 def spec_of(model: type[Spec], applied: Mapping[str, Any], written: Spec | None) -> Spec:
-    """The spec of then: what is `written` alike today is taken as it is, so that files and secrets are found
-    where they were. ValidationError.
+    """Returns the spec with these applied fields. Fields that `written` still has unchanged are taken from
+    it, so that files and secrets are found where they were. Raises ValidationError.
     """
     now = plain(written.applied()) if written is not None else {}
     same = {name: getattr(written, name) for name in applied if name in now and now[name] == applied[name]}
@@ -23,8 +23,8 @@ def spec_of(model: type[Spec], applied: Mapping[str, Any], written: Spec | None)
 
 
 def as_applied(model: type[Spec], mark: Mark | None, written: Spec | None) -> Spec | None:
-    """The same, with what the file says of its order, which no mark keeps; `written` where the mark tells
-    nothing that can be read.
+    """Returns the spec as it was last applied, with the `after:` of the file, which no mark holds; `written`
+    where the mark holds nothing readable.
     """
     applied = mark.applied if mark is not None else None
     if applied is None or (written is not None and written.applied() == applied):

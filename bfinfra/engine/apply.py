@@ -42,9 +42,9 @@ WENT = {
 class Options:
     """How to apply.
 
-    `deadline`: seconds to wait for each resource; left out, its kind's. `stop`: once it is set, no new step
-    starts. `journal` gets each event before the run's own sink does, from several threads at once; if it
-    raises, the step does not run.
+    `deadline`: seconds to wait for each resource; None for its kind's. `stop`: once it is set, no new step
+    starts. `journal` gets each event before the run's own sink, from several threads; if it raises, the step
+    does not run.
     """
 
     parallelism: int = 10
@@ -58,7 +58,13 @@ class Apply:
     """Applies one plan once; `run()` returns how each item ended."""
 
     def __init__(  # noqa: PLR0913 - a run's whole input
-        self, plan: Plan, wish: DesiredState, world: ObservedState, kinds: Kinds, options: Options, sink: Sink
+        self,
+        plan: Plan,
+        desired: DesiredState,
+        observed: ObservedState,
+        kinds: Kinds,
+        options: Options,
+        sink: Sink,
     ) -> None:
         self._options, self._sink, self._speaking = options, sink, Lock()
         self._blocked = {item.key: item for item in plan.items}
@@ -66,11 +72,11 @@ class Apply:
         self._running: dict[Future[bool], Item] = {}
         self._polling: dict[Future[dict[Key, Any]], str] = {}
         self._over: SimpleQueue[Future[Any]] = SimpleQueue()
-        """Futures that ended and were not handled yet. So the loop need not ask every running future."""
+        """Futures that ended and are not handled yet, so that the loop need not ask every running future."""
         patience = replace(options.patience, halt=options.stop)
-        self._wish, self._world, self._kinds, self._patience = wish, world, kinds, patience
-        self._turn = Reconciler(wish, world, kinds, patience, self._tell)
-        self._settle = ReadinessWait(wish, world, kinds, self._turn, patience, options.deadline)
+        self._desired, self._observed, self._kinds, self._patience = desired, observed, kinds, patience
+        self._turn = Reconciler(desired, observed, kinds, patience, self._tell)
+        self._settle = ReadinessWait(desired, observed, kinds, self._turn, patience, options.deadline)
         self._began: dict[Key, float] = {}
         self.endings: dict[Key, Ended] = {}
 
@@ -79,9 +85,8 @@ class Apply:
         finished.
         """
         turns = ThreadPoolExecutor(self._options.parallelism, thread_name_prefix="apply")
-        polls = ThreadPoolExecutor(
-            POLLS, thread_name_prefix="settle"
-        )  # its own: what is ready must not wait until a turn is over
+        # a pool of its own: a readiness check must not wait until a step ends
+        polls = ThreadPoolExecutor(POLLS, thread_name_prefix="settle")
         try:
             while self._blocked or self._running or self._settle or self._polling:
                 if self._options.stop.is_set() and not self._running:
@@ -90,9 +95,8 @@ class Apply:
                 self._collect(turns)
         finally:
             turns.shutdown()
-            polls.shutdown(
-                wait=not self._options.stop.is_set(), cancel_futures=True
-            )  # who is stopped waits for no look
+            # a stopped run does not wait for readiness checks
+            polls.shutdown(wait=not self._options.stop.is_set(), cancel_futures=True)
         for item in self._items.values():
             if item.key not in self.endings:
                 self._end(item, stopped(item))
@@ -101,7 +105,7 @@ class Apply:
         return self.endings
 
     def _look_once_more(self) -> None:
-        """Mark as failed what somebody else changed while this ran."""
+        """Read once more what this run changed, and mark as failed what somebody else has changed since."""
         changed = [
             item
             for item in self._items.values()
@@ -109,8 +113,8 @@ class Apply:
         ]
         found = moved(
             [item.key for item in changed],
-            self._wish.wanted,
-            self._world,
+            self._desired.wanted,
+            self._observed,
             self._kinds,
             self._turn,
             self._patience,
@@ -199,7 +203,7 @@ class Apply:
                 self._end(item, verdict)
 
     def _more(self, item: Item) -> bool:
-        """Whether it is done: it is only if the observed state agrees now."""
+        """Whether steps are left: a ready resource is done only if its observed state is up to date."""
         try:
             return bool(self._turn.left(item.key))
         except BfinfraError:
@@ -218,8 +222,8 @@ class Apply:
         return None
 
     def _needless(self, key: Key, item: Item) -> bool:
-        """Whether an item waits for nothing of one that waits for a file: it stands, and the plan found it up
-        to date.
+        """Whether an item need not wait for `key`: `key` waits for a file but exists, and the plan found this
+        item up to date.
         """
         return item.held is None and self._items[key].held is not None
 
@@ -247,15 +251,15 @@ class Apply:
 
 
 def stopped(item: Item) -> Verdict:
-    """Mark an item as waiting: the next apply goes on with it."""
+    """The verdict on an item that the run did not finish; the next apply continues it."""
     return Verdict(
         Ending.STOPPED,
         problem=Problem(
-            f"{item.key} was not finished", why="the run was stopped", next="the next apply goes on from here"
+            f"{item.key} was not finished", why="the run was stopped", next="run the apply again to continue"
         ),
     )
 
 
 def located(problem: Problem, key: Key) -> Problem:
-    """The problem, with the resource that it is about."""
+    """The problem, with the address of its resource."""
     return problem if str(key) in problem.what else replace(problem, what=f"{key}: {problem.what}")

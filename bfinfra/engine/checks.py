@@ -1,6 +1,4 @@
-"""What the last drift check of a site on this machine saw: what stood, and since when what did not agree. So
-that lasting drift is news once.
-"""
+"""Keeps on this machine what the last drift check of a site saw, so that lasting drift is reported once."""
 
 from __future__ import annotations
 
@@ -21,8 +19,9 @@ MADE = ("create", "update", "replace", "keep")
 
 @dataclass(frozen=True)
 class Memory:
-    """`standing`: addresses; `since`: identity of what did not agree → seconds since the epoch; `untold`,
-    `over`: what began and ended and nobody could be told.
+    """`standing`: addresses of the resources that existed. `since`: identity of each drift → when a check
+    first saw it, in seconds since the epoch. `untold`, `over`: identities of drift that started, and that
+    ended, and is not reported yet.
     """
 
     standing: frozenset[str] = frozenset()
@@ -32,7 +31,7 @@ class Memory:
 
 
 def recall(site: str) -> Memory:
-    """Of the last check; empty where there was none, or where what is there is none of ours."""
+    """What the last check kept; empty where there was none, or where the file can't be read."""
     try:
         found = json.loads(small(journal.place(site) / FILE, LARGEST))
         since = {str(name): float(at) for name, at in found["since"].items()}
@@ -43,7 +42,7 @@ def recall(site: str) -> Memory:
 
 
 def stood(site: str, memory: Memory) -> frozenset[str]:
-    """Addresses that are known to have stood: at the last check, or when an apply from this machine ended."""
+    """Addresses of resources that existed at the last check, or when an apply from this machine ended."""
     found = set(memory.standing)
     for line in journal.read(site):
         if line.get("event") == "Ended" and line.get("ending") in ("done", "kept"):
@@ -52,13 +51,13 @@ def stood(site: str, memory: Memory) -> frozenset[str]:
 
 
 def since(report: Report, memory: Memory, now: float | None = None) -> Report:
-    """The report with what is new, since when the rest lasts, and what has ended. What a blind check could
-    not see has not ended.
+    """The report with what is new, since when each drift lasts, and what has ended. A check that could not
+    read everything ends nothing.
     """
     at = time.time() if now is None else now
     found = tuple(replace(each, since=memory.since.get(each.identity, at)) for each in report.found)
     alarms = {each.identity for each in found if each.cause in ALARMING and not each.ignored}
-    if report.partial:  # of the others nothing is known
+    if report.partial:  # a partial report says nothing of the other resources
         return replace(report, found=found, at=at)
     ended = set(memory.over) if report.blind else set(memory.since) - set(memory.untold) | memory.over
     return replace(
@@ -71,8 +70,8 @@ def since(report: Report, memory: Memory, now: float | None = None) -> Report:
 
 
 def remember(report: Report, memory: Memory, *, reported: bool = True) -> None:
-    """Keep what this check saw for the next one; unless it was `told`, what is new stays new. BfinfraError,
-    OSError.
+    """Keep what this check saw for the next one. With `reported` False, new and ended drift is reported
+    again. Raises BfinfraError, OSError.
     """
     alarms = {each.identity: each.since for each in report.alarming}
     kept = {**memory.since, **alarms} if report.blind else alarms
@@ -90,8 +89,8 @@ def remember(report: Report, memory: Memory, *, reported: bool = True) -> None:
 def known(
     site: str, identities: Iterable[str], standing: Iterable[str] = (), now: float | None = None
 ) -> None:
-    """Take this for what the last check saw and told, where whoever looked then kept it elsewhere.
-    BfinfraError, OSError.
+    """Record these drifts and addresses as seen and reported, for a caller that keeps the state of the last
+    check elsewhere. Raises BfinfraError, OSError.
     """
     _keep(site, sorted(standing), dict.fromkeys(identities, time.time() if now is None else now), [], [])
 

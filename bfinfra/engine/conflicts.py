@@ -1,4 +1,4 @@
-"""What resources can't be together, by what was seen, before anything is written. Pure."""
+"""Finds conflicts between resources that depend on the observed state, before anything is written. Pure."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from bfinfra.model.refs import Key, edges
 
 
 def of_kinds(
-    wanted: Specs, states: Specs, world: ObservedState, kinds: Kinds, unreadable: dict[Key | str, str]
+    wanted: Specs, states: Specs, observed: ObservedState, kinds: Kinds, unreadable: dict[Key | str, str]
 ) -> Iterator[Conflict]:
-    """What each kind says of its own; one that trips over what a server said is added to `unreadable`.
-    `states`: those of the site.
+    """The conflicts that each kind finds. A kind that fails on a server's answer is added to `unreadable`.
+    `states`: the states of the site's resources.
     """
     for name in dict.fromkeys(key.kind for key in (*wanted, *states)):
         if name in kinds and name not in unreadable:
             try:
                 with provider_errors(name):
-                    yield from tuple(kinds[name].conflicts(wanted, states, world.facts.get(name)))
+                    yield from tuple(kinds[name].conflicts(wanted, states, observed.facts.get(name)))
             except Malformed as error:
                 unreadable[name] = str(error)
 
 
 def still_named(wanted: Specs, going: Collection[Key]) -> Iterator[Conflict]:
-    """What would be deleted though a resource that stays names it: a name that the site need not describe is
-    not missed by its file alone.
+    """The resources that would be deleted although another resource names them. Loading the file misses
+    these: the reference may name a resource that the site does not describe.
     """
     for key, spec in wanted.items() if going else ():
         for edge in edges(spec):
             if edge.optional and (other := next((each for each in edge.keys if each in going), None)):
                 yield Conflict(
                     Spot(key, edge.field),
-                    f"{other} would be deleted, and this names it",
-                    why="it left the file",
-                    next=f"take it out here as well, or write {other} again",
+                    f"{other} would be deleted, but this field names it",
+                    why="it is no longer in the file",
+                    next=f"remove it here as well, or add {other} to the file again",
                 )

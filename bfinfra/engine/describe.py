@@ -1,5 +1,5 @@
-"""What stands, in the words of a site: each kind describes its objects, in the order of the references; what
-can't be written is left out, and why is said. Knows no kind and no backend.
+"""Describes existing objects as resources of a site. Each kind describes its objects; objects that can't be
+written are left out, with the reason. Knows no kind and no backend.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bfinfra.model.site import Site
 
 @dataclass(frozen=True)
 class Written:
-    """A resource as a site says it: its spec, and the description that it comes from."""
+    """A resource as a site file has it: its spec, and the description that it was made from."""
 
     spec: Spec
     description: Description
@@ -36,8 +36,8 @@ class Written:
 
 @dataclass(frozen=True)
 class Described:
-    """What stands. `left_out`: resources that can't be written, and why; `unreadable`: kinds that nobody
-    could ask for.
+    """The existing objects. `left_out`: resources that can't be written, with the reason; `unreadable`: kinds
+    that could not be read, with the error.
     """
 
     resources: Mapping[Key, Written] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Described:
 
 
 def asked(names: Iterable[str], spec_of: Callable[[str], type[Spec]]) -> frozenset[str]:
-    """These kinds, and all that they refer to."""
+    """These kinds and all kinds that they refer to."""
     found, behind = set[str](), [*names]
     while behind:
         name = behind.pop()
@@ -59,8 +59,8 @@ def asked(names: Iterable[str], spec_of: Callable[[str], type[Spec]]) -> frozens
 def describe(
     kinds: Kinds, site: Site, patience: RetryPolicy, only: frozenset[str] = frozenset()
 ) -> Described:
-    """Ask each of the kinds. `site`: the one that is written, with what it says already; `only`: of these
-    kinds, and what they need; of all where none is given.
+    """Ask each kind for its objects. `site`: the site so far, with the resources that it has already. `only`:
+    the kinds to describe, with what they need; empty for all.
     """
     found, unreadable = _survey(kinds, site.resources, patience)
     resources, left_out = _sorted_out(found, site.name, {name: kind.Spec for name, kind in kinds.items()})
@@ -79,19 +79,19 @@ def describe(
 def _survey(
     kinds: Kinds, wanted: Specs, patience: RetryPolicy
 ) -> tuple[list[tuple[Key, Description]], dict[str, RemoteError]]:
-    """What each kind describes, and why others can't be asked. Of what can't be described, that of the site
-    is looked at: it may lead to others.
+    """What each kind describes, and the errors of kinds that could not be read. A kind that can't describe
+    its objects is only observed, as far as the site has resources of it: other kinds may refer to them.
     """
     patience = replace(patience, first=min(FIRST, patience.lasts))
-    world, unreadable = ObservedState(), dict[str, RemoteError]()
+    observed, unreadable = ObservedState(), dict[str, RemoteError]()
     found: list[tuple[Key, Description]] = []
     for name in (name for level in graph.levels(kinds) for name in level):
         kind = kinds[name]
-        needs = needs_of(name, kind, wanted, world)
+        needs = needs_of(name, kind, wanted, observed)
         try:
             if kind.undescribed:
                 if specs_of(name, wanted):
-                    world.take(name, ask(kind, name, wanted, world, patience))
+                    observed.take(name, ask(kind, name, wanted, observed, patience))
                 continue
             listed = patience.read(partial(_listed, kind, needs))
         except (Unreachable, Untrusted):
@@ -99,7 +99,7 @@ def _survey(
         except RemoteError as error:
             unreadable[name] = error
             continue
-        world.take(name, Observation({each.name: each.state for each in listed}))
+        observed.take(name, Observation({each.name: each.state for each in listed}))
         found += [(Key(name, each.name), each) for each in listed]
     return found, unreadable
 
@@ -118,7 +118,7 @@ def _sorted_out(
     for key, description in listed:
         why = _why_not(key, description, site, models[key.kind])
         if count[key] > 1:
-            why = f"{count[key]} objects bear this name"
+            why = f"{count[key]} objects have this name"
         spec, wrong = (None, why) if why else _read(models[key.kind], description)
         if spec is None:
             left_out.append((key, wrong))
@@ -140,7 +140,7 @@ def _why_not(key: Key, description: Description, site: str, model: type[Spec]) -
 
 
 def _read(model: type[Spec], description: Description) -> tuple[Spec | None, str]:
-    """The spec, or why it can't be one."""
+    """The spec, or None and why the fields don't make one."""
     try:
         return model.model_validate(dict(description.fields)), ""
     except ValidationError as error:
@@ -151,7 +151,9 @@ def _read(model: type[Spec], description: Description) -> tuple[Spec | None, str
 
 
 def _dangling(resources: Mapping[Key, Written], there: frozenset[Key]) -> dict[Key, str]:
-    """What names something that isn't written, and must be. `there`: what is written already."""
+    """The resources that name one that is not written although they require it, with the reason. `there`:
+    what the site has already.
+    """
     gone: dict[Key, str] = {}
     while True:
         more = {
@@ -169,7 +171,7 @@ def _nobody(spec: Spec, known: frozenset[Key]) -> Edge | None:
 
 
 def _needed(keys: set[Key], resources: Mapping[Key, Written]) -> frozenset[Key]:
-    """These, and what they name and must be written with them."""
+    """These resources and all that they require."""
     found, behind = set[Key](), [*keys]
     while behind:
         key = behind.pop()

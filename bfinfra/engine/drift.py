@@ -1,6 +1,4 @@
-"""Drift, three-way: what was applied (it stands in the mark), what the file says, and what the world says.
-Pure.
-"""
+"""Drift, three-way: what was applied (in the mark), what the file says, and the observed state. Pure."""
 
 from __future__ import annotations
 
@@ -26,35 +24,35 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 REPORTED = (Cause.DRIFT, Cause.CONFLICT, Cause.VANISHED, Cause.MISSING)
-"""Causes of which a server may know who."""
+"""Causes for which a server may know who made the change."""
 
 
 @dataclass(frozen=True)
 class _Sides:
-    """The file, the world, and what decides between them."""
+    """The desired and the observed state, and what decides between them."""
 
-    wish: DesiredState
-    world: ObservedState
+    desired: DesiredState
+    observed: ObservedState
     kinds: Kinds
     everything: Known
 
 
 def report(
-    plan: Plan, wish: DesiredState, world: ObservedState, kinds: Kinds, before: Collection[str] = ()
+    plan: Plan, desired: DesiredState, observed: ObservedState, kinds: Kinds, before: Collection[str] = ()
 ) -> Report:
-    """What does not agree and who moved it. `before`: addresses that are known to have stood once."""
+    """What differs, and why. `before`: addresses of resources that existed at an earlier check."""
     unmanaged = {
         key
-        for key in wish.wanted
+        for key in desired.wanted
         if kinds[key.kind].managed
         and (plan.partial is None or key in plan.partial.keys)
-        and _stranger(key, wish, world)
+        and _stranger(key, desired, observed)
     }
     found = [
-        Drifted(key=key, cause=Cause.UNMARKED, why=_whose(world.states[key]))
+        Drifted(key=key, cause=Cause.UNMARKED, why=_whose(observed.states[key]))
         for key in sorted(unmanaged, key=str)
     ]
-    sides = _Sides(wish, world, kinds, known(wish, world))
+    sides = _Sides(desired, observed, kinds, known(desired, observed))
     unseen = _unseen(plan, kinds)
     differing = [
         item
@@ -68,12 +66,12 @@ def report(
     standing = tuple(
         sorted(
             str(key)
-            for key, state in ours(wish, world).items()
-            if state.mark is not None and state.mark.site == wish.site
+            for key, state in ours(desired, observed).items()
+            if state.mark is not None and state.mark.site == desired.site
         )
     )
     return Report(
-        wish.site,
+        desired.site,
         tuple(found),
         sum(not item.steps and item.held is None for item in plan.items),
         problems,
@@ -85,7 +83,7 @@ def report(
 
 
 def _unseen(plan: Plan, kinds: Kinds) -> dict[Key, str]:
-    """What can't be seen while the way to it waits for a file, and why."""
+    """The resources that can't be read while the way to them waits for a file, with the reason."""
     found: dict[Key, str] = {}
     for item in plan.held:
         behind = next((found[key] for key in item.waits_for if key in found), "")
@@ -94,15 +92,15 @@ def _unseen(plan: Plan, kinds: Kinds) -> dict[Key, str]:
     return found
 
 
-def traced(found: Report, world: ObservedState, kinds: Kinds, patience: RetryPolicy) -> Report:
-    """The same with who moved it and when, as far as the servers tell. Only of what alarms; where they can't
-    be asked, a warning says so.
+def traced(found: Report, observed: ObservedState, kinds: Kinds, patience: RetryPolicy) -> Report:
+    """The report with who made each change and when, as far as the servers know. Only alarming drift is
+    looked up; a warning names what could not be looked up.
     """
     asked: dict[str, dict[str, tuple[Any, tuple[str, ...]]]] = {}
     for each in found.alarming:
         if each.cause in REPORTED:
             _, fields = asked.setdefault(each.key.kind, {}).get(each.key.name, (None, ()))
-            asked[each.key.kind][each.key.name] = (world.states.get(each.key), (*fields, each.field))
+            asked[each.key.kind][each.key.name] = (observed.states.get(each.key), (*fields, each.field))
     writers: dict[tuple[Key, str], LastWriter] = {}
     warned = list(found.warnings)
     for kind, names in asked.items():
@@ -112,7 +110,7 @@ def traced(found: Report, world: ObservedState, kinds: Kinds, patience: RetryPol
             warned.append(
                 Warned(
                     Problem(
-                        f"who moved {', '.join(f'{kind}/{name}' for name in names)} is not known",
+                        f"who changed {', '.join(f'{kind}/{name}' for name in names)} is not known",
                         why=str(error.problems[0]),
                     )
                 )
@@ -133,41 +131,43 @@ def _with_writer(found: Drifted, writers: Mapping[tuple[Key, str], LastWriter]) 
     return replace(found, by=trace.by, at=trace.at) if trace else found
 
 
-def _stranger(key: Key, wish: DesiredState, world: ObservedState) -> bool:
-    state = world.states.get(key)
-    return state is not None and (state.mark is None or state.mark.owner != (wish.site, str(key)))
+def _stranger(key: Key, desired: DesiredState, observed: ObservedState) -> bool:
+    state = observed.states.get(key)
+    return state is not None and (state.mark is None or state.mark.owner != (desired.site, str(key)))
 
 
 def _whose(state: Any) -> str:
     if state.mark is not None:
         return f"it belongs to {state.mark.address} of the site {state.mark.site}"
-    return state.copy or "bfinfra did not make what stands in its place"
+    return state.copy or "an object that bfinfra did not make has its name"
 
 
 def _of(item: Item, sides: _Sides, before: Collection[str]) -> Iterator[Drifted]:
-    key, spec, state = item.key, sides.wish.wanted.get(item.key), sides.world.states.get(item.key)
+    key, spec, state = item.key, sides.desired.wanted.get(item.key), sides.observed.states.get(item.key)
     if spec is None:
-        yield Drifted(key=key, cause=Cause.UNAPPLIED, why="it stands there, and the file has it no longer")
+        yield Drifted(key=key, cause=Cause.UNAPPLIED, why="it exists, and the file no longer has it")
     elif item.action is Action.CREATE:
         known = str(key) in before
         yield Drifted(
             key=key,
             cause=Cause.VANISHED if known else Cause.MISSING,
-            why=("it stood there once" if known else "it was never applied, or somebody deleted it")
+            why=(
+                "it existed at an earlier check" if known else "it was never applied, or somebody deleted it"
+            )
             + _held(item),
         )
-    elif state is None or state.mark is None:  # it is there anyway (a host), and nothing of it is applied yet
+    elif (
+        state is None or state.mark is None
+    ):  # it exists without bfinfra (a host), and nothing of it is applied yet
         yield from (
             Drifted(key=key, cause=Cause.UNAPPLIED, field=c.field, now=c.now, wanted=c.wanted)
             for c in item.changes
         )
     elif state.mark.applied is None:
         yield Drifted(
-            key=key,
-            cause=Cause.UNFINISHED,
-            why="an apply was begun and did not end; the next one finishes it",
+            key=key, cause=Cause.UNFINISHED, why="an apply started and did not end; the next one finishes it"
         )
-    elif not item.steps:  # held: what the file changed takes another file, which isn't there
+    elif not item.steps:  # held: the file changed a field that needs a file which is missing
         yield Drifted(key=key, cause=Cause.UNAPPLIED, why=f"the file changed{_held(item)}")
         for change in _since_applied(key, spec, state.mark.applied, sides) or ():
             yield Drifted(
@@ -189,17 +189,18 @@ def _held(item: Item) -> str:
 def _fields(item: Item, spec: Any, applied: Mapping[str, Any], sides: _Sides) -> Iterator[Drifted]:
     file = [change.field for change in differences(applied, spec.applied())]
     since = _since_applied(item.key, spec, applied, sides) if file else item.changes
-    world_moved = None if since is None else {change.field for change in since}
+    server_moved = None if since is None else {change.field for change in since}
     for change in item.changes:
         if change.field == UNFINISHED:
             continue
         by_file = any(_related(change.field, each) for each in file)
-        by_world = (
-            not by_file if world_moved is None else any(_related(change.field, each) for each in world_moved)
+        by_server = (
+            not by_file
+            if server_moved is None
+            else any(_related(change.field, each) for each in server_moved)
         )
-        cause = (
-            Cause.UNAPPLIED if not by_world else Cause.CONFLICT if by_file else Cause.DRIFT
-        )  # neither: it follows from what the file changed
+        # changed neither in the file nor on the server: it follows from another field that the file changed
+        cause = Cause.UNAPPLIED if not by_server else Cause.CONFLICT if by_file else Cause.DRIFT
         yield Drifted(
             key=item.key,
             cause=cause,
@@ -208,7 +209,7 @@ def _fields(item: Item, spec: Any, applied: Mapping[str, Any], sides: _Sides) ->
             now=change.now,
             wanted=change.wanted,
         )
-    if not item.changes:  # a kind may have a step to take that no field tells of
+    if not item.changes:  # a step may change something that no field shows
         yield Drifted(
             key=item.key,
             cause=Cause.UNAPPLIED if file else Cause.DRIFT,
@@ -219,12 +220,12 @@ def _fields(item: Item, spec: Any, applied: Mapping[str, Any], sides: _Sides) ->
 def _since_applied(
     key: Key, spec: Any, applied: Mapping[str, Any], sides: _Sides
 ) -> tuple[Change, ...] | None:
-    """The changes by which the world differs from what was applied: the same decision, with the file as it
-    was then. None where that can't be said.
+    """The changes between what was applied and the observed state: the same decision, with the file as it was
+    applied. None where that can't be decided.
     """
     try:
-        then = DesiredState(sides.wish.site, {key: spec_of(type(spec), applied, spec)})
-        steps = decide(key, then, sides.world, sides.kinds, sides.everything)
+        then = DesiredState(sides.desired.site, {key: spec_of(type(spec), applied, spec)})
+        steps = decide(key, then, sides.observed, sides.kinds, sides.everything)
     except Awaited as awaited:
         steps = awaited.steps
     except (ValidationError, BfinfraError):
@@ -237,7 +238,7 @@ def _related(one: str, other: str) -> bool:
 
 
 def _at(applied: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path, or None; names may hold dots."""
+    """The value at a dotted path, or None. Names may contain dots."""
     for change in differences(None, applied):
         if change.field == path:
             return change.wanted

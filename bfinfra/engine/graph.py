@@ -1,4 +1,6 @@
-"""Order: who must be done before whom. Knows keys, references, and what is provided and required."""
+"""The order in which resources are created, changed and deleted. Knows keys, references, and what resources
+provide and require.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from bfinfra.model.refs import Key, edges, kinds_named
 
 
 def resolve(value: Any, known: Container[Key]) -> dict[str, Key]:
-    """Dotted field → key, for every reference of a spec or state; where nobody bears the name, the first kind
-    it may name.
+    """Dotted field → key, for every reference of a spec or state. Where no resource has the name, the key has
+    the first kind that the field may name.
     """
     return {
         edge.field: next((key for key in edge.keys if key in known), edge.keys[0]) for edge in edges(value)
@@ -21,11 +23,12 @@ def resolve(value: Any, known: Container[Key]) -> dict[str, Key]:
 
 
 def waits(wanted: Specs, states: Specs, standing: Specs | None = None) -> Before:
-    """For each key, what must be done first, and why.
+    """For each key, the keys that must be done first, and why.
 
-    What is wanted waits for what it refers to and for what provides what it requires; what goes waits until
-    all that needs it has let go. `standing`: as which specs the states were applied, and of the file what has
-    no state (a token, a machine): what needs that needs what stands behind it.
+    A resource of the site waits for what it refers to and for what provides what it requires. A resource to
+    be deleted waits until all that needs it no longer does. `standing`: the specs that the existing resources
+    were applied with, and the site's resources without a state (a token, a machine): a resource that needs
+    one of those also needs what is behind it.
     """
     everything = {**dict.fromkeys(states), **dict.fromkeys(wanted)}
     before = {
@@ -45,8 +48,9 @@ def waits(wanted: Specs, states: Specs, standing: Specs | None = None) -> Before
 
 
 def _letting_go(before: dict[Key, dict[Key, str]], going: Container[Key], standing: Specs) -> Before:
-    """With what goes after what requires it; unless that makes a circle, as what stands may differ from what
-    the file says: it has to go anyhow.
+    """The order, in which a resource to be deleted also waits for those that require it. Where that makes a
+    cycle, `before` as it was: what exists may differ from what the file says, and it has to be deleted
+    anyway.
     """
     more, required = {key: dict(first) for key, first in before.items()}, derived(standing)
     for key in before.keys() & standing.keys():
@@ -61,7 +65,7 @@ def _letting_go(before: dict[Key, dict[Key, str]], going: Container[Key], standi
 
 
 def _needed(key: Key, standing: Specs, required: Before, known: Container[Key]) -> dict[Key, str]:
-    """What a resource requires, and what stands behind that of it which is not `known`."""
+    """The keys that a resource requires, also through resources that are not in `known`, with the reason."""
     found, behind = dict(required.get(key, {})), [key]
     seen = set(behind)
     while behind:
@@ -77,7 +81,9 @@ def _needed(key: Key, standing: Specs, required: Before, known: Container[Key]) 
 
 
 def sort(before: Before) -> tuple[Key, ...]:
-    """The keys, each after those it waits for, otherwise in the order given. BfinfraError names a cycle."""
+    """The keys, each after those it waits for, otherwise in the order given. Raises BfinfraError with the
+    cycle.
+    """
     try:
         return tuple(TopologicalSorter(before).static_order())
     except CycleError as error:
@@ -85,8 +91,8 @@ def sort(before: Before) -> tuple[Key, ...]:
 
 
 def levels(kinds: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """Kinds in the order in which they can be surveyed: those of one level look at what earlier levels saw
-    only.
+    """Kinds in the order in which they are surveyed. The kinds of a level need only the states of earlier
+    levels.
     """
     sorter = TopologicalSorter(
         {

@@ -1,4 +1,4 @@
-"""What stands between a plan and its first write."""
+"""Checks a plan before its first write: problems, unreadable resources, and what the caller did not allow."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bfinfra.model.unreadable import by_cause
 class Allow:
     """What an apply may do beyond creating and updating without disruption.
 
-    `every_delete`, `every_disruption`: any; `delete`, `disrupt`: these by address. Taking other people's
-    objects along always wants the address itself in `delete`.
+    `every_delete`, `every_disruption`: all of them; `delete`, `disrupt`: these addresses. Deleting objects of
+    others with their container always requires the address in `delete`.
     """
 
     every_delete: bool = False
@@ -27,8 +27,8 @@ class Allow:
 
 
 def check(plan: Plan, allow: Allow) -> None:
-    """Raises BfinfraError for a plan with problems or blind spots, Unsafe for one that does more than
-    allowed.
+    """Raises BfinfraError for a plan with problems or unreadable resources, Unsafe for one that does more
+    than allowed.
     """
     blind = _blind(plan)
     if plan.problems or blind:
@@ -38,17 +38,17 @@ def check(plan: Plan, allow: Allow) -> None:
 
 
 def objections(plan: Plan, allow: Allow) -> list[Problem]:
-    """What the plan would do that is not allowed."""
+    """One problem for each change that is not allowed."""
     return [problem for item in plan.pending for problem in _objections(item, allow)]
 
 
 def _blind(plan: Plan) -> list[Problem]:
-    """One problem a cause, however much it hides."""
+    """One problem for each cause, however many resources it hides."""
     return [
         Problem(
             f"{', '.join(each.named)} can't be read",
             why=each.why,
-            next="mend that, then run again; nothing was written",
+            next="correct that and run again; nothing was written",
         )
         for each in by_cause(plan.unreadable)
     ]
@@ -60,8 +60,8 @@ def _objections(item: Item, allow: Allow) -> list[Problem]:
     if goes and item.contents and item.key not in allow.delete:
         found.append(
             Problem(
-                f"{item.key} holds what is not this site's: {', '.join(item.contents)}",
-                why=f"to {item.action} it would take them along",
+                f"{item.key} contains objects that are not this site's: {', '.join(item.contents)}",
+                why=f"to {item.action} it would delete them too",
                 next=f"move them, or allow it with --allow-delete {item.key}",
             )
         )
@@ -99,7 +99,7 @@ def _objections(item: Item, allow: Allow) -> list[Problem]:
         why = "; ".join(dict.fromkeys(s.why for s in harsh if s.why))
         found.append(
             Problem(
-                f"the plan means a {item.disruption} for {item.key}",
+                f"the plan needs a {item.disruption} of {item.key}",
                 why=why,
                 next=f"allow it with --allow-disruption {item.key}, or --allow-disruption all",
             )

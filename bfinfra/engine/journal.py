@@ -1,7 +1,7 @@
-"""The journal: a line before and after each step, append-only. Evidence for `bfinfra history`; nothing
-depends on it.
+"""The journal: a line before and after each step, append-only. `bfinfra history` shows it; nothing depends on
+it.
 
-Also the lock: one apply a site and machine, held by the kernel, so that it dies with its owner.
+Also the lock: one apply for each site and machine. The kernel holds it, so that it ends with its process.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from bfinfra.model.names import LABEL_VALUE, LABEL_VALUE_RULE
 from bfinfra.model.plan import plain
 
 LONGEST = 1 << 20  # bytes of a line
-MOST = 64 << 20  # bytes that are read, from the end
-LATEST = 2.5e11  # seconds since the epoch: before the year 10000
+MOST = 64 << 20  # bytes read, from the end
+LATEST = 2.5e11  # seconds since the epoch; before the year 10000
 TEXTS, NUMBERS = ("run", "event", "key", "title", "ending", "action"), ("at", "seconds", "number")
 
 
 def folder(site: str) -> Path:
-    """Where a site's journal and lock lie; made 0700."""
+    """The folder of a site's journal and lock; made with mode 0700."""
     path = place(site)
     with _on_disk("the folder for the journal can't be made", path):
         return private.folder(path)
 
 
 def place(site: str) -> Path:
-    """BfinfraError where the name would lead elsewhere."""
+    """The same folder, which may not exist. Raises BfinfraError where the name would lead elsewhere."""
     if not re.fullmatch(LABEL_VALUE, site):
         raise BfinfraError(Problem("this can't be the name of a site", site, f"allowed: {LABEL_VALUE_RULE}"))
     return private.home() / site
@@ -53,7 +53,7 @@ def _on_disk(what: str, path: Path) -> Iterator[None]:
         todo = (
             "free space there"
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            else "mend that, or name another folder as BFINFRA_STATE_HOME"
+            else "correct that, or set BFINFRA_STATE_HOME to another folder"
         )
         raise BfinfraError(
             Problem(what, str(path), error.strerror or "", f"{todo}, then run again")
@@ -61,8 +61,9 @@ def _on_disk(what: str, path: Path) -> Iterator[None]:
 
 
 class Journal:
-    """A sink of events, safe to use from several threads. A line reaches the disk before its step runs; steps
-    that begin at once share the wait for it.
+    """A sink of events, safe to use from several threads.
+
+    A line is on the disk before its step runs. Steps that start at the same time share one fdatasync.
     """
 
     def __init__(self, site: str) -> None:
@@ -75,7 +76,9 @@ class Journal:
         self._written = self._safe = 0
 
     def __call__(self, event: Event) -> None:
-        """Append one event; BfinfraError where the disk won't take it, so that the step does not run."""
+        """Append one event. Raises BfinfraError where the disk does not accept it, so that the step does not
+        run.
+        """
         if isinstance(event, Progressed):
             return
         line = json.dumps({"run": self.run, **event_data(event)}, separators=(",", ":")) + "\n"
@@ -88,7 +91,9 @@ class Journal:
                 self._settle(written)
 
     def _settle(self, written: int) -> None:
-        """So many lines are on the disk: by whoever comes first, for all that were written by then."""
+        """Return once the first `written` lines are on the disk. One fdatasync serves all lines written
+        before it.
+        """
         with self._syncing:
             if self._safe < written:
                 upto = self._written
@@ -96,7 +101,7 @@ class Journal:
                 self._safe = upto
 
     def _append(self, line: bytes) -> None:
-        """The whole line, on a line of its own; a full disk may take a part of it first."""
+        """Write the whole line, on a line of its own. A full disk may write a part of it first."""
         left = b"\n" + line if self._torn else line
         self._torn = True
         while left:
@@ -104,7 +109,7 @@ class Journal:
         self._torn = False
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)
 
 
@@ -124,7 +129,7 @@ def event_data(event: Event) -> dict[str, Any]:
 
 
 def read(site: str) -> Iterator[dict[str, Any]]:
-    """The journal's lines, oldest first; a line cut short by a crash, or that no journal holds, is
+    """The journal's lines, oldest first. Lines cut short by a crash, or not written by a journal, are
     skipped.
     """
     with contextlib.suppress(FileNotFoundError), (place(site) / "journal.jsonl").open("rb") as lines:
@@ -136,7 +141,7 @@ def read(site: str) -> Iterator[dict[str, Any]]:
 
 
 def _is_line(found: object) -> bool:
-    """Whether everything that is made of a line has the type that it is written with."""
+    """Whether the fields of a line have the types that they are written with."""
     if not isinstance(found, dict) or not isinstance(problem := found.get("problem") or {}, dict):
         return False
     numbers = [found.get(name, 0) for name in NUMBERS]
@@ -148,7 +153,7 @@ def _is_line(found: object) -> bool:
 
 @contextlib.contextmanager
 def lock(site: str) -> Iterator[None]:
-    """One apply of a site on a machine; Locked names the holder."""
+    """Holds the lock of a site on this machine. Raises Locked with the process that holds it."""
     path = folder(site) / "lock"
     with _on_disk("the lock can't be made", path):
         handle = private.opened(path, os.O_RDWR)
@@ -162,7 +167,7 @@ def lock(site: str) -> Iterator[None]:
                     f"another apply of {site} runs on this machine",
                     str(path),
                     f"process {holder}" if holder else "",
-                    "wait for it; the lock goes with that process",
+                    "wait for it; the lock ends with that process",
                 )
             ) from None
         with _on_disk("the lock can't be written", path):

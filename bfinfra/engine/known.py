@@ -1,6 +1,4 @@
-"""What is wanted and what was seen, as decisions look at it: whoever looks at few of them doesn't wait until
-all are put in order.
-"""
+"""The desired and the observed state as decisions read it. Each context is made when it is asked for."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from bfinfra.model.siblings import Everyone, Siblings
 
 @dataclass(frozen=True)
 class Known:
-    """For decisions between which nothing changes."""
+    """For several decisions on an unchanged state."""
 
     site: str
     wanted: Specs
@@ -31,7 +29,7 @@ class Known:
         return key in self.wanted or key in self.states
 
     def context(self, key: Key, spec: Any) -> PlanContext:
-        """What a decision on this spec of a resource, or None, may look at besides its own spec and state."""
+        """What a decision on this resource may read besides `spec` (None: to be deleted) and its state."""
         fields = graph.resolve(spec if spec is not None else self.states.get(key), self)
         needs = {
             name: ResolvedRef(other, self.wanted.get(other), self.states.get(other))

@@ -1,4 +1,4 @@
-"""The survey: what the world says, one bulk read a kind, in the order of the references."""
+"""The survey: reads the observed state, one bulk read for each kind, in the order of the references."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named
 from bfinfra.model.surveying import SurveyProgress
 
-# seconds that a survey waits for a server that it never met; one that has answered is waited for like any
-# other outage
+# seconds that a survey retries a server that has not answered in this run; after an answer, an outage is
+# retried like any other
 FIRST = 3.0
 Kinds = Mapping[str, Kind[Any, Any]]
 
 
 @dataclass
 class ObservedState:
-    """What was seen. `unreadable`: key, or a kind's name for all of it, → why. Grows while an apply goes on.
+    """What was read. `unreadable`: key, or the name of a kind for all of it, → why. Grows during an apply.
 
-    `facts`: a kind's name → of its survey; key → of the last look at that resource alone.
+    `facts`: name of a kind → facts of its survey; key → facts of the last read of that resource alone.
     """
 
     states: dict[Key, Any] = field(default_factory=dict)
@@ -36,13 +36,11 @@ class ObservedState:
     unreadable: dict[Key | str, str] = field(default_factory=dict)
 
     def why_unreadable(self, key: Key) -> str:
-        """Why nothing can be said of a resource, or ""."""
+        """Why the resource could not be read, or ""."""
         return self.unreadable.get(key) or self.unreadable.get(key.kind, "")
 
     def take(self, kind: str, seen: Observation, names: Collection[str] = ()) -> None:
-        """Note what was seen of a kind; with `names` of these resources alone, of which nothing older counts
-        any more.
-        """
+        """Add what was read of a kind. With `names`, it replaces what was known of these resources."""
         for key in (Key(kind, name) for name in names):
             self.states.pop(key, None)
             self.unreadable.pop(key, None)
@@ -57,13 +55,13 @@ def survey(
     kinds: Kinds,
     wanted: Specs,
     patience: RetryPolicy,
-    world: ObservedState | None = None,
+    observed: ObservedState | None = None,
     progress: SurveyProgress | None = None,
 ) -> ObservedState:
-    """Ask each of the kinds, also those that the site doesn't use: what was deleted from the file must be
-    found. `world`: what others saw before.
+    """Read each of the kinds, also those that the site doesn't use: a resource that was removed from the file
+    must be found. `observed`: what is known already.
     """
-    world = ObservedState() if world is None else world
+    observed = ObservedState() if observed is None else observed
     progress = progress or SurveyProgress()
     progress.asks(len(kinds))
     patience = replace(patience, first=min(FIRST, patience.lasts))
@@ -71,33 +69,31 @@ def survey(
 
     def look(name: str, patience: RetryPolicy) -> Observation:
         with progress.asking(name):
-            return ask(kinds[name], name, wanted, world, patience)
+            return ask(kinds[name], name, wanted, observed, patience)
 
     try:
         for level in graph.levels(kinds):
             asked = [(name, pool.submit(look, name, patience)) for name in level]
             for name, answer in asked:
                 try:
-                    world.take(name, answer.result())
+                    observed.take(name, answer.result())
                 except RemoteError as error:
-                    world.unreadable[name] = str(error)
-                    if isinstance(
-                        error, Unreachable
-                    ):  # nothing can be applied now: the later kinds don't wait for it as long again
+                    observed.unreadable[name] = str(error)
+                    # nothing can be applied now, so the later kinds don't wait for this server again
+                    if isinstance(error, Unreachable):
                         patience = replace(patience, attempts=1, lasts=0, first=0)
     finally:
-        pool.shutdown(
-            wait=False, cancel_futures=True
-        )  # all have answered, but where somebody interrupts: then no server is waited for
-    return world
+        # all have answered, except after an interrupt: then no server is waited for
+        pool.shutdown(wait=False, cancel_futures=True)
+    return observed
 
 
 def ask(
-    kind: Kind[Any, Any], name: str, wanted: Specs, world: ObservedState, patience: RetryPolicy
+    kind: Kind[Any, Any], name: str, wanted: Specs, observed: ObservedState, patience: RetryPolicy
 ) -> Observation:
-    """One kind's bulk read, tried again after what passes."""
+    """One kind's bulk read, retried."""
     specs = specs_of(name, wanted)
-    needs = needs_of(name, kind, wanted, world)
+    needs = needs_of(name, kind, wanted, observed)
     partly: list[Observation] = []
 
     def look() -> Observation:
@@ -125,20 +121,22 @@ def ask(
 
 
 def specs_of(name: str, wanted: Specs) -> dict[str, Any]:
-    """What is wanted of a kind, by name."""
+    """The desired specs of a kind, by name."""
     return {key.name: spec for key, spec in wanted.items() if key.kind == name}
 
 
-def needs_of(name: str, kind: Kind[Any, Any], wanted: Specs, world: ObservedState) -> dict[Key, ResolvedRef]:
-    """All that is known of the other kinds that this kind may refer to; nothing where it doesn't look at
-    that.
+def needs_of(
+    name: str, kind: Kind[Any, Any], wanted: Specs, observed: ObservedState
+) -> dict[Key, ResolvedRef]:
+    """The specs and states of the other kinds that this kind may refer to; {} for a kind that does not read
+    them.
     """
     named = frozenset() if kind.alone else (kinds_named(kind.Spec) | kinds_named(kind.State)) - {name}
     if not named:
         return {}
-    keys = {key: None for key in (*wanted, *world.states) if key.kind in named}
+    keys = {key: None for key in (*wanted, *observed.states) if key.kind in named}
     return {
-        key: ResolvedRef(key, wanted.get(key), world.states.get(key))
+        key: ResolvedRef(key, wanted.get(key), observed.states.get(key))
         for key in keys
-        if not world.why_unreadable(key)
+        if not observed.why_unreadable(key)
     }

@@ -1,4 +1,4 @@
-"""The decision: from what is wanted and what was seen to a plan. Pure; knows no kind and no backend."""
+"""The decision: from the desired and the observed state to a plan. Pure; knows no kind and no backend."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bfinfra.model.awaited import Awaited
 from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.errors import Malformed, Problem, Refusal, Warned
+from bfinfra.model.kind import Source
 from bfinfra.model.mark import Mark
 from bfinfra.model.order import Specs
 from bfinfra.model.partial import Partial
@@ -28,7 +29,7 @@ from bfinfra.model.step import Disruption, Step
 
 @dataclass(frozen=True)
 class DesiredState:
-    """What an apply aims at: the site's name, its resources (none = destroy), and what may be adopted."""
+    """What an apply aims at: the site's name, its resources ({}: destroy), and which of them it may adopt."""
 
     site: str
     wanted: Specs
@@ -36,48 +37,49 @@ class DesiredState:
 
     @classmethod
     def of(cls, site: Site, *, destroy: bool = False, adopt: frozenset[Key] = frozenset()) -> DesiredState:
-        """The site as written, or an empty one."""
+        """The site as written, or without its resources to destroy it."""
         return cls(site.name, {} if destroy else site.resources, adopt)
 
 
 def make(
-    site: Site, wish: DesiredState, world: ObservedState, kinds: Kinds, targets: Collection[Key] = ()
+    site: Site, desired: DesiredState, observed: ObservedState, kinds: Kinds, targets: Collection[Key] = ()
 ) -> Plan:
-    """Every resource decided, in an order in which they may start; all refusals at once. With `targets` these
-    and what must be done before them. BfinfraError for a target that there is not.
+    """The plan: an item for each resource, in an order in which they may start, and all refusals. With
+    `targets`: these resources and what must be done before them. Raises BfinfraError for a target that does
+    not exist.
     """
-    states = ours(wish, world)
-    before = graph.waits(wish.wanted, states, standing(site, wish, states, kinds))
+    states = ours(desired, observed)
+    before = graph.waits(desired.wanted, states, standing(site, desired, states, kinds))
     partial = target.part(targets, before)
-    everything, unreadable = known(wish, world), _seen_of(partial, world.unreadable)
+    everything, unreadable = known(desired, observed), _seen_of(partial, observed.unreadable)
     items, problems = dict[Key, Item](), list[Problem]()
     for key in graph.sort(before):
         if partial and key not in partial.keys:
             continue
-        if why := _unreadable(key, before[key], wish, world, unreadable):
+        if why := _unreadable(key, before[key], desired, observed, unreadable):
             unreadable[key] = why
             continue
         try:
-            item = _item(key, wish, world, kinds, everything)
+            item = _item(key, desired, observed, kinds, everything)
             items[key] = _ordered(item, before[key], _behind(item, before[key], items))
         except Awaited as awaited:
-            item = _awaiting(key, awaited, wish, world, kinds)
+            item = _awaiting(key, awaited, desired, observed, kinds)
             items[key] = _ordered(item, before[key], located(site, key, awaited)[0])
         except Refusal as refusal:
             problems += located(site, key, refusal)
         except Malformed as error:
             unreadable[key] = str(error)
     going = {key for key, item in items.items() if item.action is Action.DELETE}
-    of_kinds = conflicts.of_kinds(wish.wanted, states, world, kinds, unreadable)
-    found = _about(partial, (*of_kinds, *conflicts.still_named(wish.wanted, going)))
+    of_kinds = conflicts.of_kinds(desired.wanted, states, observed, kinds, unreadable)
+    found = _about(partial, (*of_kinds, *conflicts.still_named(desired.wanted, going)))
     problems += [each.located(site.place) for each in found if each.stops]
     warnings = (*site.warnings, *(Warned(each.located(site.place)) for each in found if not each.stops))
     unread = {str(key): why for key, why in unreadable.items()}
-    return Plan(wish.site, tuple(items.values()), tuple(problems), unread, warnings, partial)
+    return Plan(desired.site, tuple(items.values()), tuple(problems), unread, warnings, partial)
 
 
 def _seen_of(partial: Partial | None, unreadable: Mapping[Key | str, str]) -> dict[Key | str, str]:
-    """What can't be read, as far as it is about the part."""
+    """What can't be read, limited to the part."""
     if partial is None:
         return dict(unreadable)
     kinds = {key.kind for key in partial.keys}
@@ -85,7 +87,7 @@ def _seen_of(partial: Partial | None, unreadable: Mapping[Key | str, str]) -> di
 
 
 def _about(partial: Partial | None, found: Iterable[Conflict]) -> list[Conflict]:
-    """The conflicts in which a resource of the part is."""
+    """The conflicts that involve a resource of the part."""
     return [
         each
         for each in found
@@ -93,47 +95,48 @@ def _about(partial: Partial | None, found: Iterable[Conflict]) -> list[Conflict]
     ]
 
 
-def ours(wish: DesiredState, world: ObservedState) -> dict[Key, Any]:
-    """The states that this site wants or made; strangers are left out."""
+def ours(desired: DesiredState, observed: ObservedState) -> dict[Key, Any]:
+    """The states of the resources that this site has or made; unmanaged objects are left out."""
     return {
         key: state
-        for key, state in world.states.items()
-        if key in wish.wanted or (state.mark is not None and state.mark.site == wish.site)
+        for key, state in observed.states.items()
+        if key in desired.wanted or (state.mark is not None and state.mark.site == desired.site)
     }
 
 
-def standing(site: Site, wish: DesiredState, states: Specs, kinds: Kinds) -> Specs:
-    """As which specs what stands was applied, and what else the file has; where no mark tells, as the file
-    says. Nothing where nothing goes.
+def standing(site: Site, desired: DesiredState, states: Specs, kinds: Kinds) -> Specs:
+    """The specs that the existing resources were applied with, and the site's other resources; the file's
+    spec where a mark does not say. {} if nothing is to be deleted.
     """
-    if states.keys() <= wish.wanted.keys():
+    if states.keys() <= desired.wanted.keys():
         return {}
     found = {
         key: as_applied(kinds[key.kind].Spec, state.mark, site.resources.get(key))
         for key, state in states.items()
     }
-    others = {key: spec for key, spec in site.resources.items() if key not in wish.wanted}
+    others = {key: spec for key, spec in site.resources.items() if key not in desired.wanted}
     return others | {key: spec for key, spec in found.items() if spec is not None}
 
 
-def known(wish: DesiredState, world: ObservedState) -> Known:
-    """What decisions look at, as it is now."""
-    return Known(wish.site, wish.wanted, world.states, world.facts)
+def known(desired: DesiredState, observed: ObservedState) -> Known:
+    """The state now, for `decide`."""
+    return Known(desired.site, desired.wanted, observed.states, observed.facts)
 
 
 def decide(
-    key: Key, wish: DesiredState, world: ObservedState, kinds: Kinds, everything: Known | None = None
+    key: Key, desired: DesiredState, observed: ObservedState, kinds: Kinds, everything: Known | None = None
 ) -> tuple[Step, ...]:
-    """The steps from what was seen to what is wanted. Refusal where the kind, the mark or `protect` forbids.
+    """The steps from the observed to the desired state. Raises Refusal where the kind, the mark or `protect`
+    forbids them.
 
-    `everything`: what `known` says, for many decisions on an unchanged world.
+    `everything`: the result of `known`, for many decisions on an unchanged state.
     """
-    kind, spec, state = kinds[key.kind], wish.wanted.get(key), world.states.get(key)
-    if key in wish.adopt and state is not None and state.mark is None:
-        state = replace(state, mark=Mark(wish.site, str(key)).pending)
+    kind, spec, state = kinds[key.kind], desired.wanted.get(key), observed.states.get(key)
+    if key in desired.adopt and state is not None and state.mark is None:
+        state = replace(state, mark=Mark(desired.site, str(key)).pending)
     if kind.managed and state is not None:
-        _check_owner(key, spec, state, wish)
-    context = (everything or known(wish, world)).context(key, spec)
+        _check_owner(key, spec, state, desired)
+    context = (everything or known(desired, observed)).context(key, spec)
     with provider_errors(str(key)):
         steps = tuple(kind.steps(key.name, spec, state, context))
     _check_protected(spec, state, steps)
@@ -146,22 +149,29 @@ def located(site: Site, key: Key, refusal: Refusal) -> list[Problem]:
     return [Problem(f"{key}: {p.what}", place, p.why, p.next) for p in refusal.problems]
 
 
-def _item(key: Key, wish: DesiredState, world: ObservedState, kinds: Kinds, everything: Known) -> Item:
-    steps, state = decide(key, wish, world, kinds, everything), world.states.get(key)
-    action = derive(wish.wanted.get(key), state, steps, managed=kinds[key.kind].managed)
-    going = action in (Action.DELETE, Action.REPLACE)
-    item = Item(key, action, steps, contents=state.contents if going and state is not None else ())
-    return replace(item, follows=_follows(item, wish.wanted.get(key), state)) if steps else item
+def _item(key: Key, desired: DesiredState, observed: ObservedState, kinds: Kinds, everything: Known) -> Item:
+    steps, state, kind = (
+        decide(key, desired, observed, kinds, everything),
+        observed.states.get(key),
+        kinds[key.kind],
+    )
+    action = derive(desired.wanted.get(key), state, steps, managed=kind.managed)
+    contents = state.contents if action in (Action.DELETE, Action.REPLACE) and state is not None else ()
+    settings = not (kind.managed or isinstance(kind, Source))
+    item = Item(key, action, steps, contents=contents, settings=settings)
+    return replace(item, follows=_follows(item, desired.wanted.get(key), state)) if steps else item
 
 
 def _ordered(item: Item, before: Mapping[Key, str], held: Problem | None) -> Item:
-    """The item with what must be done first, why where no field says so, and what holds it back."""
+    """The item with what must be done first, why if no field says so, and what holds it."""
     because = {other: why for other, why in before.items() if why}
     return replace(item, waits_for=tuple(before), because=because, held=held)
 
 
 def _behind(item: Item, before: Mapping[Key, str], items: Mapping[Key, Item]) -> Problem | None:
-    """What an item waits for that waits for a file; what stands and is up to date waits for nothing."""
+    """Why the item is held because another one is; None otherwise. An item that is up to date waits for
+    nothing.
+    """
     if item.action is Action.KEEP and not item.steps:
         return None
     first = next((key for key in before if key in items and items[key].held), None)
@@ -171,16 +181,20 @@ def _behind(item: Item, before: Mapping[Key, str], items: Mapping[Key, Item]) ->
     return Problem(f"{item.key} waits for {first}{why}")
 
 
-def _awaiting(key: Key, awaited: Awaited, wish: DesiredState, world: ObservedState, kinds: Kinds) -> Item:
-    """What is to be done to a resource whose file isn't there yet; with which steps may not be known."""
-    state, managed = world.states.get(key), kinds[key.kind].managed
+def _awaiting(
+    key: Key, awaited: Awaited, desired: DesiredState, observed: ObservedState, kinds: Kinds
+) -> Item:
+    """The item of a resource whose file is missing. Its steps may not be known."""
+    state, managed = observed.states.get(key), kinds[key.kind].managed
     if awaited.steps:
-        return Item(key, derive(wish.wanted.get(key), state, awaited.steps, managed=managed), awaited.steps)
+        return Item(
+            key, derive(desired.wanted.get(key), state, awaited.steps, managed=managed), awaited.steps
+        )
     return Item(key, Action.READ if not managed else Action.CREATE if state is None else Action.UPDATE)
 
 
 def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:
-    """The fields that stand in no file, where the file changed one that does."""
+    """The fields that are not in the file and differ because the file changed another one."""
     applied = state.mark.applied if state is not None and state.mark is not None else None
     if spec is None or applied is None or not differences(applied, spec.applied()):
         return frozenset()
@@ -195,24 +209,24 @@ def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:
     )
 
 
-def _check_owner(key: Key, spec: Any, state: State, wish: DesiredState) -> None:
+def _check_owner(key: Key, spec: Any, state: State, desired: DesiredState) -> None:
     mark = state.mark
     if mark is None and spec is not None and state.copy:
         raise Refusal(
             state.copy,
-            why="somebody copied it with its mark, and what bfinfra did not make is never touched",
+            why="somebody copied it with its mark; bfinfra never changes an object that it did not make",
             next=(
-                f"take the copy over with: bfinfra adopt SITE {key}; or delete the copy, or its mark, to "
+                f"adopt the copy with: bfinfra adopt SITE {key}; or delete the copy, or its mark, to "
                 f"have {key} made anew"
             ),
         )
     if mark is None and spec is not None:
         raise Refusal(
-            "it stands there already, and bfinfra did not make it",
-            why="an object without the mark is never touched",
-            next=f"choose another name, or take it over with: bfinfra adopt SITE {key}",
+            "it exists already, and bfinfra did not make it",
+            why="bfinfra never changes an object without its mark",
+            next=f"choose another name, or adopt it with: bfinfra adopt SITE {key}",
         )
-    if mark is not None and spec is not None and mark.owner != (wish.site, str(key)):
+    if mark is not None and spec is not None and mark.owner != (desired.site, str(key)):
         raise Refusal(
             f"it belongs to {mark.address} of the site {mark.site}",
             why="two sites would undo each other's work",
@@ -235,16 +249,16 @@ def _check_protected(spec: Any, state: Any, steps: tuple[Step, ...]) -> None:
 def _unreadable(
     key: Key,
     before: Mapping[Key, str],
-    wish: DesiredState,
-    world: ObservedState,
+    desired: DesiredState,
+    observed: ObservedState,
     unreadable: Mapping[Any, str],
 ) -> str:
-    """Also where what a field names can't be read, for the same reason; what only has to stand before decides
-    nothing.
+    """Why the resource can't be planned: it, or a resource that its fields name, can't be read. A resource
+    that is only ordered before it does not count.
     """
-    if why := world.why_unreadable(key):
+    if why := observed.why_unreadable(key):
         return why
     needed = [
-        other for other, why in before.items() if not why and key in wish.wanted and other in unreadable
+        other for other, why in before.items() if not why and key in desired.wanted and other in unreadable
     ]
     return unreadable[needed[0]] if needed else ""

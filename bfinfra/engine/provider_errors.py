@@ -1,4 +1,4 @@
-"""Where a kind trips over what a server said: an error of that resource, in words, and the others go on."""
+"""Turns a kind's failure on a server's answer into an error of that resource, so that the others continue."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bfinfra.model.errors import BfinfraError, Malformed
 
 @contextlib.contextmanager
 def provider_errors(what: str) -> Iterator[None]:
-    """Whatever isn't said in bfinfra's own errors is Malformed: servers of any kind may answer anything, and
-    no kind foresees all of it.
+    """Raises Malformed for each exception that is not a BfinfraError or OSError: a server may answer
+    anything, and no kind foresees all of it.
 
-    BFINFRA_TRACEBACK=1 lets it through as it is.
+    BFINFRA_TRACEBACK=1 lets the exception through.
     """
     try:
         yield
@@ -24,10 +24,10 @@ def provider_errors(what: str) -> Iterator[None]:
         if os.environ.get("BFINFRA_TRACEBACK") == "1":
             raise
         raise Malformed(
-            f"what the server says of {what} makes no sense",
+            f"bfinfra can't read the server's answer about {what}",
             why=f"{type(error).__name__}: {error}"[:300],
             next=(
-                "run it again with BFINFRA_TRACEBACK=1 to see where; report that if the server is what it "
+                "run it again with BFINFRA_TRACEBACK=1 to see where; report it if the server is what it "
                 "should be"
             ),
         ) from error

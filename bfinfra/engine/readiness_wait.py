@@ -1,5 +1,5 @@
-"""Settling: all steps ran, the world takes its time. One bulk poll a kind; a time-out is "still waiting",
-never a fault.
+"""Waits until changed resources are ready. One bulk poll for each kind. A time-out means "still waiting",
+never a failure.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 FIRST_PAUSE, LATE, LONGEST_PAUSE, GROWTH = 0.1, 2.0, 5.0, 1.5  # seconds, seconds, seconds, factor
-# of the time waited: what takes long may be noticed that much later than LATE, but never more than
-# LONGEST_PAUSE
+# share of the time waited by which a check may come later than LATE, up to LONGEST_PAUSE
 SHARE = 0.1
 
 
@@ -35,7 +34,7 @@ class _Waiting:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a settling item came out: an ending, or None for "ready for its next turn"."""
+    """How the wait for an item ended; `ending` None means "ready for its next step"."""
 
     ending: Ending | None
     note: str = ""
@@ -43,18 +42,18 @@ class Verdict:
 
 
 class ReadinessWait:
-    """The items that settle, and when to look at each kind of them again."""
+    """The items that wait for readiness, and when to check each kind again."""
 
     def __init__(  # noqa: PLR0913 - a run's whole context
         self,
-        wish: DesiredState,
-        world: ObservedState,
+        desired: DesiredState,
+        observed: ObservedState,
         kinds: Kinds,
         turn: Reconciler,
         patience: RetryPolicy,
         deadline: float | None,
     ) -> None:
-        self._wish, self._world, self._kinds, self._turn = wish, world, kinds, turn
+        self._desired, self._observed, self._kinds, self._turn = desired, observed, kinds, turn
         self._patience, self._deadline = patience, deadline
         self._waiting: dict[Key, _Waiting] = {}
         self._pause: dict[str, float] = {}
@@ -64,15 +63,19 @@ class ReadinessWait:
         return bool(self._waiting)
 
     def add(self, key: Key, *, final: bool, seen: bool = False) -> None:
-        """Wait for a resource; `final`: no steps are left; `seen`: it was looked at just now."""
+        """Wait for a resource. `final`: no steps are left; `seen`: its state was read just now."""
         self._waiting[key] = _Waiting(time.monotonic(), final, seen)
         self._pause[key.kind], self._due[key.kind] = FIRST_PAUSE, 0.0
 
     def at_once(self, key: Key) -> Verdict | None:
-        """The verdict on a resource that nobody need wait for: it was just seen gone, its kind is ready as
-        soon as it stands, or it is only read, and was found ready.
+        """The verdict on a resource that needs no wait, else None: it is gone, its kind is ready once it
+        exists, or it is only read and was found ready.
         """
-        spec, state, kind = self._wish.wanted.get(key), self._world.states.get(key), self._kinds[key.kind]
+        spec, state, kind = (
+            self._desired.wanted.get(key),
+            self._observed.states.get(key),
+            self._kinds[key.kind],
+        )
         done = state is None if spec is None else state is not None and type(kind).ready is Kind.ready
         if done:
             return Verdict(Ending.DONE)
@@ -80,7 +83,7 @@ class ReadinessWait:
         return Verdict(Ending.DONE, answer.note) if answer and answer.status is Ready.READY else None
 
     def due(self, busy: set[str]) -> list[tuple[str, tuple[Key, ...]]]:
-        """The kinds to look at now, each with its settling keys; not those that are being looked at."""
+        """The kinds to check now, each with its waiting keys, without the `busy` ones."""
         by_kind: dict[str, list[Key]] = {}
         for key in self._waiting:
             by_kind.setdefault(key.kind, []).append(key)
@@ -92,12 +95,12 @@ class ReadinessWait:
         ]
 
     def pause(self) -> float:
-        """Seconds until a kind is due."""
+        """Seconds until the next kind is due."""
         kinds = {key.kind for key in self._waiting}
         return max(0.005, min((self._due[kind] - time.monotonic() for kind in kinds), default=LONGEST_PAUSE))
 
     def poll(self, kind: str, keys: tuple[Key, ...]) -> dict[Key, Readiness | BfinfraError]:
-        """Look once, in bulk, and ask each whether it is ready. Runs in a worker thread."""
+        """Read these resources in one call and ask each whether it is ready. Runs in a worker thread."""
         unseen, failures = (
             [key for key in keys if not self._waiting[key].seen],
             dict[Key, Readiness | BfinfraError](),
@@ -112,7 +115,9 @@ class ReadinessWait:
     def judge(
         self, kind: str, answers: Mapping[Key, Readiness | BfinfraError]
     ) -> tuple[dict[Key, Verdict], list[Settling]]:
-        """Who came out how, and what to say of those who still wait. Called by the run's own thread."""
+        """The verdicts on these resources, and an event for each that still waits and has a new reason.
+        Called by the run's own thread.
+        """
         verdicts, events = {}, []
         for key, answer in answers.items():
             entry = self._waiting[key]
@@ -125,7 +130,7 @@ class ReadinessWait:
                 entry.why = answer.why
                 events.append(Settling(at=time.time(), key=key, why=answer.why))
         since = {key: entry.since for key, entry in self._waiting.items() if key.kind == kind}
-        if since.keys() <= answers.keys():  # else some came while these were looked at: they are due at once
+        if since.keys() <= answers.keys():  # else some were added during the check: they are due at once
             now = time.monotonic()
             self._pause[kind] = min(
                 self._pause[kind] * GROWTH,
@@ -133,9 +138,8 @@ class ReadinessWait:
                 LONGEST_PAUSE,
             )
             last = min(since.values(), default=now) + self._limit(kind)
-            self._due[kind] = min(
-                now + self._pause[kind], max(last, now + FIRST_PAUSE)
-            )  # no deadline is overslept
+            # never sleep past a deadline
+            self._due[kind] = min(now + self._pause[kind], max(last, now + FIRST_PAUSE))
         return verdicts, events
 
     def _verdict(self, key: Key, entry: _Waiting, answer: Readiness | BfinfraError) -> Verdict | None:
@@ -144,7 +148,7 @@ class ReadinessWait:
         if answer.status is Ready.FAILED:
             return Verdict(
                 Ending.FAILED,
-                problem=Problem(f"{key} failed", why=answer.why, next="mend the cause, then apply again"),
+                problem=Problem(f"{key} failed", why=answer.why, next="correct the cause, then apply again"),
             )
         if answer.status is Ready.READY:
             return Verdict(Ending.DONE if entry.final else None, answer.note)
@@ -156,7 +160,7 @@ class ReadinessWait:
             problem=Problem(
                 f"{key} is not ready after {limit:.0f} s",
                 why=answer.why,
-                next="the next apply waits on; mend what it waits for, if that does not come by itself",
+                next="apply again to wait longer; correct what it waits for, if that does not resolve itself",
             ),
         )
 
@@ -164,11 +168,15 @@ class ReadinessWait:
         return self._deadline if self._deadline is not None else self._kinds[kind].deadline
 
     def _ask(self, key: Key) -> Readiness:
-        spec, state, final = self._wish.wanted.get(key), self._world.states.get(key), self._waiting[key].final
+        spec, state, final = (
+            self._desired.wanted.get(key),
+            self._observed.states.get(key),
+            self._waiting[key].final,
+        )
         if spec is None and final:
             return READY if state is None else waiting("being removed")
         if state is None:
-            return READY if not final else failed("it vanished while bfinfra waited for it")
+            return READY if not final else failed("it was deleted while bfinfra waited for it")
         try:
             with provider_errors(str(key)):
                 return self._kinds[key.kind].ready(spec, state)

@@ -1,4 +1,4 @@
-"""The last act of an apply: one more look at all that it changed, as others may have changed it meanwhile."""
+"""The end of an apply: reads once more all that it changed, as others may have changed it meanwhile."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.step import Step
 
-AT_ONCE = 4  # kinds that are looked at side by side
+AT_ONCE = 4  # kinds that are read in parallel
 NEXT = "see who else changes it, then apply again"
 
 
 def moved(  # noqa: PLR0913 - a run's whole context
     changed: Collection[Key],
     wanted: Specs,
-    world: ObservedState,
+    observed: ObservedState,
     kinds: Kinds,
     turn: Reconciler,
     patience: RetryPolicy,
 ) -> dict[Key, Problem]:
-    """What is no longer as this run left it, and why; what can't be looked at is told as well. One bulk read
-    a kind.
+    """The resources that are no longer as this run left them, or can't be read, with the problem. One bulk
+    read for each kind.
     """
     by_kind: dict[str, list[Key]] = {}
     for key in changed:
@@ -40,9 +40,7 @@ def moved(  # noqa: PLR0913 - a run's whole context
             why = str(error.problems[0])
             return {
                 key: Problem(
-                    f"{key} can't be looked at once more",
-                    why=why,
-                    next="bfinfra drift says later whether it is as it should be",
+                    f"{key} can't be read once more", why=why, next="check it later with: bfinfra drift SITE"
                 )
                 for key in by_kind[kind]
             }
@@ -55,9 +53,9 @@ def moved(  # noqa: PLR0913 - a run's whole context
             return error.problems[0]
         if not left:
             return None
-        state = world.states.get(key)
+        state = observed.states.get(key)
         return Problem(
-            f"{key} moved while this ran",
+            f"{key} was changed while this ran",
             why=_how(wanted.get(key), state, left) + _who(kinds[key.kind], key, state, left),
             next=NEXT,
         )
@@ -68,15 +66,15 @@ def moved(  # noqa: PLR0913 - a run's whole context
 
 def _how(spec: object, state: object, left: Collection[Step]) -> str:
     if spec is None:
-        return "it was removed, and stands there again"
+        return "it was deleted, and exists again"
     if state is None:
-        return "it was made, and is gone"
+        return "it was created, and is gone"
     changes = dict.fromkeys(
         f"{change.field}: {_shown(change.wanted)} → {_shown(change.now)}"
         for step in left
         for change in step.changes
     )
-    return "; ".join(changes) or "; ".join(f"it would take: {step.title()}" for step in left)
+    return "; ".join(changes) or "; ".join(f"it needs: {step.title()}" for step in left)
 
 
 def _shown(value: object) -> str:
@@ -84,7 +82,7 @@ def _shown(value: object) -> str:
 
 
 def _who(kind: Any, key: Key, state: object, left: Collection[Step]) -> str:
-    """By whom, where a server knows."""
+    """Who changed it, where a server knows."""
     fields = tuple(change.field for step in left for change in step.changes) if state is not None else ("",)
     try:
         traces = kind.audit({key.name: (state, fields)}).get(key.name, {})

@@ -1,6 +1,6 @@
-"""One item's turn: look – decide – run one step, again and again until nothing is left to do.
+"""Reconciles one item: read, decide, run one step, again and again until nothing is left to do.
 
-A crash, a lost answer and plain progress are the same case: the next look tells what is left.
+A crash, a lost answer and normal progress are the same case: the next read shows what is left.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption, Step
 
 Tell = Callable[[Event], None]
-MOST_STEPS = 64  # an item that is still not done by then goes in circles
+MOST_STEPS = 64  # an item with more steps never converges
 
 
 class Halted(Exception):
@@ -30,22 +30,28 @@ class Halted(Exception):
 
 
 class Reconciler:
-    """Takes items' turns, in any number of threads; shares the seen world with everybody under one lock."""
+    """Runs the items' steps, in any number of threads, which share the observed state under one lock."""
 
     def __init__(
-        self, wish: DesiredState, world: ObservedState, kinds: Kinds, patience: RetryPolicy, tell: Tell
+        self, desired: DesiredState, observed: ObservedState, kinds: Kinds, patience: RetryPolicy, tell: Tell
     ) -> None:
-        self._wish, self._world, self._kinds, self._patience, self._tell = wish, world, kinds, patience, tell
+        self._desired, self._observed, self._kinds, self._patience, self._tell = (
+            desired,
+            observed,
+            kinds,
+            patience,
+            tell,
+        )
         self.lock = Lock()
         self._ran: dict[Key, list[Step]] = {}
         self._tried: set[Key] = set()
-        """Those of which a step was begun: whatever moved since then, we may have moved it ourselves, the
-        answer lost.
+        """Resources of which a step was started. If one changed since, this run may have changed it and lost
+        the answer.
         """
 
     def take(self, item: Item) -> bool:
-        """True: nothing is left to do. False: settle first, then take the next turn. BfinfraError: it failed;
-        Halted: it may go no further.
+        """Run steps. True: nothing is left to do. False: wait until it is ready, then call again. Raises
+        BfinfraError where a step failed, Halted where the run was stopped.
         """
         while True:
             step = self._patience.look(lambda: self._once(item), lambda _: None)
@@ -55,36 +61,38 @@ class Reconciler:
                 return False
 
     def left(self, key: Key) -> tuple[Step, ...]:
-        """What is left to do, on what was last seen."""
+        """The steps that are left, by the last read."""
         with self.lock:
-            return decide(key, self._wish, self._world, self._kinds)
+            return decide(key, self._desired, self._observed, self._kinds)
 
     def look(self, kind: str, names: tuple[str, ...]) -> None:
-        """See some resources of a kind again. RemoteError where that can't be done."""
+        """Read some resources of a kind again. Raises RemoteError where that fails."""
         with self.lock:
-            needs = needs_of(kind, self._kinds[kind], self._wish.wanted, self._world)
+            needs = needs_of(kind, self._kinds[kind], self._desired.wanted, self._observed)
         seen = self._kinds[kind].observe(
-            {name: self._wish.wanted.get(Key(kind, name)) for name in names}, needs, include_unlisted=False
+            {name: self._desired.wanted.get(Key(kind, name)) for name in names}, needs, include_unlisted=False
         )
         with self.lock:
-            self._world.take(kind, seen, names)
+            self._observed.take(kind, seen, names)
             self._leave_strangers(kind, names)
-            blind = next((why for name in names if (why := self._world.why_unreadable(Key(kind, name)))), "")
+            blind = next(
+                (why for name in names if (why := self._observed.why_unreadable(Key(kind, name)))), ""
+            )
         if blind:
             raise Unreachable(f"{kind} can't be read", why=blind)
 
     def _leave_strangers(self, kind: str, names: tuple[str, ...]) -> None:
-        """What stands under the name of something that goes, and isn't ours: ours is gone, and theirs is not
-        looked at.
+        """Forget the states of objects that have the name of a resource to be deleted but belong to others:
+        the site's own object is gone.
         """
         for key in (Key(kind, name) for name in names):
-            state = self._world.states.get(key)
+            state = self._observed.states.get(key)
             if (
                 state is not None
-                and key not in self._wish.wanted
-                and (state.mark is None or state.mark.site != self._wish.site)
+                and key not in self._desired.wanted
+                and (state.mark is None or state.mark.site != self._desired.site)
             ):
-                del self._world.states[key]
+                del self._observed.states[key]
 
     def _once(self, item: Item) -> Step | None:
         steps = self._guarded(item)
@@ -103,15 +111,15 @@ class Reconciler:
         return steps[0]
 
     def _guarded(self, item: Item) -> tuple[Step, ...]:
-        """What is left where the survey was look enough: before the first step, once, if that fails should
-        the world have moved since.
+        """The steps for the first attempt without another read, if each of them fails safely should the state
+        have changed since the survey; else ().
         """
         if item.key in self._tried or not item.steps[0].exclusive:
             return ()
         try:
             steps = self.left(item.key)
         except BfinfraError:
-            return ()  # what was seen of others since then doesn't go with what was seen of it
+            return ()  # the states of other resources, read earlier, don't fit this one's
         return steps if steps and steps[0].exclusive else ()
 
     def _run(self, key: Key, step: Step, number: int) -> None:
@@ -151,8 +159,8 @@ class Reconciler:
             raise BfinfraError(
                 Problem(
                     f"{item.key}: {steps[0].title()} ran, but the server does not show the change",
-                    why="the same step would be the next one again",
-                    next="look at the object; another writer may be undoing it",
+                    why="the next step would be the same",
+                    next="look at the object: somebody else may be undoing the change",
                 )
             )
         if len(ran) > MOST_STEPS:
@@ -167,24 +175,24 @@ class Reconciler:
                 item,
                 steps,
                 first=item.key not in self._tried,
-                wanted=self._wish.wanted.get(item.key) is not None,
+                wanted=self._desired.wanted.get(item.key) is not None,
             )
         ):
             raise Diverged(
-                Problem(f"{item.key} moved after the plan was shown", why=difference, next="plan again")
+                Problem(f"{item.key} changed after the plan was shown", why=difference, next="plan again")
             )
 
 
 def _covers(announced: Any, change: Change) -> bool:
-    """Whether an announced change is this one, or of all that the changed field is part of."""
+    """Whether the plan announced this change, or a change of a field that contains it."""
     return agrees(announced, plain(change)) or change.field.startswith(f"{announced['field']}.")
 
 
 def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -> str:
-    """In what the fresh steps go beyond the announced ones, or ""."""
+    """How the new steps exceed the announced ones, or ""."""
     worse = max((s.disruption for s in steps), key=list(Disruption).index)
     if list(Disruption).index(worse) > list(Disruption).index(item.disruption):
-        return f"it would now mean a {worse}, announced was {item.disruption}"
+        return f"it would now need a {worse}; the plan announced {item.disruption}"
     if first and wanted and item.action is Action.UPDATE:
         announced = [plain(c) for c in item.changes]
         new = [
@@ -194,9 +202,13 @@ def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -
             if c.field != UNFINISHED and not any(_covers(a, c) for a in announced)
         ]
         if new and item.changes:
-            return "; ".join(f"{c.field} is {c.now}, wanted {c.wanted}, and was not in the plan" for c in new)
+            return "; ".join(
+                f"{c.field} is {c.now}, wanted {c.wanted}, and the plan did not have that" for c in new
+            )
     if first and wanted and any(s.destructive for s in steps) and not any(s.destructive for s in item.steps):
-        return f"it would now {next(s.title() for s in steps if s.destructive)}, which was not announced"
+        return (
+            f"it would now {next(s.title() for s in steps if s.destructive)}, which the plan did not announce"
+        )
     if first and derive(object(), None, steps) is Action.REPLACE and item.action is not Action.REPLACE:
-        return f"it would now be replaced, announced was {item.action}"
+        return f"it would now be replaced; the plan announced {item.action}"
     return ""

@@ -1,4 +1,4 @@
-"""The only place that tries again. The class of an error decides whether and how long; jitter and Retry-After
+"""The only place that retries. The class of an error decides whether and how long; jitter and Retry-After
 decide when.
 """
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 READ = (Unreachable, Busy, Unanswered, Expired)
 """A read may be repeated as it is."""
 LOOK = (*READ, Exists, Conflict)
-"""A write is never repeated: the world is looked at again, and decided anew."""
+"""A write is never repeated: the state is read and decided again."""
 OUTAGE = (Unreachable, Busy, Unanswered)
-"""What time mends: it is waited for. Of all else a few attempts say as much as many."""
-SHORT_PAUSE = 0.5  # seconds, while a server is tried that was never met
-LONGEST_PAUSE = 60.0  # seconds; a server that asks for more is not waited for
+"""Errors that pass with time. Other errors are retried a few times only."""
+SHORT_PAUSE = 0.5  # seconds between attempts at a server that has not answered in this run
+LONGEST_PAUSE = 60.0  # seconds; a longer Retry-After is cut to this
 
 A = TypeVar("A")
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How long, how often at least, and how long between.
+    """How long and how often to retry, and how long to pause.
 
-    An outage is tried for at least `lasts` seconds and `attempts` times; a server that was never met in this
-    run for at least `first` seconds, where that is set; anything else `attempts` times. `sleep` takes
-    seconds; once `halt` is set nothing is waited for or tried again.
+    An outage is retried for at least `lasts` seconds and `attempts` times; a server that has not answered in
+    this run for `first` seconds, if set; any other error `attempts` times. `sleep` takes seconds. Once `halt`
+    is set, nothing is retried.
     """
 
     attempts: int = 6
@@ -46,11 +46,11 @@ class RetryPolicy:
     halt: Flag = field(default_factory=Flag)
 
     def read(self, what: Callable[[], A]) -> A:
-        """The answer of `what`, asked again after what passes; the last error where it doesn't."""
+        """The result of `what`, retried; raises the last error."""
         return self._tried(what, READ)
 
     def look(self, what: Callable[[], A], again: Callable[[RemoteError], None]) -> A:
-        """One turn of look-decide-act, turned again after what passes; `again` is told why."""
+        """The result of `what`, which reads, decides and acts, retried; `again` gets each error."""
 
         def tell(state: RetryCallState) -> None:
             error = state.outcome.exception() if state.outcome else None
@@ -65,7 +65,7 @@ class RetryPolicy:
         classes: tuple[type[RemoteError], ...],
         before_sleep: Callable[[RetryCallState], None] | None = None,
     ) -> A:
-        """What answers at once needs no tenacity; what fails is its first attempt."""
+        """The first attempt runs without tenacity, which takes long to import."""
         began = time.monotonic()
         try:
             return what()
@@ -113,9 +113,7 @@ class RetryPolicy:
         )
 
     def _enough(self, error: BaseException | None, attempts: int, seconds: float) -> bool:
-        """Whether to give up after so many attempts within so many seconds, the last of which raised the
-        error.
-        """
+        """Whether to give up after so many attempts and seconds; `error`: what the last attempt raised."""
         if self.first is not None and self._unmet(error):
             return seconds >= self.first
         return attempts >= self.attempts and (seconds >= self.lasts or not isinstance(error, OUTAGE))

@@ -1,4 +1,4 @@
-"""What a site needs the right to: the kinds' declarations put together, by object and by API. Pure."""
+"""The rights that a site needs: the kinds' declarations, merged by object and by API. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DATACENTER_FOLDERS = ("vm", "host", "datastore", "network")
 
 
 def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
-    """All rights for these uses; every use looks first, so that reading is always among them."""
+    """All rights for these uses. Every use reads, so reading is always included."""
     wanted = tuple(dict.fromkeys(uses))
     entities: dict[Entity, set[str]] = {ROOT: set(READ)} if site.vcenter else {}
     apis: dict[Api, dict[Verb, None]] = {}
@@ -54,7 +54,7 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
 
 
 def places(site: Site, kinds: Kinds) -> dict[Key, PrivilegePlaces]:
-    """For each resource, what the words in its kind's rights mean."""
+    """For each resource, the places that the words in its kind's rights stand for."""
     datacenter = (site.vcenter and site.vcenter.datacenter) or "*"
     found = {}
     for key, spec in site.resources.items():
@@ -84,7 +84,7 @@ def _granted(site: Site, kinds: Kinds, uses: tuple[Use, ...]) -> Iterator[Grante
 
 
 def _of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
-    """What one resource of this kind takes."""
+    """The rights that one resource of this kind needs."""
     if set(uses) & {Use.PLAN, Use.APPLY}:
         yield from kind.resource_privileges
     for step in kind.step_types:
@@ -105,9 +105,7 @@ def _settable(entity: Entity) -> Entity:
 
 
 def _merged(entities: dict[Entity, set[str]]) -> dict[Entity, set[str]]:
-    """An account has one permission an object: what is needed there with and without its descendants is
-    one.
-    """
+    """An account has one permission on an object: rights with and without propagation are merged."""
     for entity in [each for each in entities if not each.propagate]:
         wide = Entity(entity.path, entity.type, propagate=True)
         if wide in entities:
@@ -116,7 +114,7 @@ def _merged(entities: dict[Entity, set[str]]) -> dict[Entity, set[str]]:
 
 
 def _bare(apis: Mapping[Api, tuple[Verb, ...]]) -> dict[Api, tuple[Verb, ...]]:
-    """Without what a wider place allows as well."""
+    """Without the verbs that a wider place grants as well."""
     wider = {
         api: {
             verb
@@ -132,7 +130,7 @@ def _bare(apis: Mapping[Api, tuple[Verb, ...]]) -> dict[Api, tuple[Verb, ...]]:
 
 
 def _within(api: Api, other: Api) -> bool:
-    """Whether another place is wider: all namespaces, all names, or more names."""
+    """Whether `other` is wider than `api`: all namespaces, all names, or more names."""
     fits = other.namespace in ("", api.namespace) and (
         not other.names or (bool(api.names) and {*api.names} <= {*other.names})
     )

@@ -1,4 +1,4 @@
-"""A plan for some resources alone: what is targeted, what is adopted, what is rotated."""
+"""A plan for some resources only: those targeted, adopted or rotated."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bfinfra.model.suggest import nearest
 
 
 def part(targets: Collection[Key], before: Before) -> Partial | None:
-    """The part of a site that these are, with all that must be done before them: what is made waits for what
-    it needs, what goes for what needs it. None where nothing is targeted. BfinfraError for what there is not.
+    """The targets with all that must be done before them; None without targets. Raises BfinfraError for a
+    target that does not exist.
     """
     if not targets:
         return None
@@ -36,14 +36,14 @@ def _no_target(key: Key, before: Before) -> Problem:
     return Problem(
         f"there is no {key} to target",
         "--target",
-        "neither the site has it, nor does it stand with the site's mark",
+        "the site does not have it, and no object has the site's mark for it",
         nearest(str(key), map(str, alike)),
     )
 
 
 def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Plan:
-    """The plan for these alone, with the problems and the blind spots that are theirs, and those of all of
-    these kinds in which they may stand.
+    """The plan for `keys` only, with their problems and unreadable resources, and unreadable kinds among
+    `places`.
     """
     items = tuple(replace(item, waits_for=(), because={}) for item in found.items if item.key in keys)
     problems = tuple(p for p in found.problems if any(p.what.startswith(f"{key}:") for key in keys))
@@ -55,40 +55,37 @@ def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Pla
     return replace(found, items=items, problems=problems, unreadable=unreadable, warnings=())
 
 
-def adopting(found: Plan, keys: frozenset[Key], site: Site, world: ObservedState, kinds: Kinds) -> Plan:
-    """The plan cut down to what is adopted."""
+def adopting(found: Plan, keys: frozenset[Key], site: Site, observed: ObservedState, kinds: Kinds) -> Plan:
+    """The plan limited to what is adopted."""
     cut = only(found, keys)
     if cut.problems or cut.unreadable:
         return cut
     return replace(
         cut,
         problems=tuple(
-            problem for key in sorted(keys, key=str) if (problem := _nothing(key, site, world, kinds))
+            problem for key in sorted(keys, key=str) if (problem := _nothing(key, site, observed, kinds))
         ),
     )
 
 
-def _nothing(key: Key, site: Site, world: ObservedState, kinds: Kinds) -> Problem | None:
-    """Why there is nothing to take over, or None."""
+def _nothing(key: Key, site: Site, observed: ObservedState, kinds: Kinds) -> Problem | None:
+    """Why the resource can't be adopted, or None."""
     if key not in site.resources:
         near = nearest(str(key), map(str, site.resources))
         return Problem(
             f"the site has no {key}",
-            why="what is adopted is brought in line with what the site says of it",
-            next=near or "write it into the site",
+            why="an adopted object is changed to what the site says",
+            next=near or "add it to the site",
         )
     if not kinds[key.kind].managed:
         return Problem(
-            f"{key} needs no adoption",
-            site.place(key) or "",
-            "bfinfra doesn't make it, so it never belongs to somebody else",
-            "bfinfra apply SITE",
+            f"{key} needs no adoption", site.place(key) or "", "bfinfra only reads it", "bfinfra apply SITE"
         )
-    if key not in world.states:
+    if key not in observed.states:
         return Problem(
             f"there is no {key} yet",
             site.place(key) or "",
-            "nothing stands there under its name",
-            "bfinfra apply SITE makes it",
+            "no object has its name",
+            "create it with: bfinfra apply SITE",
         )
     return None

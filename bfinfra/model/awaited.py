@@ -1,5 +1,5 @@
-"""Files that a person brings later: a token that a running server hands out, an appliance that is still
-downloaded.
+"""Files that a person brings later, such as a token that a running server issues, or an appliance that is
+still being downloaded.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.step import Step
 
-WHY = "what needs it waits for it; what stands is compared with what was noted when it was made"
-UNNOTED = "what needs it waits for it; what stands can't be compared with it, as nothing of it was noted"
+WHY = "what needs it waits; existing objects are compared with the digest noted when they were made"
+UNNOTED = "what needs it waits; existing objects can't be compared with it, as no digest of it was noted"
 
 
 class Awaited(Refusal):
-    """A file that isn't there yet: its resource waits, and what waits for that. Everything else is planned
-    and applied.
+    """A file is missing: its resource waits, and so does what waits for that. Everything else is planned and
+    applied.
 
-    `steps`: what is to be done once it is there, as far as that is known.
+    `steps`: what to do once the file is there, as far as that is known.
     """
 
     def __init__(
@@ -37,24 +37,24 @@ class Awaited(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class Absent(Problem):
-    """A file that isn't there yet: which, where one gets it, and where it goes."""
+    """Which file is missing, how to get it, and where to put it."""
 
 
 Away = tuple[str, Absent]
-"""The dotted field that names a file, and what to bring."""
+"""The dotted field that names a file, and the missing file."""
 
 
 def absent(file: LocalFile, how: str, why: str = WHY) -> Absent | None:
-    """What to bring where the file isn't there; None where something is there, whatever it is.
+    """The problem of a missing file; None if anything is at its path.
 
-    `how`: where one gets it; `why`: what its absence means.
+    `how`: how to get it; `why`: what its absence means.
     """
     try:
         file.path.stat()
     except FileNotFoundError:
         pass
     except (OSError, ValueError):
-        return None  # whoever reads it says what is wrong with it
+        return None  # reading it reports what is wrong
     else:
         return None
     near = _near(file.path)
@@ -65,23 +65,21 @@ def absent(file: LocalFile, how: str, why: str = WHY) -> Absent | None:
 
 
 def source(spec: type[Spec], path: str) -> str:
-    """Where the file is had that a field of a resource names; "" where such a file must be there.
+    """How to get the file that this field of a resource names; "" if such a file must be there.
 
-    `path`: the dotted field, of an item or of an entry as well.
+    `path`: the dotted field, also of an item or entry.
     """
     fields = (path, re.sub(r"\.\d+$", "", path), path.partition(".")[0])
     return next((spec.awaits[field] for field in fields if field in spec.awaits), "")
 
 
 def meaning(spec: type[Spec], path: str) -> str:
-    """What it means that such a file isn't there: whether something of it was noted."""
+    """What the absence of such a file means: whether the mark holds a digest of it."""
     return WHY if {path, path.partition(".")[0]}.isdisjoint(spec.unnoted) else UNNOTED
 
 
 def away(spec: Spec, files: Mapping[str, LocalFile | Secret | None]) -> Away | None:
-    """The first of the files (dotted field → file, or what may be read from one) that isn't there yet, if
-    any.
-    """
+    """The first of the files (dotted field → file, or the secret read from one) that is missing, or None."""
     for path, value in files.items():
         file = value.file if isinstance(value, Secret) else value
         if file and (problem := absent(file, source(type(spec), path), meaning(type(spec), path))):
@@ -90,21 +88,20 @@ def away(spec: Spec, files: Mapping[str, LocalFile | Secret | None]) -> Away | N
 
 
 def until(file: LocalFile) -> Unknown:
-    """The digest of a file that isn't there yet."""
+    """The digest of a missing file, not yet known."""
     return Unknown(f"{file.text} is there", "digest")
 
 
 def held(problem: Absent, field: str, steps: Sequence[Step] = ()) -> Awaited:
-    """The problem of `absent`, to be raised by the kind that needs the file. `field`: the dotted field that
-    names it.
+    """The Awaited error of a problem that `absent` returned. `field`: the dotted field that names the file.
 
-    `steps`: what is to be done once it is there.
+    `steps`: what to do once the file is there.
     """
     return Awaited(problem.what, field=field, why=problem.why, next=problem.next, steps=steps)
 
 
 def _near(path: Path) -> str:
-    """The name in its folder that is most like it; "" where none is."""
+    """The most similar name in the file's folder, or ""."""
     try:
         names = sorted(each.name for each in path.parent.iterdir())
     except OSError:

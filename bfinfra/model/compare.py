@@ -1,4 +1,4 @@
-"""What differs between a spec and what stands, field by field."""
+"""Compares a spec with the observed state, field by field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bfinfra.model.resource import Spec
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One field that will differ: dotted path, the value now, the value wanted. Secrets never stand here."""
+    """A field that will change: dotted path, the value now, the desired value. Never contains a secret."""
 
     field: str
     now: Any
@@ -24,8 +24,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What another resource will have, or a file once it is brought: `(known after tanzu_cluster/cluster-01:
-    endpoint)`.
+    """A value that is known later, from another resource or once a file is there: `(known after
+    tanzu_cluster/cluster-01: endpoint)`.
     """
 
     key: Key | str
@@ -38,7 +38,7 @@ class Unknown:
 def differences(
     now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: str = ""
 ) -> tuple[Change, ...]:
-    """The leaf fields in which two plain structures differ; None and missing are the same."""
+    """The leaf fields in which two plain structures differ. None and missing are the same."""
     found: list[Change] = []
     for name in sorted({*(now or {}), *wanted}):
         before, after = (now or {}).get(name), wanted.get(name)
@@ -55,14 +55,14 @@ def differences(
 
 
 UNFINISHED = "mark"
-"""The field of the change that only finishes what an earlier run of the site began."""
+"""The field of a change that only finishes what an earlier run of the site started."""
 
 
 def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tuple[Change, ...]:
-    """What differs in the world, then what the file changed since it was applied; each field once.
+    """The differences from the observed state, then what the file changed since it was applied; each field
+    once.
 
-    What bears a mark without `applied` (unfinished, or being adopted) is compared with the world alone:
-    nothing is known of before.
+    A mark without `applied` (unfinished, or being adopted) says nothing of what was applied.
     """
     if mark is not None and mark.applied is None:
         return (*world, Change(UNFINISHED, None, f"{mark.address} of {mark.site}"))
@@ -74,7 +74,7 @@ def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tupl
 
 
 def _with_default(change: Change, spec: Spec) -> Change:
-    """The change, with the default for a value that one of both files leaves out."""
+    """The change, with the field's default where one of the two files omits it."""
     if change.now is None:
         return replace(change, now=default_of(spec, change.field))
     return replace(change, wanted=default_of(spec, change.field)) if change.wanted is None else change

@@ -1,5 +1,5 @@
-"""What resources of one site can't be together, though each is right by itself; and what a resource has for
-itself alone.
+"""Conflicts between resources of a site that are each valid by themselves, and what a resource needs for
+itself.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 BITS = {"IPv4": 32, "IPv6": 128}
-ROOM = 3  # a network of two addresses (RFC 3021) has none for itself
+ROOM = 3  # a network of two addresses (RFC 3021) has no address of its own
 
 
 Opened = tuple[Any, int, Key, "Taken"]
-"""Where it begins, its place in the site, whose it is, and what."""
+"""The first value, its place in the site, the resource, and what it takes."""
 
 
 class Spot(NamedTuple):
@@ -29,10 +29,9 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """`at`: where it is reported; `others`: what it does not go with. `stops`: False for what is only better
-    known.
+    """`at`: where it is reported; `others`: the fields that it conflicts with. `stops`: False for a warning.
 
-    `inside`: the place in a file that the field names, which is told in its stead.
+    `inside`: the place inside of a file that the field names, shown instead of the field's.
     """
 
     at: Spot
@@ -44,7 +43,7 @@ class Conflict:
     inside: Place | None = None
 
     def located(self, place: Callable[[Key, str], Place | None]) -> Problem:
-        """The problem at its place, with the places of the others in its `why`."""
+        """The problem at its place; `why` names the places of the others."""
         beside = ", ".join(f"{other.key} at {place(*other) or other.field}" for other in self.others)
         why = "; ".join(filter(None, (self.why, beside and f"see {beside}")))
         return Problem(
@@ -53,12 +52,11 @@ class Conflict:
 
 
 class Taken(NamedTuple):
-    """What a resource has for itself alone: all of `scope` from `first` to `last`, in the order of numbers or
-    texts.
+    """What only one resource may have: all of `scope` from `first` to `last`, as numbers or texts.
 
-    `owner`: who has it, where several resources may name the same; `network`: where an address counts, "" =
-    not known; `apart`: only its own network reaches it; `subnet`: first and last address of the network
-    around it.
+    `owner`: who has it, if several resources may name the same; `network`: the network where an address is
+    used, "" if unknown; `apart`: only this network reaches it; `subnet`: first and last address of the
+    network around it.
     """
 
     field: str
@@ -73,7 +71,9 @@ class Taken(NamedTuple):
 
 
 class Inner(NamedTuple):
-    """A network inside of a cluster. `nodes`: the cluster's nodes are machines on the site's own networks."""
+    """A network inside of a cluster. `nodes`: whether the cluster's nodes are machines on the site's own
+    networks.
+    """
 
     field: str
     cidr: str
@@ -81,17 +81,16 @@ class Inner(NamedTuple):
 
 
 def thing(field: str, what: str, *scope: str) -> Taken:
-    """One thing by its name in a scope: `Pod/train` in a namespace of a cluster."""
+    """One thing by its name in a scope, such as `Pod/train` in a namespace of a cluster."""
     return Taken(field, what, scope, what, what)
 
 
 def address(
     field: str, text: str, *, count: int = 1, owner: Hashable = None, on: tuple[str, bool] = ("", False)
 ) -> Iterator[Taken]:
-    """An address with or without its prefix, or `count` of them in a row; nothing where it is a name or
-    DHCP's to give.
+    """An address with or without its prefix, or `count` consecutive ones; () for a name or DHCP.
 
-    `on`: its network, and whether that alone reaches it.
+    `on`: its network, and whether only that network reaches it.
     """
     plain = text.partition("/")[0]
     if (found := _number(plain)) is not None:
@@ -113,24 +112,24 @@ def unfit(interface: str) -> str:
     own = _number(interface.partition("/")[0])
     if version != "IPv4" or own is None or last - first < ROOM:
         return ""
-    meaning = {first: "the network itself", last: "everybody in the network"}.get(own[1], "")
+    meaning = {first: "the network itself", last: "all machines in the network"}.get(own[1], "")
     return f"{interface} is no machine's address: it means {meaning}" if meaning else ""
 
 
 def unreachable(gateway: str, interface: str, *, count: int = 1) -> str:
-    """Why a gateway is none for an address with its prefix, and the `count - 1` after it, or ""."""
+    """Why a gateway can't serve an address with its prefix and the `count - 1` addresses after it, or ""."""
     found, span, own = _number(gateway), _span(interface), _number(interface.partition("/")[0])
     if found is None or span is None or own is None:
         return ""
     if found[0] != span[0] or not span[1] <= found[1] <= span[2]:
         return f"{gateway} is outside of the network of {interface}, and can't be reached from there"
     return (
-        f"{gateway} is among the addresses that are given out" if own[1] <= found[1] < own[1] + count else ""
+        f"{gateway} is one of the addresses that are assigned" if own[1] <= found[1] < own[1] + count else ""
     )
 
 
 def twice(taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
-    """What two have for themselves alone; reported at the later of them in the order given."""
+    """What two resources both take, reported at the later one."""
     scopes: dict[Hashable, list[Opened]] = {}
     for order, (key, each) in enumerate(taken):
         scopes.setdefault(each.scope, []).append((each.first, order, key, each))
@@ -140,7 +139,9 @@ def twice(taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
 
 
 def covered(inner: Iterable[tuple[Key, Inner]], taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
-    """Addresses of machines inside of a cluster's own network: what runs in the cluster never gets there."""
+    """Addresses of machines that are also inside of a cluster's own network: nothing in the cluster can reach
+    them.
+    """
     spans = [(key, each, span) for key, each in inner if (span := _span(each.cidr))]
     for key, each, (version, first, last) in spans:
         for other, held in taken if spans else ():
@@ -151,9 +152,9 @@ def covered(inner: Iterable[tuple[Key, Inner]], taken: Iterable[tuple[Key, Taken
             elif held.subnet and held.subnet[0] <= last and first <= held.subnet[1]:
                 yield Conflict(
                     Spot(key, each.field),
-                    f"{each.cidr} lies in the network of {held.what}",
+                    f"{each.cidr} overlaps the network of {held.what}",
                     (Spot(other, held.field),),
-                    why="what has an address there can't be reached from the cluster",
+                    why="addresses in it can't be reached from the cluster",
                     stops=False,
                 )
 
@@ -163,14 +164,14 @@ def _covered(key: Key, each: Inner, other: Key, held: Taken) -> Conflict:
         Spot(key, each.field),
         f"{each.cidr} covers {held.what} of {other}",
         (Spot(other, held.field),),
-        why="inside of the cluster these are its own addresses: nothing there reaches that one",
+        why="inside of the cluster these addresses are its own, so nothing there can reach that machine",
         next="choose a network that nothing else uses",
         stops=each.nodes or not held.apart,
     )
 
 
 def _overlaps(found: list[Opened]) -> Iterator[Conflict]:
-    """`found` by where they begin; each is held against the one before it that reaches farthest."""
+    """`found` is sorted by first value; each entry is compared with the earlier one that reaches farthest."""
     farthest = found[0]
     for entry in found[1:]:
         one, other = farthest[3], entry[3]
@@ -184,7 +185,11 @@ def _double(first: tuple[int, Key, Taken], second: tuple[int, Key, Taken]) -> Co
     (_, before, one), (_, key, other) = first, second
     apart = one.network and other.network and one.network != other.network and (one.apart or other.apart)
     same = one.what == other.what
-    why = f"the networks {one.network} and {other.network} must never meet" if apart else "each needs its own"
+    why = (
+        f"the networks {one.network} and {other.network} must never be connected"
+        if apart
+        else "each needs its own"
+    )
     return Conflict(
         Spot(key, other.field),
         f"{other.what} is {before}'s already" if same else f"{other.what} meets {one.what} of {before}",

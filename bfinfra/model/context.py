@@ -1,4 +1,4 @@
-"""What a decision may look at besides its own spec and state."""
+"""What a decision may read besides the resource's own spec and state."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from bfinfra.model.siblings import Pair, Siblings
 
 @dataclass(frozen=True)
 class ResolvedRef:
-    """What is known of a resource that a reference names."""
+    """A resource that a reference names: its key, spec and state, as far as they are known."""
 
     key: Key
     spec: Any
     state: Any
 
     def get(self, name: str) -> Any:
-        """The state's field, or Unknown where the resource doesn't stand yet or doesn't have it yet."""
+        """The state's field; Unknown if the resource or the field does not exist yet."""
         value = None if self.state is None else getattr(self.state, name)
         return Unknown(self.key, name) if value is None else value
 
 
 @dataclass(frozen=True)
 class PlanContext:
-    """What a decision may look at besides its own spec and state; frozen.
+    """What a decision may read besides the resource's own spec and state; frozen.
 
-    `mark`: the mark to write, pending. `needs`: by the dotted field that holds the reference (`cluster`,
-    `tokens.0`). `siblings`: the same kind's others, wanted or standing, by name. `facts`: what `observe`
-    brought along.
+    `mark`: the mark to write, pending. `needs`: dotted field of a reference (`cluster`, `tokens.0`) → its
+    resource. `siblings`: the other resources of the kind, desired or existing, by name. `facts`: what
+    `observe` returned beside the states.
     """
 
     mark: Mark
@@ -43,10 +43,10 @@ class PlanContext:
 
     @property
     def name(self) -> str:
-        """The name of the resource that is decided on."""
+        """The name of the resource."""
         return self.mark.name
 
     def sharing(self, field: str) -> dict[str, Pair]:
-        """The siblings whose spec or state names in this field the same resource as one's own spec."""
+        """The siblings whose spec or state has the same value in this field as `spec`."""
         siblings = self.siblings if isinstance(self.siblings, Siblings) else Siblings(self.siblings)
         return siblings.naming(field, self.needs[field].key.name)

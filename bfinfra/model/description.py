@@ -1,4 +1,4 @@
-"""What a site would say of an object that stands there."""
+"""An existing object, described as a resource of a site."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from dataclasses import field
 from bfinfra.model.records import dataclass
 
 Path = tuple[str | int, ...]
-"""Where a field is: the names and positions that lead to it, as names may hold dots."""
+"""Names and positions that lead to a field. Not dotted, as names may contain dots."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """One object in the words of a site.
+    """One object as a site would describe it.
 
-    `name`: what the resource is called; `fields`: what stands under it; `state`: what drift would compare
-    with; `fill_in`: fields whose values nobody tells, and what belongs there; `left_out`: why it can't be
-    described, "" where it can.
+    `name`: the resource's name; `fields`: its fields; `state`: what drift would compare with; `fill_in`:
+    fields whose value can't be read, and what belongs there; `left_out`: why it can't be described, or "".
     """
 
     name: str
@@ -29,7 +28,7 @@ class Description:
 
 
 def free_name(text: str, taken: Mapping[str, object]) -> str:
-    """A name out of any text: small letters, digits and dashes, with a number where it is taken."""
+    """A name made of any text: lower-case letters, digits and dashes, with a number if it is taken."""
     base = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50].rstrip("-") or "unnamed"
     name, number = base, 2
     while name in taken:
@@ -38,6 +37,6 @@ def free_name(text: str, taken: Mapping[str, object]) -> str:
 
 
 def variable(*words: str) -> str:
-    """The name of an environment variable out of words: `bf-01`, `password` → BF_01_PASSWORD."""
+    """The name of an environment variable made of words: `bf-01`, `password` → BF_01_PASSWORD."""
     name = "_".join(re.sub(r"[^A-Z0-9]+", "_", each.upper()).strip("_") for each in words)
     return name if name[:1].isalpha() else f"_{name}"

@@ -1,4 +1,4 @@
-"""The releases of the Bitfusion device plug-in for Kubernetes, and in what they differ: one row each.
+"""The releases of the Bitfusion device plug-in for Kubernetes and their differences, one row each.
 
 Source: vmware/bitfusion-with-kubernetes-integration, tags v0.1 to v0.4 (deployment files, webhook.go,
 util.go).
@@ -13,8 +13,8 @@ from bfinfra.model.records import dataclass
 
 GROUP = "bitfusion.io"
 ALLOCATED = f"{GROUP}/gpu"
-"""What nodes advertise and quotas count: hundredths of a GPU. Users ask for the others; the webhook turns
-them into this one.
+"""The resource that nodes advertise and quotas count, in hundredths of a GPU. The webhook converts users'
+requests into it.
 """
 PERCENT, MEMORY = f"{GROUP}/gpu-percent", f"{GROUP}/gpu-memory"
 SWITCH, STATUS = "auto-management/bitfusion", "auto-management/status"
@@ -32,14 +32,14 @@ FILTERS = (
 )
 LIBRARIES = "opt/bitfusion/lib/x86_64-linux-gnu/bitfusion/lib/"
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
-"""Namespaces whose pods no webhook of ours is shown."""
+"""Namespaces whose pods bfinfra's webhook never sees."""
 Version = Literal["0.1", "0.2", "0.3", "0.4"]
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """A client package in the client image. `folder`: below /bitfusion; `libraries`: below that; `inherits`:
-    what LD_LIBRARY_PATH goes on with.
+    the rest of LD_LIBRARY_PATH.
     """
 
     version: str
@@ -51,11 +51,12 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One release. `count`: what a container asks GPUs with; `parts`: what it may ask of each GPU; `switch`:
-    what turns it on.
+    """One release. `count`: the resource that requests GPUs; `parts`: the resources that request a part of
+    each GPU; `switch`: the annotation or label that enables it.
 
-    `form`: of the token's Secrets, as token_secret names it. `glue`: before each element of a command.
-    `strict`: a container with a command must ask for GPUs. `clients`: empty where pods don't choose theirs.
+    `form`: the form of the token's Secrets, as in token_secret. `glue`: what is put before each element of a
+    command. `strict`: a container with a command must request GPUs. `clients`: empty if pods can't choose
+    theirs.
     """
 
     version: Version
@@ -71,14 +72,14 @@ class Release:
 
     @property
     def counts_megabytes(self) -> bool:
-        """Whether it hands the number of gpu-memory on as it stands, to a client that takes megabytes; later
-        ones convert the quantity.
+        """Whether it passes the number of gpu-memory unchanged to a client that reads it as megabytes. Later
+        releases convert the quantity.
         """
         return self.version == "0.1"
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """All that a container may ask for."""
+        """All resources that a container may request."""
         return (self.count, *self.parts)
 
 
@@ -158,4 +159,4 @@ RELEASES: Mapping[str, Release] = {
 }
 NEWEST: Version = "0.4"
 COUNTS = frozenset(each.count for each in RELEASES.values())
-"""What GPUs are asked for with, in any release."""
+"""The resources that request GPUs, in any release."""

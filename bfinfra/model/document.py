@@ -1,4 +1,4 @@
-"""The source documents: what each site in specs/ was made from."""
+"""The source documents: each describes manual work that a site in specs/ does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Document(StrEnum):
-    """A document of today's manual work; its value names the site in specs/ that does it."""
+    """A source document; its value is the name of its site in specs/."""
 
     SINGAPORE_POC = "singapore-poc"
     CONSOLIDATED = "consolidated-gpu-cluster"
@@ -16,7 +16,7 @@ class Document(StrEnum):
 
     @property
     def heading(self) -> str:
-        """What it calls itself, or is about."""
+        """Its title or subject."""
         return TITLES[self]
 
 

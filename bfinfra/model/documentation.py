@@ -1,6 +1,6 @@
-"""What docstrings say of classes, functions and the fields of a model.
+"""Reads the docstrings of classes, functions and fields of models.
 
-The source of a model is read when somebody asks, not whenever a site is loaded.
+A model's source is read when its documentation is asked for, not whenever a site is loaded.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pydantic import BaseModel
 
 
 def summary(thing: object) -> str:
-    """The first paragraph of a docstring, on one line. Empty where there is none."""
+    """The first paragraph of a docstring, on one line; "" if there is none."""
     return " ".join((thing.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
 @functools.cache
 def documentation(model: type[BaseModel]) -> Mapping[str, str]:
-    """Field → the docstring under it, its bases' fields among them. Empty where the source isn't there."""
+    """Field → its docstring, with the fields of base classes; {} if the source is missing."""
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if issubclass(base, BaseModel) and base is not BaseModel:

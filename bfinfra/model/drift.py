@@ -61,7 +61,7 @@ class Ignore(BaseModel):
     """The last day, in UTC, on which the rule holds."""
 
     def covers(self, found: Drifted) -> bool:
-        """Whether this is about that."""
+        """Whether this rule is about `found`."""
         below = (
             found.field == self.field
             or found.field.startswith(f"{self.field}.")
@@ -78,35 +78,34 @@ def _https(value: str) -> str:
 
 
 class Notify(BaseModel):
-    """A webhook that is told when drift begins and when it ends."""
+    """A webhook that gets a message when drift starts and when it ends."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     url: Annotated[str, AfterValidator(_https)]
     """Where the message is posted."""
     secret: Secret
-    """Signs it, so that the receiver knows who sent it."""
+    """Key that signs the message, so that the receiver can verify it."""
     trust: Trust = Field(default_factory=Trust)
-    """Which certificate the server must show; the system's store where nothing is said."""
+    """Which certificate the server must show; by default one that the system's store trusts."""
 
 
 class DriftSettings(BaseModel):
-    """How drift is judged, and whom it is told."""
+    """How drift is judged, and who is notified."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     ignore: tuple[Ignore, ...] = ()
-    """What may differ for a while."""
+    """Differences that are accepted for a while."""
     notify: Notify | None = None
-    """Told once when drift begins and once when it ends."""
+    """Notified once when drift starts and once when it ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drifted:
-    """One field, or with `field` "" a whole resource, that does not agree. Values as in Change; secrets never
-    stand here.
+    """One field that differs, or a whole resource where `field` is "". Values as in Change; never a secret.
 
-    `by`, `at`: who last wrote it and when (seconds since the epoch), where the server tells. `since`: when a
+    `by`, `at`: who last wrote it and when (seconds since the epoch), if the server knows. `since`: when a
     check first saw it.
     """
 
@@ -149,10 +148,10 @@ class Report:
     at: float = 0.0
     """When it was made, seconds since the epoch."""
     partial: Partial | None = None
-    """That it is about some resources alone: nobody is told of it, and the next check knows nothing of it."""
+    """Set if the report is about some resources only: nobody is notified, and the next check ignores it."""
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it: a notebook asks the object itself, so this names what renders it."""
+        """The report as a notebook shows it."""
         return str(import_module("bfinfra.render.notebook").report(self))
 
     @property
@@ -169,8 +168,8 @@ class Report:
 def judged(
     found: Iterable[Drifted], settings: DriftSettings, today: dt.date
 ) -> tuple[tuple[Drifted, ...], tuple[Warned, ...]]:
-    """The same with what is ignored said so, and a warning for each rule that has expired and still would
-    cover something.
+    """The drift with `ignored` set where a rule applies, and a warning for each expired rule that would still
+    apply.
     """
     every = tuple(found)
     live = [rule for rule in settings.ignore if today <= rule.until]
@@ -182,7 +181,7 @@ def judged(
             Problem(
                 f"drift of {rule.address} {rule.field} is no longer ignored",
                 why=f"the rule ended on {rule.until}: {rule.reason}",
-                next="mend it, or write a later until:",
+                next="correct the drift, or write a later until:",
             )
         )
         for rule in late

@@ -1,4 +1,4 @@
-"""How a Kubernetes API is reached, as data: states carry it, backends act on it."""
+"""How to reach a Kubernetes API, as data: states contain it, backends use it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 
 SUPERVISOR_PORT = 6443
-"""Where the Kubernetes API of a supervisor, and of each cluster in it, answers."""
+"""Port of the Kubernetes API of a supervisor, and of each cluster in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Endpoint:
 
     `server`: the supervisor's host[:port] for `/wcp/login`, or "" for a kubeconfig. `namespace`/`guest`: set
     for a guest cluster in a supervisor namespace; only `namespace` for that namespace itself. `kubeconfig`: a
-    secret reference whose value is a kubeconfig, with `context` in it ("" = current).
+    secret reference whose value is a kubeconfig; `context` is its context ("": the current one).
     """
 
     server: str = ""

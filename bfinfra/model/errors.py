@@ -135,7 +135,7 @@ class Unreachable(RemoteError):
 class Busy(RemoteError):
     """The server asks to come back; `retry_after` in seconds where it said so."""
 
-    remedy = "run this again when the server has time"
+    remedy = "run this again when the server is less busy"
 
     def __init__(
         self, what: str, *, server: str = "", why: str = "", next: str = "", retry_after: float | None = None
@@ -147,25 +147,25 @@ class Busy(RemoteError):
 class Unanswered(RemoteError):
     """The request went out and no whole answer came back: it may have acted."""
 
-    remedy = "run this again: it looks at what was done, and goes on from there"
+    remedy = "run this again: it reads what was done, and continues from there"
 
 
 class Expired(RemoteError):
     """The session or token is no longer valid."""
 
-    remedy = "run this again: it logs in anew"
+    remedy = "run this again: it logs in again"
 
 
 class Untrusted(RemoteError):
     """The server's certificate is not the trusted one."""
 
-    remedy = "see why the server shows another certificate, then name that one under trust"
+    remedy = "find out why the server shows another certificate, then write that one under trust"
 
 
 class Denied(RemoteError):
     """Wrong credentials, or a right is missing; `privilege` where the server named it."""
 
-    remedy = "give the account what it lacks, then run this again"
+    remedy = "grant the account what it lacks, then run this again"
 
     def __init__(
         self, what: str, *, server: str = "", why: str = "", next: str = "", privilege: str = ""
@@ -177,25 +177,25 @@ class Denied(RemoteError):
 class Missing(RemoteError):
     """No such object."""
 
-    remedy = "see whether somebody removed it, then run this again"
+    remedy = "check whether somebody removed it, then run this again"
 
 
 class Exists(RemoteError):
     """The name is taken."""
 
-    remedy = "see whose it is; another name, or bfinfra adopt, helps"
+    remedy = "check whose it is; then choose another name, or use bfinfra adopt"
 
 
 class Conflict(RemoteError):
-    """Another writer owns a field or changed the object in between."""
+    """Another writer owns a field or changed the object meanwhile."""
 
-    remedy = "see who else changes it, then run this again"
+    remedy = "check who else changes it, then run this again"
 
 
 class Rejected(RemoteError):
     """The server understood and refused, or the task it started failed."""
 
-    remedy = "mend what the server names, then run this again"
+    remedy = "correct what the server names, then run this again"
 
 
 class Malformed(RemoteError):
@@ -206,6 +206,6 @@ class Malformed(RemoteError):
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something to say that stops nothing."""
+    """A problem that stops nothing."""
 
     problem: Problem

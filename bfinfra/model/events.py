@@ -1,4 +1,4 @@
-"""What happens during an apply, as frozen values; sinks turn them into lines, bars, JSON and the journal."""
+"""What happens during an apply, as frozen values. Sinks turn them into lines, bars, JSON and the journal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Started(Event):
-    """An item's turn has come."""
+    """The first step of an item is next."""
 
     key: Key
     action: Action
@@ -46,7 +46,7 @@ class Started(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepBegun(Event):
-    """Written ahead: the step is about to run."""
+    """The step is about to run; written before it does."""
 
     key: Key
     title: str
@@ -55,9 +55,7 @@ class StepBegun(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepEnded(Event):
-    """The step ran; `seconds` it took; `problem` where it did not succeed; `again` if it will be looked at
-    again.
-    """
+    """The step ran. `seconds`: how long; `problem`: why it failed; `again`: whether it is retried."""
 
     key: Key
     title: str
@@ -69,7 +67,7 @@ class StepEnded(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Progressed(Event):
-    """How far a long step is."""
+    """The progress of a long step."""
 
     key: Key
     progress: Done
@@ -77,7 +75,7 @@ class Progressed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Settling(Event):
-    """All steps ran; the world takes its time. Sent when `why` changes."""
+    """All steps ran; the resource is not ready yet. Sent when `why` changes."""
 
     key: Key
     why: str

@@ -6,7 +6,7 @@ from bfinfra.model.errors import BfinfraError, Problem
 
 
 def missing(what: str, extra: str, error: ModuleNotFoundError) -> BfinfraError:
-    """The problem of a package that is not installed. `what` needs it; `extra` brings it."""
+    """The problem of a package that is not installed. `what` needs it; `extra` contains it."""
     return BfinfraError(
         Problem(
             f"{what} needs bfinfra[{extra}]",

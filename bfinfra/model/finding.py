@@ -8,7 +8,7 @@ from bfinfra.model.records import dataclass
 
 
 class Health(enum.StrEnum):
-    """How it is. SKIPPED: it can't be known while something else is bad."""
+    """The result of a check. SKIPPED: it is unknown as long as something else is bad."""
 
     GOOD = "good"
     WARNING = "warning"
@@ -18,8 +18,9 @@ class Health(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `about`: a server, file or resource; `why` and `next` as in a Problem.
-    `check`: which one found it.
+    """The result of one check. `about`: a server, file or resource; `why` and `next` as in a Problem.
+
+    `check`: the name of the check.
     """
 
     about: str
@@ -31,22 +32,22 @@ class Finding:
 
 
 def good(about: object, what: str) -> Finding:
-    """Nothing to do."""
+    """A finding that needs no action."""
     return Finding(str(about), Health.GOOD, what)
 
 
 def warning(about: object, what: str, why: str = "", next: str = "") -> Finding:
-    """It works, and soon or under some circumstance won't."""
+    """A finding that works, but may soon or sometimes fail."""
     return Finding(str(about), Health.WARNING, what, why, next)
 
 
 def bad(about: object, what: str, why: str = "", next: str = "") -> Finding:
-    """An apply would fail."""
+    """A finding for which an apply would fail."""
     return Finding(str(about), Health.BAD, what, why, next)
 
 
 class Blocked(Exception):
-    """A check can't be made while something else is bad, which another check reports."""
+    """A check can't run as long as something else is bad, which another check reports."""
 
     def __init__(self, about: str, why: str) -> None:
         super().__init__(why)

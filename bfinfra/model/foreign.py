@@ -1,5 +1,5 @@
-"""YAML that others wrote (kubeconfigs, manifests, tokens) as plain values: counted before anything is made of
-it, and only what JSON knows is made.
+"""Reads YAML that others wrote (kubeconfigs, manifests, tokens) as plain JSON values. It is measured before
+anything is built.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 LARGEST = 1 << 20  # bytes
-DEEPEST = 64  # collections within collections
-MOST = 100_000  # values, aliases counted as what they stand for
+DEEPEST = 64  # nested collections
+MOST = 100_000  # values, with aliases expanded
 TAGS = frozenset(
     {
         None,
@@ -25,14 +25,12 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Unfit(ValueError):
-    """Why a text can't be read, with its line where that is known; never quotes the text, which may hold
-    secrets.
-    """
+    """Why a text can't be read, with its line if known. Never quotes the text, which may contain secrets."""
 
 
 def documents(text: str | bytes) -> list[Any]:
-    """Every document: dicts with keys of text, lists, text, numbers, booleans, None. Dates stay text.
-    Unfit.
+    """Every document, as dicts with text keys, lists, text, numbers, booleans and None. Dates stay text.
+    Raises Unfit.
     """
     if len(text) > LARGEST:
         raise Unfit(f"it is larger than {LARGEST >> 20} MiB")
@@ -47,9 +45,9 @@ def documents(text: str | bytes) -> list[Any]:
     except Unfit:
         raise
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise Unfit(f"it holds what can't be read as YAML ({type(error).__name__})") from None
+        raise Unfit(f"it contains something that can't be read as YAML ({type(error).__name__})") from None
     if not all(isinstance(key, str) for key in _keys(found)):
-        raise Unfit("one of its keys is no text")
+        raise Unfit("one of its keys is not text")
     return found
 
 
@@ -66,7 +64,7 @@ _Loader = type(
 
 
 def _check(text: str | bytes) -> None:
-    """Refuse what would grow, recur or construct, by the parser's events alone."""
+    """Raises Unfit for what would grow, recurse or construct objects, from the parser's events alone."""
     counter = _Counter()
     for event in yaml.parse(text, Loader=LOADER):
         if why := counter.take(event):
@@ -74,25 +72,21 @@ def _check(text: str | bytes) -> None:
 
 
 class _Counter:
-    """Counts values, an alias as all that it stands for."""
+    """Counts values, with aliases expanded."""
 
     def __init__(self) -> None:
         self._total, self._weights, self._open = 0, dict[str | None, int](), list[tuple[str | None, int]]()
 
     def take(self, event: yaml.Event) -> str:
-        """Why no more is read, or ""."""
+        """Why to stop reading, or ""."""
         if getattr(event, "tag", None) not in TAGS:
             return "it has a tag that is not allowed"
         if isinstance(event, yaml.AliasEvent) and event.anchor not in self._weights:
-            return "an alias stands inside of what it names, or for nothing"
+            return "an alias is inside of its own anchor, or has no anchor"
         self._count(event)
         if len(self._open) > DEEPEST:
-            return f"more than {DEEPEST} collections stand within each other"
-        return (
-            f"it holds more than {MOST:,} values, aliases counted as what they stand for"
-            if self._total > MOST
-            else ""
-        )
+            return f"more than {DEEPEST} nested collections"
+        return f"it contains more than {MOST:,} values, with aliases expanded" if self._total > MOST else ""
 
     def _count(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.AliasEvent):

@@ -1,5 +1,5 @@
-"""Memory of graphics cards by PCI id, as the makers publish it; a card that isn't here is given in the
-spec.
+"""Memory of graphics cards by PCI id, as vendors publish it. For a card that isn't here, the spec gives
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Health reports of GPU servers and their clients: checks, totals, verdicts."""
+"""Health reports of GPU servers and their clients: checks, totals, results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bfinfra.model.records import dataclass
 
 
 class Status(StrEnum):
-    """From good to bad; UNCLEAR: the report doesn't add up."""
+    """From good to bad. UNCLEAR: the report contradicts itself."""
 
     SKIPPED = "SKIPPED"
     PASS = "PASS"  # noqa: S105 - a status
@@ -28,7 +28,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Report:
-    """Of one server, "" = localhost. `totals` as printed; `objections`: in what they don't fit the checks."""
+    """The report of one server ("": localhost). `totals` as printed; `objections`: how they contradict the
+    checks.
+    """
 
     server: str
     checks: tuple[Check, ...]
@@ -37,7 +39,7 @@ class Report:
 
     @property
     def worst(self) -> Status:
-        """Its verdict."""
+        """The worst status in it."""
         if self.objections:
             return Status.UNCLEAR
         found = {check.status for check in self.checks} | {
@@ -48,7 +50,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Health:
-    """All that one run says. `notes`: lines after the last report, such as "All cuda versions are the
+    """All that one run prints. `notes`: lines after the last report, such as "All cuda versions are the
     same".
     """
 
@@ -57,5 +59,5 @@ class Health:
 
     @property
     def worst(self) -> Status:
-        """The worst of its reports; UNCLEAR where there is none."""
+        """The worst status of its reports; UNCLEAR if there is none."""
         return max((report.worst for report in self.reports), key=list(Status).index, default=Status.UNCLEAR)

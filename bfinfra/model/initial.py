@@ -1,4 +1,4 @@
-"""A new site, before it is written."""
+"""A new site before it is written."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bfinfra.model.refs import Key
 
 @dataclass(frozen=True)
 class Initial:
-    """The text of a new site. `resources`: what it describes; `left_out`: what it doesn't, and why;
-    `differing`: what an adoption would change or refuse, by address.
+    """The text of a new site. `resources`: what it describes; `left_out`: what it does not describe, and why;
+    `differing`: address → what an adoption would change or refuse.
     """
 
     text: str

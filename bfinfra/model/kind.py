@@ -1,7 +1,7 @@
 """The contract of a kind: three nouns (Spec, State, Step) and four verbs (observe, steps, ready, run).
 
-A static method decides and is pure; a method with `self` touches the world. The engine alone retries, waits
-and orders.
+Static methods decide and are pure; methods with `self` contact servers. The engine alone retries, waits and
+orders.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from bfinfra.model.step import Step
 
 @dataclass(frozen=True)
 class Observation:
-    """What `observe` saw. `states`: by name, absent = not there. `unreadable`: name, or "" for all, → why; an
-    error may pass, and then it is looked again.
+    """What `observe` read. `states`: by name; missing: does not exist. `unreadable`: name, or "" for all, →
+    why. A transient error is retried.
     """
 
     states: Mapping[str, Any]
@@ -41,7 +41,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How far a long step is: bytes done and, where known, bytes in all."""
+    """The progress of a long step: bytes done and, if known, bytes in all."""
 
     what: str
     done: int
@@ -50,7 +50,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class LastWriter:
-    """Who last wrote something, as the server names them ("" where it doesn't), and when, seconds since the
+    """Who last wrote something, as the server names them ("" if it doesn't), and when, in seconds since the
     epoch.
     """
 
@@ -66,11 +66,13 @@ T = TypeVar("T", bound=State)
 
 
 class Kind(ABC, Generic[S, T]):
-    """One kind of resource. Its constructor names the backends that it takes, as `Backends` does."""
+    """One kind of resource. Its constructor's parameters name the backends that it needs, as `Backends`
+    does.
+    """
 
     Spec: ClassVar[type[Any]]
     State: ClassVar[type[Any]]
-    """Both are taken from the base, `Kind[Spec, State]`."""
+    """Both come from the base class, `Kind[Spec, State]`."""
     document: ClassVar[Document]
     """The source document whose work it does."""
     deadline: ClassVar[int] = 600
@@ -78,35 +80,39 @@ class Kind(ABC, Generic[S, T]):
     step_types: ClassVar[tuple[type[Step], ...]] = ()
     """Every step that it may decide on."""
     survey_privileges: ClassVar[tuple[Right, ...]] = ()
-    """What each survey takes, whether the site has such resources or not: it asks every kind."""
+    """The rights that each survey needs, also without such resources in the site: a survey reads every
+    kind.
+    """
     resource_privileges: ClassVar[tuple[Right, ...]] = ()
-    """What observing takes besides, for each resource that is wanted."""
+    """The further rights that reading each desired resource needs."""
     alone: ClassVar[bool] = False
-    """Its survey takes nothing of what other kinds saw: it waits for none of those that it refers to."""
+    """True if its survey needs no states of other kinds, and so waits for no kind that it refers to."""
     prefetch: ClassVar[tuple[Reading[object], ...]] = ()
-    """What `observe` reads whatever other kinds see: asked for while kinds are still imported (`fetch`)."""
+    """What `observe` reads whatever other kinds' states are; requested while kinds are still imported
+    (`fetch`).
+    """
     reaches: ClassVar[bool] = False
-    """What is in it can be seen through it alone (a cluster): while it waits for a file nothing is known of
-    that.
+    """True if it is the only way to what is in it (a cluster): while it waits for a file, nothing in it can
+    be read.
     """
     checks: ClassVar[Mapping[str, Callable[..., Iterable[Finding]]]] = {}
-    """What `bfinfra doctor` looks at where a site has such resources: by the names that it prints, functions
-    that take a CheckContext (`bfinfra.kinds.checks`) and only read.
+    """What `bfinfra doctor` checks for a site with such resources: printed name → function, which takes a
+    CheckContext (`bfinfra.kinds.checks`) and only reads.
     """
     undescribed: ClassVar[str] = ""
-    """Why `describe` finds nothing: what an object of the kind shows doesn't tell what a site would say of
-    it. "" where it does.
+    """Why `describe` finds nothing: an object of the kind does not show what a site would have to say. "" if
+    it does.
     """
     managed: ClassVar[bool] = True
-    """False where the object is there anyway and only its settings are ours (a host), or nothing is written
-    (a source).
+    """False if the object exists anyway and bfinfra only changes its settings (a host), or writes nothing (a
+    source).
     """
 
     holds_data: ClassVar[bool] = False
-    """What is in it goes with it and can't be had back: whoever deletes or replaces one types its name."""
+    """True if deleting it loses the data in it: the caller must name each one to delete or replace."""
 
     def __init_subclass__(cls) -> None:
-        """Note the two nouns."""
+        """Set Spec and State from the base class."""
         super().__init_subclass__()
         given = next(
             (args for base in cls.__dict__.get("__orig_bases__", ()) if (args := typing.get_args(base))), None
@@ -122,68 +128,70 @@ class Kind(ABC, Generic[S, T]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The only read, bulk per server.
+        """The states of this kind, in bulk for each server. It only reads.
 
-        `wanted`: name → spec, None for a name to look at only because it may have to go. `needs`: what was
-        seen of every resource of another kind that the wanted and the standing refer to. `include_unlisted`:
-        also answer whatever else this site made. Raises RemoteError where nothing at all could be read.
+        `wanted`: name → spec, None for a resource that may have to be deleted. `needs`: the specs and states
+        of other kinds that these refer to. `include_unlisted`: also return the other resources that this site
+        made. Raises RemoteError if nothing at all can be read.
         """
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, S]) -> object:
-        """Ask for one of `prefetch`, for a survey of `wanted`. Raises RemoteError."""
+        """The answer to one of `prefetch`, for a survey of `wanted`. Raises RemoteError."""
         raise AssertionError(f"{type(self).__name__} prefetches {reading.type} and does not fetch it")
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterable[Description]:
-        """Every object that a site could describe, whoever made it, in the words of a site. Reads only, in
-        bulk.
+        """Every object that a site could describe, whoever made it. It only reads, in bulk.
 
-        `needs`: what was seen of the kinds that it refers to. The fields are those that drift compares: a
-        site that says them agrees with what stands. Raises RemoteError.
+        `needs`: the states of the kinds that it refers to. A site with the returned fields shows no drift.
+        Raises RemoteError.
         """
         return ()
 
     @staticmethod
     @abstractmethod
     def steps(name: str, spec: S | None, state: T | None, context: PlanContext) -> Sequence[Step]:
-        """Pure: from what is to what shall be. `None` is absence; `[]` is agreement. Raises Refusal."""
+        """Pure: the steps from the observed to the desired state; () if it is up to date. `spec` None: to be
+        deleted; `state` None: does not exist. Raises Refusal.
+        """
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: Any) -> Iterable[Conflict]:
-        """Pure: what several resources can't be together, as far as the survey tells, before the first write.
+        """Pure: the conflicts between resources that the survey shows, before the first write.
 
-        `wanted`: all that the site describes; `states`: all that was seen of it; `facts`: what `observe`
-        brought along.
+        `wanted`: all specs of the site; `states`: all its states; `facts`: what `observe` returned beside the
+        states.
         """
         return ()
 
     @staticmethod
     def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Pure: where the words in its rights are, for one resource. `needs`: by field, without states;
-        `datacenter`: `*` where the site names none.
+        """Pure: the places that the words in its rights stand for, for one resource. `needs`: by field,
+        without states; `datacenter`: `*` if the site names none.
         """
         return {}
 
     def ready(self, spec: S, state: T) -> Readiness:
-        """May dependants start? Reads only, and only while settling.
+        """Whether what depends on the resource may start. It only reads, and is only called while the engine
+        waits.
 
-        Between two steps (`Step.settles`): may the next one run? `spec` is None there where the resource is
-        on its way out.
+        After a step with `settles`: whether the next step may run. `spec` is None while the resource is being
+        deleted.
         """
         return READY
 
     def audit(
         self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """Who moved what, as far as the servers tell; asked about what drifted alone. Reads only.
+        """Who last changed these fields, as far as the servers know. It only reads.
 
-        `asked`: name → state (None where it vanished) and dotted fields, "" for the whole; the answer is by
-        name and field. Raises RemoteError.
+        `asked`: name → state (None if it vanished) and dotted fields, "" for the whole. Returns name → field
+        → LastWriter. Raises RemoteError.
         """
         return {}
 
     @abstractmethod
     def run(self, step: Step, report: Report) -> None:
-        """The only write; one step; harmless to repeat. Raises RemoteError."""
+        """Run one step. The only method that writes; repeating it does no harm. Raises RemoteError."""
 
 
 class Source(Kind[S, T]):
@@ -193,7 +201,7 @@ class Source(Kind[S, T]):
 
     @staticmethod
     def steps(name: str, spec: S | None, state: T | None, context: PlanContext) -> Sequence[Step]:
-        """Nothing is ever done to a source."""
+        """Always ()."""
         return ()
 
     def run(self, step: Step, report: Report) -> None:

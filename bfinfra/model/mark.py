@@ -1,8 +1,7 @@
-"""The mark that every object of ours carries, in the object itself: which site and address made it, and what
-was applied.
+"""The mark in every object that bfinfra makes: which site and address made it, and what was applied.
 
-Written in one line so that it fits an extraConfig value, an annotation, a custom attribute or the last line
-of a description: `bfinfra:1 site=singapore-poc address=supervisor_namespace/cnasg applied=<base64 of deflated
+It is one line, so that it fits an extraConfig value, an annotation, a custom attribute or the last line of a
+description: `bfinfra:1 site=singapore-poc address=supervisor_namespace/cnasg applied=<base64 of deflated
 JSON> id=<what no copy has>`.
 """
 
@@ -24,16 +23,16 @@ LINE = re.compile(
     r"bfinfra:1 site=(?P<site>[^\s]+) address=(?P<address>[^\s]+)(?: "
     r"applied=(?P<applied>[A-Za-z0-9+/=_-]*))?(?: id=(?P<id>[^\s]+))?"
 )
-LARGEST = 1 << 20  # bytes of JSON; a mark is a few kilobytes, more is an attack
+LARGEST = 1 << 20  # bytes of JSON; a mark has a few kilobytes, so more is an attack
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Whose the object is. `applied` is None while the work is unfinished, then the non-secret fields as
-    applied.
+    """Which resource the object belongs to. `applied`: the non-secret fields as they were applied, None while
+    the work is unfinished.
 
-    `id`: what the marked object has and no copy of it, mark and all, has: a VM's instance UUID, an object's
-    place. "" where none was noted.
+    `id`: what the object has and no copy of it has: a VM's instance UUID, an object's path. "" if none was
+    noted.
     """
 
     site: str
@@ -43,7 +42,7 @@ class Mark:
 
     @property
     def owner(self) -> tuple[str, str]:
-        """The site and the address in it: two marks with the same owner are of the same resource."""
+        """Site and address. Marks with the same owner belong to the same resource."""
         return self.site, self.address
 
     @property
@@ -52,38 +51,36 @@ class Mark:
         return self.address.partition("/")[2]
 
     def name_of(self, site: str, kind: str) -> str | None:
-        """The name of the resource if it is one of this site and of this kind, else None."""
+        """The resource's name if it is of this site and kind, else None."""
         return self.name if self.site == site and self.address.startswith(f"{kind}/") else None
 
     def refuse_others(self, found: Mark | None, what: str, field: str = "") -> None:
-        """Refusal where the mark that was found is another resource's, of this site or of another one.
-        `what`: what is said of it.
+        """Raises Refusal if the found mark is of another resource, of any site. `what`: the refusal's
+        text.
         """
         if found is not None and found.owner != self.owner:
             raise Refusal(
                 what,
                 field=field,
                 why=f"it belongs to {found.address} of {found.site}",
-                next="take it out of one of the two",
+                next="remove it from one of the two",
             )
 
     def committed(self, applied: Mapping[str, Any]) -> Mark:
-        """The same mark, on a finished object."""
+        """The same mark for a finished object."""
         return replace(self, applied=applied)
 
     def on(self, identity: str) -> Mark:
-        """The same mark, for the one object that has this id."""
+        """The same mark with the id of its object."""
         return replace(self, id=identity)
 
     def where(self, identity: str) -> Mark | None:
-        """The mark as read from the object that has this id, without the id; None where it was copied from
-        another one.
-        """
+        """The mark, as read from the object with this id; None if it was copied from another object."""
         return replace(self, id="") if self.id in ("", identity) else None
 
     @property
     def pending(self) -> Mark:
-        """The same mark, on unfinished work."""
+        """The same mark for unfinished work."""
         return replace(self, applied=None)
 
     def encode(self) -> str:
@@ -98,29 +95,29 @@ class Mark:
 
     @staticmethod
     def site_in(text: str | None, identity: str = "") -> str | None:
-        """Whose mark is in `text`, of the object that has this id: the site alone, without unpacking what was
-        applied.
+        """The site of the mark in `text`, read from the object with this id, without unpacking `applied`;
+        None without a mark.
         """
         match = LINE.search(text or "")
         return match["site"] if match and (not identity or match["id"] in (None, identity)) else None
 
     @staticmethod
     def address_in(text: str | None) -> str | None:
-        """Of what the mark in `text` is, without unpacking what was applied; None where there is no mark."""
+        """The address of the mark in `text`, without unpacking `applied`; None without a mark."""
         match = LINE.search(text or "")
         return match["address"] if match else None
 
     @classmethod
     def own(cls, text: str | None, address: str) -> Mark | None:
-        """The mark in the description of the object that this address makes, of whichever site; None where
-        the text was copied from another object.
+        """The mark in an object's description if it has this address, of any site; None if the text was
+        copied from another object.
         """
         mark = cls.decode(text)
         return mark if mark is not None and mark.address == address else None
 
     @classmethod
     def decode(cls, text: str | None) -> Mark | None:
-        """The mark in `text`, or None; a spoiled `applied` counts as unfinished work."""
+        """The mark in `text`, or None. A corrupt `applied` counts as unfinished work."""
         match = LINE.search(text) if isinstance(text, str) else None
         return (
             cls(match["site"], match["address"], _unpack(match["applied"]), match["id"] or "")
@@ -130,8 +127,8 @@ class Mark:
 
 
 def common(marks: Sequence[Mark | None]) -> Mark | None:
-    """The mark that all of several objects bear; unfinished where they differ; None where one bears none: a
-    stranger is never overwritten.
+    """The mark that several objects have in common: another owner's if one has it, pending if they differ,
+    None if one has no mark.
     """
     first = marks[0] if marks else None
     if first is None or None in marks:
@@ -141,7 +138,7 @@ def common(marks: Sequence[Mark | None]) -> Mark | None:
 
 
 def below(text: str, mark: Mark) -> str:
-    """A description with the mark as its last line, the user's text above it."""
+    """A description: the user's text, with the mark as the last line."""
     return f"{above(text)}\n{mark.encode()}".lstrip("\n")
 
 

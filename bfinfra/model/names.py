@@ -1,4 +1,4 @@
-"""Names as the systems that keep them demand: a Spec takes over the pair that fits."""
+"""Name rules of the systems that bfinfra manages. A Spec uses the pair that fits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ImageName = Annotated[
 
 
 def storage_class(policy: str) -> str:
-    """The storage class that a supervisor makes of a storage policy: `vSAN Default Storage Policy` →
+    """The storage class that a supervisor makes for a storage policy: `vSAN Default Storage Policy` →
     `vsan-default-storage-policy`.
     """
     return "".join(each if each.isalnum() or each in "-." else "-" for each in policy.lower()).strip("-.")

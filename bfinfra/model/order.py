@@ -1,6 +1,4 @@
-"""What resources of one site do for each other without naming each other: what one provides, another
-requires.
-"""
+"""Order between resources that don't name each other: what one provides, another requires."""
 
 from __future__ import annotations
 
@@ -10,15 +8,15 @@ from typing import Any, NamedTuple
 from bfinfra.model.refs import Key
 
 AFTER = "after"
-"""Why one resource comes after another where the site says so itself."""
+"""The reason for an order that the site states itself."""
 Specs = Mapping[Key, Any]
 Before = Mapping[Key, Mapping[Key, str]]
-"""Each resource, what must be done before it, and why: "" where it names that in a field."""
+"""Key → the keys that must be done before it, and why: "" if a field names them."""
 
 
 class Capability(NamedTuple):
     """What resources provide and require: `bitfusion.io/gpu on kubernetes_cluster/k8s`. `where`: a cluster, a
-    machine, a host; "" where it is all one.
+    machine, a host; "" if there is only one place.
     """
 
     name: str
@@ -29,24 +27,22 @@ class Capability(NamedTuple):
 
 
 class Ordered:
-    """What a resource says of its place in the order, besides its references. Pure; `site`: the specs of the
-    whole site.
-    """
+    """What a resource provides and requires. Pure; `site`: the specs of the whole site."""
 
     def provides(self, name: str, site: Specs) -> Iterable[Capability]:
-        """What others may require and have once the resource `name` is ready."""
+        """What others can require once the resource `name` is ready."""
         return ()
 
     def requires(self, name: str, site: Specs) -> Iterable[Capability]:
-        """What must be there before the resource `name` is made. Where nobody in the site provides it, it is
-        there anyway.
+        """What must exist before the resource `name` is created. What no resource of the site provides is
+        assumed to exist.
         """
         return ()
 
 
 def derived(specs: Specs) -> dict[Key, dict[Key, str]]:
-    """For each resource that needs some: those of the same site that provide what it requires, and those that
-    its `after` names, each with why.
+    """For each resource, those that provide what it requires and those in its `after`, each with the reason.
+    Resources without any are left out.
     """
     required = {
         key: tuple(spec.requires(key.name, specs))

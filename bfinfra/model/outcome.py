@@ -12,8 +12,8 @@ from bfinfra.model.refs import Key
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an apply ended. `requests`: what went over the wire; `writes`: how many of them write, and what was
-    written here; `endings` by key, in the order of the plan.
+    """`requests`: the number of requests; `writes`: how many of them wrote, plus what was written on this
+    machine; `endings` by key, in the order of the plan.
     """
 
     plan: Plan
@@ -25,7 +25,7 @@ class Outcome:
 
     @property
     def ending(self) -> Ending:
-        """The whole run's: failed before stopped before still waiting before done."""
+        """The ending of the whole run: failed before stopped before still waiting before done."""
         found = {ended.ending for ended in self.endings.values()}
         order = (Ending.FAILED, Ending.BLOCKED, Ending.STOPPED, Ending.WAITING)
         worst = next((ending for ending in order if ending in found), Ending.DONE)

@@ -1,4 +1,4 @@
-"""That a plan or a report is about some resources of a site, and not about all of them."""
+"""The part of a site that a plan or report is about."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bfinfra.model.refs import Key
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """`targets`: the resources that were named; `keys`: these with all that must be done before them;
-    `left_out`: the number of the others.
+    """`targets`: the resources that were named; `keys`: these and all that must be done before them;
+    `left_out`: the number of other resources.
     """
 
     targets: tuple[Key, ...]
@@ -19,7 +19,7 @@ class Partial:
     left_out: int
 
     def data(self) -> dict[str, Any]:
-        """The same for programs."""
+        """The same as JSON."""
         return {
             "targets": [str(key) for key in self.targets],
             "resources": sorted(map(str, self.keys)),

@@ -18,7 +18,7 @@ from bfinfra.model.step import Disruption, Step
 
 
 class Action(enum.StrEnum):
-    """Derived from spec, state and steps."""
+    """What the plan does to a resource, derived from spec, state and steps."""
 
     CREATE = "create"
     KEEP = "keep"
@@ -30,12 +30,12 @@ class Action(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Item:
-    """One resource in a plan. `waits_for`: the keys that must be done first; `contents`: what a deletion
-    takes along.
+    """One resource in a plan. `waits_for`: the keys that must be done first; `contents`: objects of others
+    that a deletion deletes too.
 
-    `because`: why it waits for those of them that no field names; `follows`: fields that differ only because
-    the file changed others. `held`: why it waits for a file that a person is still to bring, or for a
-    resource that does; it is not run.
+    `because`: key → why it waits for it, if no field says so; `follows`: fields that differ only because the
+    file changed others. `held`: why it is not run: it waits for a missing file, or for a resource that does.
+    `settings`: bfinfra only changes settings of the object, which exists anyway (a host).
     """
 
     key: Key
@@ -46,16 +46,22 @@ class Item:
     follows: frozenset[str] = frozenset()
     because: Mapping[Key, str] = dataclasses.field(default_factory=dict)
     held: Problem | None = None
+    settings: bool = False
+
+    @property
+    def shown(self) -> Action:
+        """The action for people: settings that are up to date are kept, though JSON calls them read."""
+        return Action.KEEP if self.settings and self.action is Action.READ else self.action
 
     @property
     def named(self) -> tuple[Change, ...]:
-        """The changes that the file, or somebody in the world, made; without what follows from them."""
+        """The changes that the file or somebody on the server made, without those that follow from them."""
         return tuple(change for change in self.changes if change.field not in self.follows)
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """The fields that will differ, each once."""
-        found: list[Change] = []  # a value may be a list: no dict or set can hold it
+        found: list[Change] = []  # a value may be a list, which no dict or set can contain
         for step in self.steps:
             found += [change for change in step.changes if change not in found]
         return tuple(found)
@@ -69,8 +75,8 @@ class Item:
 
 @dataclass(frozen=True)
 class Plan:
-    """`problems` stop an apply before its first write; `unreadable` says what could not be looked at, and
-    why; `partial`: that it is about some resources alone.
+    """`problems` stop an apply before its first write; `unreadable`: address or kind → why it could not be
+    read; `partial`: set if the plan is about some resources only.
     """
 
     site: str
@@ -82,23 +88,23 @@ class Plan:
 
     @property
     def pending(self) -> tuple[Item, ...]:
-        """The items that would write."""
+        """The items that write."""
         return tuple(item for item in self.items if item.steps and item.held is None)
 
     @property
     def held(self) -> tuple[Item, ...]:
-        """The items that wait for a file that a person is still to bring."""
+        """The items that wait for a missing file."""
         return tuple(item for item in self.items if item.held is not None)
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it: a notebook asks the object itself, so this names what renders it."""
+        """The plan as a notebook shows it."""
         return str(import_module("bfinfra.render.notebook").plan(self))
 
 
 def derive(
     spec: object | None, state: object | None, steps: Sequence[Step], *, managed: bool = True
 ) -> Action:
-    """The word for what the steps do."""
+    """The action that these steps amount to."""
     if any(step.disruption is Disruption.REPLACE for step in steps):
         return Action.REPLACE if spec is not None else Action.DELETE
     if spec is None:
@@ -109,11 +115,11 @@ def derive(
 
 
 JSON_NAMES = {"Commit": "Seal"}
-"""The name in JSON, where it is not that of the step's class: plans saved by earlier releases have it."""
+"""The name in JSON where it differs from the class's: plans saved by earlier releases have it."""
 
 
 def step_data(step: Step) -> dict[str, Any]:
-    """A step as plain data: its class, title and fields; what a saved plan and the journal hold."""
+    """A step as plain data, as in a saved plan and the journal: its class, title and fields."""
     fields = {f.name: plain(getattr(step, f.name)) for f in dataclasses.fields(step) if f.name != "changes"}
     return {
         "step": JSON_NAMES.get(type(step).__name__, type(step).__name__),
@@ -124,7 +130,7 @@ def step_data(step: Step) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:  # noqa: PLR0911 - one line a form
-    """Anything a step may hold as JSON: secrets as references, later values as {"later": [key, field]}."""
+    """Anything in a step as JSON: secrets as references, unknown values as {"later": [key, field]}."""
     if isinstance(value, Secret):
         return {"secret": value.reference()}
     if isinstance(value, Unknown):
@@ -142,7 +148,7 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 - one line a form
 
 
 def agrees(announced: Any, fresh: Any) -> bool:
-    """Whether fresh data is what was announced; an announced later value may have become anything."""
+    """Whether fresh data is what was announced. An announced unknown value may have become anything."""
     if isinstance(announced, Mapping):
         if set(announced) == {"later"}:
             return True

@@ -1,5 +1,5 @@
-"""Files and folders that only their owner may read, whatever the umask, and never through a link that
-somebody else laid.
+"""Files and folders that only their owner may read, whatever the umask, and never through somebody else's
+link.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OTHERS = 0o077
 
 
 def home() -> Path:
-    """The folder of bfinfra's own state on this machine; it needn't be there."""
+    """The folder of bfinfra's own state on this machine; it may not exist."""
     return (
         Path(
             os.environ.get("BFINFRA_STATE_HOME")
@@ -28,8 +28,8 @@ def home() -> Path:
 
 
 def folder(path: Path) -> Path:
-    """Make a folder, 0700, and what is missing above it likewise. BfinfraError where it is a link, somebody
-    else's, or open to others. OSError.
+    """Make a folder with mode 0700, and its missing parents too. Raises BfinfraError if it is a link,
+    somebody else's, or open to others; OSError.
     """
     for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
         with contextlib.suppress(FileExistsError):  # another run was faster
@@ -38,52 +38,48 @@ def folder(path: Path) -> Path:
     if not stat.S_ISDIR(found.st_mode):
         raise _refused(
             path,
-            "it is no folder" if not path.is_symlink() else "it is a link",
-            "remove it, or name another folder as BFINFRA_STATE_HOME",
+            "it is not a folder" if not path.is_symlink() else "it is a link",
+            "remove it, or set BFINFRA_STATE_HOME to another folder",
         )
     if found.st_uid != os.geteuid():
-        raise _refused(path, "it belongs to somebody else", "name another folder as BFINFRA_STATE_HOME")
+        raise _refused(path, "it belongs to somebody else", "set BFINFRA_STATE_HOME to another folder")
     if found.st_mode & OTHERS:
         raise _refused(
             path,
             f"others may use it (mode {stat.S_IMODE(found.st_mode):04o})",
-            f"look at what is in it, then: chmod 700 {path}",
+            f"check what is in it, then: chmod 700 {path}",
         )
     return path
 
 
 def opened(path: Path, flags: int) -> int:
-    """A file descriptor of a plain file, made 0600 where it wasn't there or was open to others. BfinfraError,
-    OSError.
-    """
+    """A descriptor of a regular file, whose mode becomes 0600. Raises BfinfraError, OSError."""
     if path.is_symlink():
         raise _refused(path, "it is a link", "remove it")
     handle = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink > 1:
         os.close(handle)
-        raise _refused(path, "it is no plain file of yours, or has a second name", "remove it")
+        raise _refused(path, "it is not a regular file of yours, or has a second link", "remove it")
     if found.st_mode & OTHERS:
         os.fchmod(handle, 0o600)
     return handle
 
 
 def write(path: Path, content: str) -> None:
-    """Put a file there, whole or not at all, 0600; replaces a plain file, and refuses anything else.
-    BfinfraError, OSError.
-    """
+    """Write a file atomically, with mode 0600. Replaces a regular file only. Raises BfinfraError, OSError."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise _refused(path, "it is no plain file", "name another one, or remove it")
+        raise _refused(path, "it is not a regular file", "name another one, or remove it")
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(
             os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w"
         ) as out:
-            os.fchmod(out.fileno(), 0o600)  # a umask takes away, and a file system may not
+            os.fchmod(out.fileno(), 0o600)  # a umask may remove bits, and a file system may ignore them
             out.write(content)
         fresh.replace(path)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None  # nobody knows the other name
+        raise OSError(error.errno, error.strerror, str(path)) from None  # nobody knows the temporary name
     finally:
         with contextlib.suppress(OSError):
             fresh.unlink()

@@ -1,4 +1,4 @@
-"""Who is at work: a machine and a process of it, as a word that a server keeps and a later run can judge."""
+"""Names a process on a machine, so that a server can keep the name and a later run can judge it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def me() -> str:
 
 
 def mine(who: str) -> bool:
-    """Whether it is this process."""
+    """Whether `text` names this process."""
     return who == me()
 
 
 def ended(who: str) -> bool:
-    """Whether it surely works no more: a process of this machine that has ended. Of other machines nothing is
-    known.
+    """Whether the process has certainly ended: one of this machine that no longer runs. Processes of other
+    machines are unknown.
     """
     machine, _, pid = who.rpartition("/")
     if machine != me().rpartition("/")[0] or not pid.isdigit():

@@ -1,4 +1,4 @@
-"""May dependants of a resource start?"""
+"""Whether what depends on a resource may start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bfinfra.model.records import dataclass
 
 
 class Ready(enum.StrEnum):
-    """May dependants start?"""
+    """Whether what depends on a resource may start."""
 
     READY = "ready"
     WAITING = "waiting"
@@ -17,7 +17,7 @@ class Ready(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """`why` reads on after "waiting: " or "failed: "; `note` is worth reporting once ready (an address, a log
+    """`why` follows "waiting: " or "failed: "; `note` is worth reporting once ready (an address, a log
     line).
     """
 
@@ -30,10 +30,10 @@ READY = Readiness(Ready.READY)
 
 
 def waiting(why: str) -> Readiness:
-    """Not yet."""
+    """Not ready yet."""
     return Readiness(Ready.WAITING, why)
 
 
 def failed(why: str) -> Readiness:
-    """Never, unless somebody acts."""
+    """Never ready unless somebody acts."""
     return Readiness(Ready.FAILED, why)

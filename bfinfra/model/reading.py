@@ -1,4 +1,4 @@
-"""What is asked of a server in bulk, as a value: two that are equal are answered by the same requests."""
+"""A bulk read as a value. Equal readings share the same requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Reading(NamedTuple, Generic[T_co]):
-    """All objects of a type, with these property paths. The parameter is the type of what comes of it."""
+    """All objects of a type, with these property paths. The type parameter is that of the result."""
 
     type: str
     paths: tuple[str, ...] = ()

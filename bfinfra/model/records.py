@@ -1,9 +1,9 @@
-"""The standard library's dataclasses, whose methods are made for a class when its first record is: most
-classes that a command imports make none.
+"""The standard library's dataclasses, whose methods are made when a class's first record is. Most classes
+that a command imports make none.
 
-`dataclasses.dataclass` compiles up to six functions for each class while it is imported: with it a drift of
-300 servers takes 1.10 times the processor time (1.09 times the seconds, by turns). Type checkers see
-the standard decorator; `fields`, `replace` and `asdict` of the standard library take what this one makes.
+`dataclasses.dataclass` compiles up to six functions for each class at import: with it a drift of 300 servers
+takes 1.10 times the processor time (1.09 times the seconds, in turns). Type checkers see the standard
+decorator; `fields`, `replace` and `asdict` of the standard library accept these classes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ else:
     def dataclass(
         cls: type[Any] | None = None, /, *, frozen: bool = False, slots: bool = False, kw_only: bool = False
     ) -> Any:
-        """As the standard one, with these of its switches; who needs another takes the standard one."""
+        """As the standard decorator, with these options only."""
 
         def make(cls: type[Any]) -> type[Any]:
             bases = [base for base in reversed(cls.__mro__[1:]) if dataclasses.is_dataclass(base)]
@@ -46,7 +46,7 @@ else:
 
 
 def _derived(cls: Any, bases: list[Any], *, kw_only: bool) -> Any:
-    """The class with its fields and those of its bases: off one without bases, as beside frozen bases the
+    """The class with its fields and those of its bases. It is made without bases, as next to frozen bases the
     standard library compiles methods at once.
     """
     own = inspect.get_annotations(cls)
@@ -142,7 +142,7 @@ def _hash(cls: Any) -> Callable[..., Any]:
 
 
 def _written(cls: Any, head: str, lines: list[str], known: dict[str, Any]) -> Callable[..., Any]:
-    """A method, as the standard library writes it."""
+    """The source of a method, as the standard library writes it."""
     exec("\n".join([f"def {head}:", *(f" {line}" for line in lines)]), known)  # noqa: S102 - of names of fields alone
     name = head.partition("(")[0]
     made: Callable[..., Any] = known[name]

@@ -1,7 +1,6 @@
-"""Values that must not be shown: whoever reads a secret says so here, and whatever is to be shown goes
-through `redact`.
+"""Hides secret values: `hide` registers each value that is read, and `redact` removes it from all output.
 
-A server may quote in its errors what it was sent: plain, escaped for JSON or XML, in a URL, in base64 at any
+A server may quote in its errors what it received: plain, escaped for JSON or XML, in a URL, in base64 at any
 offset, in hexadecimal.
 """
 
@@ -16,17 +15,19 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 SHOWN = "[secret]"
-SHORTEST = 6  # characters: what is shorter can't be told from other text
-LINE = 16  # characters from which a line of a longer secret is one of its own
+SHORTEST = 6  # characters; shorter values can't be told from other text
+LINE = 16  # characters from which a line of a longer secret is hidden by itself
 
 _heads: dict[str, tuple[str, ...]] = {}
-"""The forms of all hidden values by their first letters, the longest first: none is cut by a shorter one."""
+"""The forms of all hidden values by their first letters, the longest first, so that none is cut by a shorter
+one.
+"""
 _known: set[str] = set()
 _lock = threading.Lock()
 
 
 def hide(value: str) -> str:
-    """From now on the value is never shown. Returns it."""
+    """Never show the value from now on. Returns it."""
     if value not in _known and len(value) >= SHORTEST:
         with _lock:
             for form in {form for part in _parts(value) for form in forms(part) if len(form) >= SHORTEST}:
@@ -37,7 +38,7 @@ def hide(value: str) -> str:
 
 
 def redact(text: str) -> str:
-    """The text without any hidden value, in none of its forms."""
+    """The text without any hidden value in any form."""
     if not _heads or len(text) < SHORTEST:
         return text
     pieces, done = [], 0
@@ -51,7 +52,9 @@ def redact(text: str) -> str:
 
 
 def clean(data: Any) -> Any:
-    """Plain data (JSON) with `redact` on every text in it: on the document itself it might not leave JSON."""
+    """Plain JSON data with `redact` on every text in it. On the encoded document the result might not be
+    JSON.
+    """
     if isinstance(data, str):
         return redact(data)
     if isinstance(data, Mapping):
@@ -60,7 +63,7 @@ def clean(data: Any) -> Any:
 
 
 def forms(value: str) -> Iterator[str]:
-    """How a value may stand in text: as it is, escaped, encoded."""
+    """The forms in which a value may appear in text: as it is, escaped, encoded."""
     plain = dict.fromkeys(
         (
             value,
@@ -86,29 +89,27 @@ def forms(value: str) -> Iterator[str]:
         for core in cores(each.encode(errors="surrogatepass")):
             yield core
             yield core.replace("+", "-").replace("/", "_")
-            yield from cores(core.encode())  # a Kubernetes Secret holds base64, and may be quoted in it
+            yield from cores(core.encode())  # a Kubernetes Secret contains base64, which may be quoted in it
     yield value.encode("utf-16-le", errors="surrogatepass").hex()
 
 
 def escape(value: str, quotes: Mapping[str, str] = MappingProxyType({})) -> str:
-    """As XML escapes it. The standard library's own is in a module that loads half of the network."""
+    """Escape for XML. The standard library's own is in a module that imports half of the network code."""
     for plain, escaped in {"&": "&amp;", ">": "&gt;", "<": "&lt;", **quotes}.items():
         value = value.replace(plain, escaped)
     return value
 
 
 def cores(raw: bytes) -> Iterator[str]:
-    """What of a value's base64 doesn't depend on what stands before and after it, at each of the three
-    offsets.
-    """
+    """The parts of a value's base64 that don't depend on the text around it, at each of the three offsets."""
     for offset in range(3):
         first, last = -(-offset * 8 // 6), (offset + len(raw)) * 8 // 6
         yield base64.b64encode(bytes(offset) + raw).decode()[first:last]
 
 
 def _parts(value: str) -> Iterator[str]:
-    """The value and, of one with several lines, each long line: servers fold lines, and quote some. A line of
-    several words is no secret's own.
+    """The value and, if it has several lines, each long line: servers fold lines, and quote some. A line of
+    several words is not hidden by itself.
     """
     yield value
     if value.strip() != value:

@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema
 
 from bfinfra.model.records import dataclass
 
-EDGES = "_edges"  # where a Spec, which never changes, keeps its references: they are asked for at each stage
+EDGES = "_edges"  # where a Spec, which never changes, caches its references: every stage reads them
 
 
 class Key(NamedTuple):
@@ -31,7 +31,7 @@ class Key(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Key:
-        """`kind/name` → Key; ValueError where it isn't one."""
+        """The Key of a text `kind/name`. Raises ValueError."""
         kind, slash, name = text.partition("/")
         if not (slash and kind and name):
             raise ValueError(
@@ -45,8 +45,7 @@ class Ref:
     """`Annotated[str, Ref("supervisor_namespace")]`: the text is the name of a resource of one of these
     kinds.
 
-    `optional`: it may as well be the name of something that this site doesn't describe (a namespace that is
-    there anyway).
+    `optional`: it may also name something that this site doesn't describe, such as an existing namespace.
     """
 
     kinds: tuple[str, ...]
@@ -67,8 +66,8 @@ class Ref:
 
 
 class Edge(NamedTuple):
-    """A reference found in a value: the dotted field (`workers.pool-1.class`), and what it may name: one
-    name, of one kind or another.
+    """A reference found in a value: the dotted field (`workers.pool-1.class`), and the keys that it may name:
+    one name, of one or more kinds.
     """
 
     field: str
@@ -77,12 +76,12 @@ class Edge(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What stands in the field."""
+        """The name in the field."""
         return self.keys[0].name
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds that it may be the name of."""
+        """The kinds that the name may belong to."""
         return tuple(key.kind for key in self.keys)
 
 
@@ -104,8 +103,8 @@ def kinds_named(cls: Any) -> frozenset[str]:
 
 @functools.cache
 def _referring(cls: Any) -> dict[str, tuple[Any, Ref | None]]:
-    """The fields in which a reference may stand, and the one that text there is: the others, such as all of a
-    machine, needn't be looked through.
+    """The fields that may contain a reference, each with the Ref of its text. All other fields need not be
+    searched.
     """
     return {name: (hint, _ref(hint)) for name, hint in _hints(cls).items() if any(_kinds_in(hint))}
 
@@ -129,7 +128,7 @@ def _kinds_in(hint: Any) -> Iterator[str]:
 def _of_object(value: Any, path: str) -> Iterator[Edge]:
     for name, (hint, ref) in _referring(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
         found, here = getattr(value, name, None), f"{path}.{name}" if path else name
-        if isinstance(found, str) and ref:  # most of them, and told without looking at the hint again
+        if isinstance(found, str) and ref:  # most hints are plain, which is found without resolving them
             yield ref.edge(here, found)
         else:
             yield from _of_hint(found, hint, here)
@@ -151,7 +150,7 @@ def _of_hint(value: Any, hint: Any, path: str) -> Iterator[Edge]:
 
 
 def _of_keys(value: Mapping[Any, Any], hint: Any, path: str) -> Iterator[Edge]:
-    """Names may as well be what a mapping is by: storage policies with their limits."""
+    """The keys of a mapping may be names: storage policies with their limits."""
     for part in _parts(hint):
         if ref := _ref((typing.get_args(part) or (None,))[0]):
             yield from (ref.edge(f"{path}.{name}", name) for name in value)
@@ -191,12 +190,12 @@ def _hints(cls: Any) -> dict[str, Any]:
     if issubclass(cls, BaseModel):
         return {
             name: field.rebuild_annotation() for name, field in cls.model_fields.items()
-        }  # pydantic has looked into them already
+        }  # pydantic has resolved them already
     fields = {field.name for field in dataclasses.fields(cls)}
     found = {}
     for base in reversed(cls.__mro__):
         for name, text in inspect.get_annotations(base).items():
-            with contextlib.suppress(NameError):  # imported for the type checker only: no reference
+            with contextlib.suppress(NameError):  # imported for type checkers only, so it is no reference
                 found[name] = (
                     eval(text, vars(sys.modules[base.__module__])) if isinstance(text, str) else text  # noqa: S307 - our own source
                 )

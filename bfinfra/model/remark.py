@@ -10,8 +10,8 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """An error: the pod won't run as it is meant to. A warning: it may not. `stops`: it is refused, or finds
-    no node.
+    """An error: the pod won't run as intended. A warning: it may not. `stops`: it is refused, or finds no
+    node.
     """
 
     level: Literal["error", "warning"]
@@ -20,15 +20,15 @@ class Remark:
 
 
 def error(what: str, where: Place | str, why: str = "", next: str = "") -> Remark:
-    """It won't run so."""
+    """The pod won't run as intended."""
     return Remark("error", Problem(what, where, why, next))
 
 
 def refused(what: str, where: Place | str, why: str = "", next: str = "", *, stops: bool = True) -> Remark:
-    """An error for which the pod is refused, or finds no node."""
+    """The pod is refused, or finds no node."""
     return Remark("error", Problem(what, where, why, next), stops)
 
 
 def warning(what: str, where: Place | str, why: str = "", next: str = "") -> Remark:
-    """It may not run so."""
+    """The pod may not run as intended."""
     return Remark("warning", Problem(what, where, why, next))

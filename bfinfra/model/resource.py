@@ -1,4 +1,4 @@
-"""What a user writes for one resource, its Spec, and what its server says of it, its State."""
+"""The Spec of a resource, which a user writes, and its State, which its server reports."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Address = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/[^\s/]{1,2
 LEADS = "_leads"
 
 BESIDE_FIELDS = frozenset({"_as_applied", EDGES, LEADS})
-"""What is worked out of a Spec, which never changes, once, and kept beside its fields: as a mark keeps it,
-its references, what leads outside of the site.
+"""What is computed from a Spec, which never changes, and cached beside its fields: the fields as a mark holds
+them, its references, its links to what is outside of the site.
 """
 
 
 class Part(BaseModel):
-    """A piece of a Spec. Frozen; unknown keys are errors; a docstring under a field is its documentation."""
+    """A part of a Spec. Frozen; unknown keys are errors; the docstring under a field is its documentation."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -35,65 +35,62 @@ class Spec(Part, Ordered):
     """What a user writes for one resource."""
 
     name_pattern: ClassVar[str] = r"[^\s/]{1,253}"
-    """What its name must match in whole."""
+    """Pattern of the whole name."""
     name_rule: ClassVar[str] = "no blanks and no slash, at most 253 characters"
-    """The same, for people."""
+    """The pattern in words."""
 
     awaits: ClassVar[Mapping[str, str]] = {}
-    """Files that needn't be there when a site begins: dotted field → where one gets it. What needs one waits
-    until it is there.
-    """
+    """Files that need not exist yet: dotted field → how to get it. What needs one waits until it is there."""
     digested: ClassVar[str] = ""
-    """The field with secrets of which salted digests are noted, if there is one: it takes the site's
-    pepper.
-    """
+    """The field whose secrets a mark holds salted digests of, or "". It needs the site's pepper."""
     unnoted: ClassVar[frozenset[str]] = frozenset()
-    """Those of them of which nothing is noted: what stands can't be compared with them while they are
-    away.
+    """Those of `awaits` without a digest in the mark: while they are missing, existing objects can't be
+    compared with them.
     """
     protect: bool = False
     """Refuse to delete or replace this resource, whatever the command line allows."""
     after: Annotated[tuple[Address, ...], Field(exclude=True)] = ()
-    """Addresses of resources, kind/name, that must be ready before this one is begun, for reasons that
-    bfinfra can't know; on the way down they go after it.
+    """Addresses of resources, kind/name, that must be ready before this one is started, for reasons that
+    bfinfra can't know. Deletion runs in the reverse order.
     """
 
     def warnings(self) -> Iterable[tuple[str, Problem]]:
-        """What is allowed but better known before: dotted field and what to say of it."""
+        """Warnings about fields that are allowed: dotted field and problem."""
         return ()
 
     def parts(self) -> Iterable[str]:
-        """What is drawn inside of it in a picture of the site: a host's cards."""
+        """What a picture of the site draws inside of it, such as a host's cards."""
         return ()
 
     def answers_at(self) -> str:
-        """Where it will answer, as far as the file says: host or host:port, "" where it doesn't."""
+        """Its address, as far as the file says: host or host:port, or ""."""
         return ""
 
     def takes(self, name: str) -> Iterable[Taken]:
-        """What no other resource of the site may have: addresses, names of objects. By the file alone."""
+        """What no other resource of the site may have, from the file alone: addresses, names of objects."""
         return ()
 
     def inside(self) -> Iterable[Inner]:
-        """Networks that are there inside of it only, where no machine may have an address."""
+        """Networks that exist only inside of it. No machine may have an address in one."""
         return ()
 
     def ways(self, addresses: Mapping[str, str]) -> Iterable[tuple[str, tuple[str, int]]]:
-        """What Linux machines must reach for it: the machine's name, and an address and TCP port.
+        """What Linux machines must reach for it: machine's name, address and TCP port.
+
         `addresses`: of all machines of the site, by name.
         """
         return ()
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterable[Conflict]:
-        """What several resources can't be together, by the file alone. `mine`: the specs of this kind;
-        `site`: all of them.
+        """Conflicts between resources, from the file alone. `mine`: the specs of this kind; `site`: all
+        specs.
         """
         return ()
 
     def applied(self) -> dict[str, Any]:
-        """The fields as a mark keeps them: what was written, defaults left out, secrets as references. Worked
-        out once: not to be changed.
+        """The fields as a mark holds them: as written, without defaults, secrets as references. Cached: don't
+        change it.
         """
         return self._as_applied
 
@@ -102,7 +99,7 @@ class Spec(Part, Ordered):
         return self.model_dump(mode="json", exclude_defaults=True)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy that differs in some fields; what was worked out of the original is not taken along."""
+        """A copy with some fields changed, without the cached values."""
         copied = super().model_copy(update=update, deep=deep)
         for kept in BESIDE_FIELDS:
             vars(copied).pop(kept, None)
@@ -111,17 +108,17 @@ class Spec(Part, Ordered):
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What the world says of one resource; fields are named as in the Spec where they compare."""
+    """What a server reports of one resource. Fields that are compared have the Spec's names."""
 
     mark: Mark | None = None
-    """None: it stands there, but nobody's mark is on it."""
+    """None: it exists without anybody's mark."""
     contents: tuple[str, ...] = ()
-    """Other people's objects inside: what a deletion would take along."""
+    """Objects of others inside of it, which a deletion would delete too."""
     copy: str = ""
-    """Whose copy it is, in words, where somebody copied an object of ours with its mark; such a one is
-    nobody's that we know of.
+    """What it was copied from, in words, if somebody copied an object of bfinfra with its mark; else "". A
+    copy has no owner.
     """
 
     def answers_at(self) -> str:
-        """Where it answers: host or host:port, "" where it doesn't or where nobody says."""
+        """Its address: host or host:port, or "" if it has none or nobody knows."""
         return ""

@@ -1,5 +1,5 @@
-"""What it takes to do something: privileges on vCenter's objects, rules of Kubernetes APIs. Kinds and their
-steps state it (docs/how-to/give-least-privilege.md).
+"""The rights that an action needs: privileges on vCenter's objects, rules of Kubernetes APIs. Kinds and steps
+declare them (docs/how-to/give-least-privilege.md).
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 VCENTER = "vcenter"
-"""Where a right of every survey is needed: vCenter's root folder, and all below it."""
+"""The place of a right that every survey needs: vCenter's root folder and all below it."""
 CLUSTERS = "clusters"
-"""Where a right of every survey is needed: each cluster of the site that the kind's references may name."""
+"""The place of a right that every survey needs: each cluster of the site that the kind's references may
+name.
+"""
 API = "api"
-"""The word under which a kind that is a cluster gives its own Kubernetes API."""
+"""The word by which a kind that is a cluster names its own Kubernetes API."""
 READ = ("System.Anonymous", "System.Read", "System.View")
-"""What every role has by itself, the read-only one too."""
+"""The privileges that every role includes, also the read-only one."""
 
 
 class Use(enum.StrEnum):
-    """What rights are for. An apply that also deletes or replaces needs those of destroy as well."""
+    """What rights are for. An apply that also deletes or replaces needs those of destroy too."""
 
     PLAN = "plan"
     APPLY = "apply"
@@ -32,14 +34,14 @@ class Use(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Entity:
-    """An object of vCenter: its type, and its inventory path as govc writes it; `*` stands for what the site
-    doesn't say.
+    """An object of vCenter: its type, and its inventory path as govc writes it. `*` stands for parts that the
+    site doesn't say.
     """
 
     path: str
     type: str
     propagate: bool = False
-    """Whether its descendants need the same: what is made below it."""
+    """Whether its descendants need the same rights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,13 @@ class Api:
 
 Place = Entity | Api
 PrivilegePlaces = Mapping[str, Sequence[Place]]
-"""Word → places: what the words in a kind's rights mean for one resource."""
+"""Word → places: what the words in a kind's rights stand for, for one resource."""
 ROOT = Entity("/", "Folder", propagate=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Privileges:
-    """vCenter privileges, by their ids in the API, on a place."""
+    """vCenter privileges, by their API ids, on a place."""
 
     on: str
     names: tuple[str, ...]
@@ -70,7 +72,7 @@ class Privileges:
 @dataclass(frozen=True, slots=True)
 class Rule:
     """Verbs on resources (`secrets`, `jobs.batch`, `pods/log`) of a place. `optional`: what is lost without
-    it, where the rest goes on.
+    it, while the rest works.
     """
 
     on: str
@@ -103,7 +105,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Rights:
-    """All that a site needs: privileges by object, verbs by API, both sorted."""
+    """All rights that a site needs: privileges by object, verbs by API, both sorted."""
 
     site: str
     uses: tuple[Use, ...]

@@ -1,4 +1,4 @@
-"""How often something is done, so that a timer, a crontab and a CronJob mean the same."""
+"""How often something runs, the same for a timer, a crontab and a CronJob."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MINUTES = {f"{n}m": (n, 0) for n in (5, 6, 10, 12, 15, 20, 30)}
 HOURS = {f"{n}h": (0, n) for n in (1, 2, 3, 4, 6, 8, 12)}
 DAY = {"24h": (0, 24), "1d": (0, 24)}
 STEPS = MINUTES | HOURS | DAY
-"""What divides an hour or a day: minutes, hours."""
+"""The intervals that divide an hour or a day: minutes, hours."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Every so many minutes, or hours; `offset` minutes past, of its own for each site, so that many sites
+    """Every `minutes` or `hours`, `offset` minutes past. Each site has its own offset, so that many sites
     don't start at once.
     """
 
@@ -26,12 +26,12 @@ class Schedule:
 
     @classmethod
     def every(cls, text: str, site: str) -> Schedule:
-        """`15m`, `1h`, `1d`. BfinfraError where it divides neither an hour nor a day."""
+        """The schedule of `15m`, `1h`, `1d`. Raises BfinfraError if it divides neither an hour nor a day."""
         if text not in STEPS:
             raise BfinfraError(
                 Problem(
                     f"every {text}: no such interval",
-                    why="only what divides an hour or a day comes at the same times each day",
+                    why="only intervals that divide an hour or a day start at the same times each day",
                     next=f"one of: {', '.join(STEPS)}",
                 )
             )
@@ -44,7 +44,7 @@ class Schedule:
 
     @property
     def seconds(self) -> int:
-        """From one start to the next."""
+        """Seconds between two starts."""
         return 60 * self.minutes + 3600 * self.hours
 
     @property

@@ -1,4 +1,4 @@
-"""Secrets are references; their values exist only between `reveal` and the request that carries them."""
+"""Secrets are references. A value exists only between `reveal` and the request that contains it."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ WITHHELD = {
     "VMWARE_PASSWORD",
     "KUBECTL_VSPHERE_PASSWORD",
 }
-"""Variables that hold a secret: those that a site refers to, and the well-known ones. No program that bfinfra
-starts gets them.
+"""Variables that contain a secret: those that a site refers to, and well-known ones. Programs that bfinfra
+starts don't get them.
 """
 COMMAND_TIMEOUT = 30  # seconds
 _ONE_AT_A_TIME = (
     threading.Lock()
-)  # ten servers that begin at once would all compute the same digest, each with a salt of its own
+)  # otherwise ten servers that start at once would each compute the same digest with another salt
 
 
 class LiteralSecret(ValueError):
-    """A value stands where a reference belongs; whoever shows the place must not show the line."""
+    """A value is written where a reference belongs. Messages must not show its line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """One of `{env: NAME}`, `{file: path}`, `{command: [argv]}`, `{keyring: service/user}`. Prints as the
+    """One of `{env: NAME}`, `{file: path}`, `{command: [argv]}`, `{keyring: service/user}`. `str()` is the
     reference.
     """
 
@@ -55,9 +55,7 @@ class Secret:
         return f"{{{self.way}: {self.target if isinstance(self.target, str) else list(self.target)}}}"
 
     def reveal(self) -> str:
-        """The value. One trailing newline of a file or a command's output is dropped. SecretMissing where
-        there is none.
-        """
+        """The value, without one trailing newline of a file or a command's output. Raises SecretMissing."""
         return hide(self._read())
 
     def _read(self) -> str:
@@ -71,22 +69,20 @@ class Secret:
 
     @property
     def leads(self) -> tuple[object, ...]:
-        """Where to: alike for references that are read from the same place, so that what many servers share
-        is looked at once.
+        """Where the value is read from. Equal for references to the same place, so that each is checked
+        once.
         """
         return self.way, self.target, self.sources.base, self.sources.stand_ins
 
     @property
     def file(self) -> LocalFile | None:
-        """The file that it is read from, where it is one."""
+        """The file that it is read from, or None."""
         return (
             LocalFile(str(self.target), self.sources.path(str(self.target))) if self.way == "file" else None
         )
 
     def missing(self) -> str:
-        """Why the reference can't lead anywhere, without running a command or opening a keyring; "" where it
-        may.
-        """
+        """Why the reference leads nowhere, or "". Runs no command and opens no keyring."""
         if self.way == "env" and str(self.target) not in self.sources.env:
             return f"the environment variable {self.target} is not set"
         if self.way == "file" and not self.sources.path(str(self.target)).is_file():
@@ -95,7 +91,7 @@ class Secret:
 
     def _from_env(self) -> str:
         if why := self.missing():
-            raise SecretMissing(Problem(why, next=f"export {self.target}=… or point the reference elsewhere"))
+            raise SecretMissing(Problem(why, next=f"export {self.target}=…, or change the reference"))
         return self.sources.env[str(self.target)]
 
     def _from_file(self) -> str:
@@ -203,16 +199,16 @@ def _run(argv: tuple[str, ...], folder: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment without its secrets, for programs that it starts."""
+    """This process's environment without secrets, for programs that it starts."""
     return {name: value for name, value in os.environ.items() if name not in WITHHELD}
 
 
 def digest(value: str, salt: bytes | None = None, pepper: str = "") -> str:
-    """A salted scrypt digest for values that can be written but not read back: `scrypt$<salt>$<hash>`, both
+    """A salted scrypt digest of a value that can be written but not read back: `scrypt$<salt>$<hash>`, both
     base64.
 
-    Without a `salt` a random one, the same for this value as long as the process lives: what one run gives to
-    many is computed once.
+    Without `salt`, a random one that stays the same for this value in this process: a value that one run
+    writes to many objects is digested once.
     """
     with _ONE_AT_A_TIME:
         salt = _salt(value, pepper) if salt is None else salt
@@ -223,7 +219,7 @@ def digest(value: str, salt: bytes | None = None, pepper: str = "") -> str:
 
 
 def matches(value: str, stored: str, pepper: str = "") -> bool:
-    """Whether `value` is what `stored`, made by `digest`, was made of."""
+    """Whether `stored` is a digest of `value`."""
     try:
         scheme, salt, _ = stored.split("$")
         again = digest(value, base64.b64decode(salt, validate=True), pepper)

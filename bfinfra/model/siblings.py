@@ -1,4 +1,4 @@
-"""The others of a kind that a decision may look at, put in order once for all of them."""
+"""The resources of a kind that a decision may read, sorted once for all decisions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bfinfra.model.refs import Key
 
 V = TypeVar("V")
 Pair = tuple[Any, Any]
-"""Spec and state, either may be None."""
+"""Spec and state; either may be None."""
 
 
 class Everyone(Mapping[str, Pair]):
-    """All of a kind by name: spec and state. It is gone through when somebody asks for more than single
-    ones.
+    """All resources of a kind by name. The site is only searched for them if more than single ones are asked
+    for.
     """
 
     def __init__(self, kind: str, wanted: Specs, states: Specs) -> None:
@@ -44,12 +44,12 @@ class Everyone(Mapping[str, Pair]):
         return len(self._pairs)
 
     def items(self) -> ItemsView[str, Pair]:
-        """Both at once."""
+        """Names with their pairs."""
         return self._pairs.items()
 
 
 class Siblings(Mapping[str, Pair]):
-    """Everyone of a kind but one, by name: spec and state. All its `but`s share what was worked out once."""
+    """All resources of a kind but one, by name. All views that `but` makes share what `once` computed."""
 
     def __init__(
         self, everyone: Mapping[str, Pair], name: str = "", known: dict[Hashable, Any] | None = None
@@ -58,22 +58,22 @@ class Siblings(Mapping[str, Pair]):
         self._known: dict[Hashable, Any] = {} if known is None else known
 
     def but(self, name: str) -> Siblings:
-        """The others of this one."""
+        """The siblings of the resource `name`."""
         return Siblings(self._everyone, name, self._known)
 
     def once(self, what: Hashable, work: Callable[[], V]) -> V:
-        """What `work` makes, which is the same for whoever of the kind asks for `what`."""
+        """The result of `work`, computed once for each `what` and kind."""
         if what not in self._known:
             self._known[what] = work()
         return cast("V", self._known[what])
 
     @property
     def own(self) -> Pair:
-        """The spec and state of the one whose peers these are, as the others see it."""
+        """The spec and state of the excluded resource."""
         return self._everyone.get(self._name, (None, None))
 
     def naming(self, field: str, target: str) -> dict[str, Pair]:
-        """Those whose spec or state has `target` in this field."""
+        """The siblings whose spec or state has `target` in this field."""
         groups = self.once(field, lambda: self._grouped(field))
         return {name: self._everyone[name] for name in groups.get(target, ()) if name != self._name}
 

@@ -1,4 +1,4 @@
-"""A loaded site: what is wanted, and where each piece of it stands in the files."""
+"""A loaded site: the desired state, and the place of each field in the files."""
 
 from __future__ import annotations
 
@@ -19,54 +19,54 @@ from bfinfra.model.variant import PLAIN, Variant
 
 
 class VCenterSettings(BaseModel):
-    """The vCenter that a site lives on."""
+    """The vCenter of a site."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     server: str = ""
-    """Host name, or host:port; else that of BFINFRA_VCENTER_SERVER, GOVC_URL, VSPHERE_SERVER or
+    """Host name, or host:port; by default that of BFINFRA_VCENTER_SERVER, GOVC_URL, VSPHERE_SERVER or
     VMWARE_HOST.
     """
     username: str | None = None
-    """Else BFINFRA_VCENTER_USERNAME, GOVC_USERNAME, VSPHERE_USER or VMWARE_USER."""
+    """By default BFINFRA_VCENTER_USERNAME, GOVC_USERNAME, VSPHERE_USER or VMWARE_USER."""
     password: Secret | None = None
-    """Reference to the password; else BFINFRA_VCENTER_PASSWORD, GOVC_PASSWORD, VSPHERE_PASSWORD or
+    """Reference to the password; by default BFINFRA_VCENTER_PASSWORD, GOVC_PASSWORD, VSPHERE_PASSWORD or
     VMWARE_PASSWORD.
     """
     trust: Trust = Field(default_factory=Trust)
-    """Which certificate the server must show; the system's store where nothing is said."""
+    """Which certificate the server must show; by default one that the system's store trusts."""
     datacenter: str | None = None
-    """Name of the datacenter; needed where there are several."""
+    """Name of the datacenter; required if there are several."""
     supervisor_trust: Trust | None = None
-    """For the supervisors' API; else vCenter's own certificate authorities, asked from vCenter."""
+    """Trust for the supervisors' API; by default vCenter's own certificate authorities, read from vCenter."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """`resources` in the order of the files; `places` by (key, dotted field), ("" = the name itself)."""
+    """`resources` in the order of the files; `places` by (key, dotted field), where "" is the name itself."""
 
     name: str
     vcenter: VCenterSettings | None
     resources: Mapping[Key, Any]
     places: Mapping[tuple[Key | None, str], Place] = field(default_factory=dict, repr=False)
     files: Mapping[Path, str] = field(default_factory=dict)
-    """Each file of it and the SHA-256 of what was read."""
+    """Each file of it, and the SHA-256 of its content."""
     pepper: Secret | None = None
     """Mixed into the digests of write-only secrets."""
     warnings: tuple[Warned, ...] = ()
     stand_ins: Path | None = None
-    """The sandbox's folder of stand-ins for files, where it was loaded with one."""
+    """The sandbox's folder with replacements for files, if it was loaded with one."""
     drift: DriftSettings = field(default_factory=DriftSettings)
     """How drift is judged."""
     paths: tuple[Path, ...] = ()
-    """The files and folders that it was read from, as they were named."""
+    """The files and folders that it was read from, as the user named them."""
     variant: Variant = PLAIN
-    """What was laid on them, and what its values were given."""
+    """Its overlays and values."""
     variant_files: Mapping[Path, str] = field(default_factory=dict)
-    """The same as `files`, of overlays and files of values."""
+    """The same as `files`, for overlays and files of values."""
 
     def place(self, key: Key | None, field: str = "") -> Place | None:
-        """Where a field stands; where it isn't written, the nearest enclosing piece that is."""
+        """The place of a field; if it isn't written, of the nearest field that contains it."""
         while True:
             if (found := self.places.get((key, field))) or not field:
                 return found

@@ -1,4 +1,4 @@
-"""Where a site's references lead: environment, files beside the site file, and the sandbox's stand-ins for
+"""Resolves a site's references: environment, files beside the site file, and the sandbox's replacements for
 both.
 """
 
@@ -23,18 +23,18 @@ LARGEST = 1 << 20  # bytes of a certificate, a key, a secret, a kubeconfig
 
 @contextlib.contextmanager
 def plain_file(path: Path) -> Iterator[BinaryIO]:
-    """A plain file, open for reading. OSError says in its `strerror` also that it is a pipe or device: these
-    may never end, or never begin.
+    """A regular file, open for reading. Raises OSError, also for a pipe or device, which may never end or
+    never start.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         yield stream
 
 
 def small(path: Path, largest: int = LARGEST) -> str:
-    """The text of a plain file. OSError says in its `strerror` also that it is a pipe or device, too large,
-    or no text.
+    """The text of a regular file. Raises OSError, also for a pipe, a device, a file that is too large or not
+    text.
     """
     with plain_file(path) as stream:
         data = stream.read(largest + 1)
@@ -48,14 +48,14 @@ def small(path: Path, largest: int = LARGEST) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """`base` is the site file's folder; `stand_ins` holds the sandbox's stand-ins for files."""
+    """`base`: the site file's folder; `stand_ins`: the sandbox's folder with replacements for files."""
 
     base: Path = field(default_factory=Path.cwd)
     env: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     stand_ins: Path | None = None
 
     def path(self, text: str) -> Path:
-        """The absolute path of a file as written in a site; not checked for existence."""
+        """The absolute path of a file in a site, which may not exist."""
         here = (self.base / expanded(text)).absolute()
         if self.stand_ins is None:
             return here
@@ -63,8 +63,8 @@ class Sources:
         return stand_in if stand_in.exists() else here
 
     def made(self, text: str) -> Path:
-        """The absolute path of something that bfinfra makes; in the sandbox always among the stand-ins, never
-        outside of them.
+        """The absolute path of something that bfinfra makes. In the sandbox it is always inside of
+        `stand_ins`.
         """
         if self.stand_ins is None:
             return (self.base / expanded(text)).absolute()
@@ -74,7 +74,7 @@ class Sources:
 
 
 def expanded(text: str) -> Path:
-    """`~` is the home; `~nobody` stays as it is written, and is not found."""
+    """The path with `~` replaced by the home folder. `~nobody` stays as it is, and is not found."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -83,7 +83,7 @@ def expanded(text: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A file or folder on this machine. Compared and written as the text in the site; `path` is absolute."""
+    """A file or folder on this machine. Compared and written as the site's text; `path` is absolute."""
 
     text: str
     path: Path = field(compare=False)
@@ -115,8 +115,8 @@ class LocalFile:
 
 @dataclass(frozen=True, slots=True)
 class LocalOutput(LocalFile):
-    """A file or folder that bfinfra makes on this machine: it needn't be there. In the sandbox it is made
-    among the stand-ins.
+    """A file or folder that bfinfra makes on this machine. In the sandbox it is made inside of
+    `stand_ins`.
     """
 
     @classmethod

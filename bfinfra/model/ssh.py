@@ -1,4 +1,4 @@
-"""How Linux machines are reached by SSH and what is played on them, as data: secrets stay references."""
+"""How to reach Linux machines by SSH and what to run on them, as data. Secrets stay references."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
 
 HostAddress = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")]
-"""A name or an address; never what ssh could take for an option."""
+"""A name or an address, never text that ssh could take for an option."""
 Account = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.@\\-]{0,63}$")]
 """A user's name on a machine."""
 
@@ -27,12 +27,12 @@ def _fingerprint(value: str) -> str:
 
 
 class HostTrust(BaseModel):
-    """Which host key a machine must show: one of these, always. Nothing is trusted on first use."""
+    """The host key that a machine must show. One of these is required: nothing is trusted on first use."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     known_hosts: LocalFile | None = None
-    """A file such as ~/.ssh/known_hosts that holds the machine's key under its address."""
+    """A file such as ~/.ssh/known_hosts that contains the machine's key under its address."""
     sha256: Annotated[str, AfterValidator(_fingerprint)] | None = None
     """Fingerprint of one of its host keys, as `bfinfra trust` and ssh-keygen print it: SHA256:…"""
 
@@ -45,10 +45,10 @@ class HostTrust(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LinuxMachine:
-    """A Linux machine by SSH. `name`: as the site calls it; `root`: commands and plays run as root, by sudo
-    where `user` isn't root.
+    """A Linux machine reached by SSH. `name`: its name in the site; `root`: run commands and plays as root,
+    with sudo if `user` isn't root.
 
-    `sudo_password`: where sudo asks for one; `python`: the interpreter there that Ansible's modules run in.
+    `sudo_password`: for sudo, if it asks; `python`: the machine's interpreter for Ansible modules.
     """
 
     name: str
@@ -69,17 +69,17 @@ class LinuxMachine:
 
     @property
     def known_as(self) -> str:
-        """The name under which a known_hosts file holds its key."""
+        """The name of its key in a known_hosts file."""
         return self.address if self.port == 22 else f"[{self.address}]:{self.port}"
 
 
 @dataclass(frozen=True)
 class Play:
-    """A role of Ansible and the machines that it runs on, each with its variables. `tasks`: file of the role;
-    `roles`: its folder, where it isn't one of bfinfra's own.
+    """An Ansible role and the machines that it runs on, each with its variables. `tasks`: file of the role;
+    `roles`: its folder, if it isn't one of bfinfra's own.
 
-    `texts`: secret texts by name, found as the secrets are. `secrets`: for all of them; the role finds them
-    as `bfinfra_secrets.NAME`, and its tasks that use them say `no_log: true`. `limit`: seconds for the whole.
+    `secrets`: for all machines; the role reads them as `bfinfra_secrets.NAME`, in tasks with `no_log: true`.
+    `texts`: secret texts by name, read the same way. `limit`: seconds for the whole.
     """
 
     role: str

@@ -1,4 +1,4 @@
-"""One side effect as data, and what it does to what runs."""
+"""A step: one write as data, and what it disrupts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bfinfra.model.rights import Right, Use
 
 
 class Disruption(enum.StrEnum):
-    """What a step does to what runs."""
+    """What a step does to running work."""
 
     NONE = "none"
     REBOOT = "reboot"
@@ -22,32 +22,33 @@ class Disruption(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One side effect as data: printed, compared and journalled before it runs. Carries references, never
-    secrets.
+    """One write as data: printed, compared and journalled before it runs. Contains references, never secrets.
 
     A subclass's docstring is its title; `{name}` in it stands for a field.
     """
 
     destructive: ClassVar[bool] = False
-    """It destroys something that can't be had back."""
+    """Whether it destroys something that can't be recovered."""
     disruption: ClassVar[Disruption] = Disruption.NONE
     why: ClassVar[str] = ""
     """Why it disrupts."""
     preapproved: ClassVar[bool] = False
-    """The site itself asks for the disruption (`reboot: if_needed`): no further allowance is needed."""
+    """Whether the site itself asks for the disruption (`reboot: if_needed`), so that nothing more need be
+    allowed.
+    """
     settles: ClassVar[bool] = False
-    """The next step waits until the resource is ready again."""
+    """Whether the next step waits until the resource is ready again."""
     rights: ClassVar[tuple[Right, ...]]
-    """What it takes to run it; each class says so itself."""
+    """The rights that running it needs; each class declares them."""
     uses: ClassVar[tuple[Use, ...]] = (Use.APPLY,)
-    """Which of a site's rights these are."""
+    """The uses of a site that need these rights."""
 
     changes: tuple[Change, ...] = ()
 
     @property
     def exclusive(self) -> bool:
-        """It fails with Exists or Conflict where its object is not as it was last seen: nobody needs to look
-        just before it.
+        """Whether it fails with Exists or Conflict if its object has changed since it was last read, so that
+        no read is needed just before it.
         """
         return False
 

@@ -1,6 +1,4 @@
-"""Whether somebody asked the run to end. Handlers of signals set nothing else; the run's own code looks at
-it.
-"""
+"""Whether somebody asked the run to end. Signal handlers set only this; the run's own code checks it."""
 
 from __future__ import annotations
 
@@ -9,14 +7,14 @@ from threading import Lock
 
 
 class Interrupted(BaseException):
-    """The run was asked to end before it began to write. Raised by bfinfra's own code only; no library takes
-    it for an error of its own.
+    """The run was asked to end before it began to write. Only bfinfra's own code raises it; no library takes
+    it for one of its own errors.
     """
 
 
 class Stop:
-    """`flag` is up once the run was asked to end; `number`: the signal that asked, 0 before; `serves`: a
-    service, whose good end that is.
+    """`flag`: set once the run was asked to end; `number`: the signal that asked, 0 before; `serves`: whether
+    it is a service, for which ending is success.
     """
 
     def __init__(self) -> None:
@@ -32,14 +30,14 @@ class Stop:
         return 128 + self.number
 
     def ask(self, number: int) -> bool:
-        """Ask the run to end; whether it writes, and so ends what it runs first."""
+        """Ask the run to end. Returns whether it writes, and so finishes its running steps first."""
         with self._lock:
             self.number = number
             self.flag.set()
             return self._writing
 
     def begin_writing(self) -> None:
-        """From here on the run ends between two steps, and `check` holds nothing back. Interrupted where it
+        """From now on the run ends between two steps, and `check` raises nothing. Raises Interrupted if it
         was asked to end before.
         """
         with self._lock:
@@ -47,7 +45,7 @@ class Stop:
             self._writing = True
 
     def check(self) -> None:
-        """Interrupted where the run was asked to end before it began to write."""
+        """Raises Interrupted if the run was asked to end before it began to write."""
         with self._lock:
             self._check()
 

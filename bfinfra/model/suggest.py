@@ -1,16 +1,16 @@
-"""The nearest right spelling."""
+"""Suggests the most similar name."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
 
-MOST = 8  # names listed where none is near
-FEW = 4  # names of a list within a sentence
+MOST = 8  # names listed if none is similar
+FEW = 4  # names of a list in a sentence
 
 
 def nearest(wrong: str, right: Iterable[str]) -> str:
-    """`did you mean x?`, else what there is, else ""."""
+    """`did you mean x?`, else a list of the known names, or ""."""
     known = sorted(right)
     if near := close(wrong, known):
         return near
@@ -20,12 +20,12 @@ def nearest(wrong: str, right: Iterable[str]) -> str:
 
 
 def close(wrong: str, right: Iterable[str]) -> str:
-    """`did you mean x?`, else ""."""
+    """`did you mean x?`, or ""."""
     near = difflib.get_close_matches(wrong, sorted(right), n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else ""
 
 
 def few(names: Sequence[str], most: int = FEW) -> str:
-    """The first names, and how many more there are: `a, b and 46 more`."""
+    """The first names, and the number of the others: `a, b and 46 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"

@@ -23,8 +23,8 @@ Fingerprint = Annotated[str, AfterValidator(_fingerprint)]
 
 
 class Trust(BaseModel):
-    """A CA bundle, or the SHA-256 of the server's own certificate; neither means the system's store. Never
-    off.
+    """A CA bundle, or the SHA-256 of the server's own certificate; by default the system's store.
+    Verification is never off.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -49,7 +49,9 @@ class Trust(BaseModel):
 
 @dataclass(frozen=True)
 class Server:
-    """`what` it is in the site; where it is; `extra_pem`: authorities that count besides those of `trust`."""
+    """`what`: what it is in the site; where it is; `extra_pem`: certificate authorities in addition to those
+    of `trust`.
+    """
 
     what: str
     host: str
@@ -59,12 +61,12 @@ class Server:
 
     @property
     def address(self) -> str:
-        """As host:port."""
+        """Its host:port."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def host_and_port(server: str) -> tuple[str, int]:
-    """Of `host`, `host:port` or `[::1]:port`."""
+    """Host and port of `host`, `host:port` or `[::1]:port`."""
     host, colon, port = server.rpartition(":")
     if colon and port.isdecimal() and not host.endswith(":") and (":" not in host or host.startswith("[")):
         return host.strip("[]"), int(port)

@@ -28,15 +28,15 @@ BINARY = {
 HERTZ = {"MHz": 1, "GHz": 1000, "": 1}
 TIME = {"s": 1, "m": 60, "h": 3600, "": 1}
 MIB, GIGAHERTZ = BINARY["MiB"], HERTZ["GHz"]
-"""A bare number below these is a unit that was forgotten."""
-GRAIN = 4 << 20  # bytes; vSphere gives a machine memory in multiples of it
+"""Below these numbers, a quantity without a unit is an error."""
+GRAIN = 4 << 20  # bytes; vSphere's machine memory is a multiple of it
 
 
 def quantity(units: dict[str, int], example: str, least: int = 0, usual: tuple[str, ...] = ()) -> Any:
-    """A reader of `<number><unit>` into the smallest unit, exact; the example goes into the error.
+    """A validator that turns `<number><unit>` into the smallest unit, exactly. `example` is for its error.
 
-    Text without a unit is in the smallest one where it is `least` or more (or 0); less is a unit that was
-    forgotten, most likely a `usual` one.
+    A number without a unit is in the smallest one if it is 0 or at least `least`; else the error suggests a
+    `usual` unit.
     """
     pattern = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 
@@ -130,7 +130,7 @@ Seconds = Annotated[int, quantity(TIME, "10m"), Field(ge=0), _written(seconds_te
 
 
 def bytes_short(number: float) -> str:
-    """For people: `1.4 GiB`."""
+    """A size for people: `1.4 GiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if number < 1024:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""What could not be read, by its cause: one server that doesn't answer is one cause, whatever it hides."""
+"""Groups what could not be read by cause: a server that doesn't answer is one cause, whatever it hides."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ class Unread(NamedTuple):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """What a sentence names: the resources; where the site has none of them, the kinds."""
+        """What a sentence names: the resources, or else the kinds."""
         return self.addresses or self.kinds
 
     @property
     def besides(self) -> str:
-        """What it hides that nobody can name, as a sentence; "" where that is nothing."""
-        return "Nor can what the file no longer names." if self.addresses and self.kinds else ""
+        """A sentence about hidden resources without a name, or ""."""
+        return (
+            "Neither can resources that the file no longer contains." if self.addresses and self.kinds else ""
+        )
 
 
 def by_cause(unreadable: Mapping[str, str]) -> list[Unread]:
-    """The causes, in the order in which they were met. `unreadable`: address or kind → why."""
+    """The causes, in the order in which they occurred. `unreadable`: address or kind → why."""
     found: dict[str, list[str]] = {}
     for where, why in unreadable.items():
         found.setdefault(why, []).append(where)

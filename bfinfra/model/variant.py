@@ -1,4 +1,4 @@
-"""What makes one site of several out of the same files: overlays, and what the site's values are."""
+"""What makes one site of several from the same files: overlays and values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value that was given without a file. `data`: text, or plain data; `origin`: where an error says that
-    it comes from, such as `--set workers`.
+    """A value that was given without a file. `data`: text, or plain data; `origin`: what an error shows as
+    its place, such as `--set workers`.
     """
 
     name: str
@@ -22,8 +22,8 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`overlays`: files or folders, each laid on what was read before it; `value_files`: files of values; of
-    two that give the same value the later one counts, and `given` counts before both.
+    """`overlays`: files or folders, each applied to what was read before it; `value_files`: files of values.
+    A later file overrides an earlier one, and `given` overrides both.
     """
 
     overlays: tuple[Path, ...] = ()

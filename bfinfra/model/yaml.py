@@ -1,4 +1,4 @@
-"""YAML text → nodes with their places. Scalars stay text, nothing is ever constructed, everything is
+"""YAML text → nodes with their places. Scalars stay text, no objects are constructed, everything is
 bounded.
 """
 
@@ -17,16 +17,16 @@ from bfinfra.model.errors import Place, Problem
 from bfinfra.model.records import dataclass
 
 LARGEST = 4 << 20  # bytes of one file
-DEEPEST = 64  # collections within collections
-MOST = 250_000  # nodes once every alias stands for what it names
+DEEPEST = 64  # nested collections
+MOST = 250_000  # nodes, with aliases expanded
 LONGEST_KEY = 512  # characters
-SHOWN = 160  # characters of a line, behind its place, that an error shows
+SHOWN = 160  # characters of a line, after its place, that an error shows
 LITERAL = re.compile(
     r"(?i)(\b[\w-]*(?:pass|pas?w|pwd|_pw|secret|pepper)[\w-]*[\"']?\s*:\s+)(?![{&*\[|>#])\S[^,}]*"
 )  # a password typed in
 HINT = re.compile(
     r"pas|paw|pwd|_pw|secret|pepper"
-)  # what LITERAL needs; nearly no line has it, and this is told far faster
+)  # a quick test for what LITERAL needs, which almost no line has
 ZEROS = re.compile(r"(?<![\w.:/-])[-+]?0\d+(?![\w.:/-])")
 VALUES = re.compile(r"\bvalue[\"']?\s*:")
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -42,14 +42,14 @@ class Unreadable(Exception):
 
 
 class Mark(Protocol):
-    """Where PyYAML found something, counted from 0."""
+    """A place that PyYAML reports, counted from 0."""
 
     line: int
     column: int
 
 
 class Source:
-    """The text of a file, in which marks are places. PyYAML's marks count from 0."""
+    """The text of a file, which turns PyYAML's marks (counted from 0) into places."""
 
     def __init__(self, file: Path, text: str) -> None:
         self.file, self.text = file, text
@@ -61,19 +61,17 @@ class Source:
 
     @functools.cached_property
     def zeros(self) -> bool:
-        """Whether a number may stand in it that begins with a zero: seldom, so that nobody else has to
-        look.
-        """
+        """Whether it may contain a number with a leading zero, which is rare; otherwise nobody need look."""
         return bool(ZEROS.search(self.text))
 
     @functools.cached_property
     def names_values(self) -> bool:
-        """Whether `{value: NAME}` may stand in it."""
+        """Whether it may contain `{value: NAME}`."""
         return bool(VALUES.search(self.text))
 
     def place(self, mark: Mark) -> Place:
-        """The place of a mark, with its line as an error shows it: no control characters, nothing that may be
-        a password.
+        """The place of a mark, with its line as an error shows it, without control characters and possible
+        passwords.
         """
         line, lines = mark.line, self.lines
         text = _shown(lines[line][: mark.column + SHOWN]) if line < len(lines) else ""
@@ -81,8 +79,9 @@ class Source:
 
 
 class Node(NamedTuple):
-    """A value and where it stands. `value`: text, None, a list of nodes, or a dict of text → Entry.
-    `plainly`: text without quotes, of which YAML makes numbers and booleans.
+    """A value and its place. `value`: text, None, a list of nodes, or a dict of text → Entry.
+
+    `plainly`: text without quotes, which YAML may read as a number or boolean.
     """
 
     source: Source
@@ -97,14 +96,14 @@ class Node(NamedTuple):
         return self.source.place(self.mark)
 
     def plain(self) -> Any:
-        """The same as dicts, lists, text and None."""
+        """The value as dicts, lists, text and None."""
         if isinstance(self.value, dict):
             return {key: entry.node.plain() for key, entry in self.value.items()}
         return [node.plain() for node in self.value] if isinstance(self.value, list) else self.value
 
 
 class Entry(NamedTuple):
-    """One key of a mapping: where the key stands, and its value."""
+    """One key of a mapping: its place, and its value."""
 
     mark: Mark
     node: Node
@@ -116,13 +115,13 @@ class Entry(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where to look: at the value if it is a scalar, else at its key."""
+        """The place to show: the value's if it is a scalar, else the key's."""
         return self.at if isinstance(self.node.value, (dict, list)) else self.node.at
 
 
 @dataclass(slots=True)
 class Frame:
-    """A collection under construction. `key`: the key whose value comes next, None where a key comes next."""
+    """A collection under construction. `key`: the key whose value is next, None if a key is next."""
 
     mark: Mark
     value: Any
@@ -133,24 +132,21 @@ class Frame:
 
 
 def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
-    """The root of the one document in `text` (None where it is empty), and what is wrong with it.
-    Unreadable.
-    """
+    """The root of the one document in `text` (None if it is empty), and the problems. Raises Unreadable."""
     composer = _composed(_Composer(file, text))
     return composer.root, composer.problems
 
 
 def compose_all(file: Path, text: str) -> tuple[list[Node], list[Problem]]:
-    """The roots of all documents in `text`, and what is wrong with them. Unreadable."""
+    """The roots of all documents in `text`, and the problems. Raises Unreadable."""
     composer = _composed(_Composer(file, text, several=True))
     return composer.roots, composer.problems
 
 
 def _composed(composer: _Composer) -> _Composer:
     try:
-        for event in iter(
-            LOADER(composer.source.text).get_event, None
-        ):  # as `yaml.parse`, which asks for each of them twice
+        # as `yaml.parse` does, which asks for each event twice
+        for event in iter(LOADER(composer.source.text).get_event, None):
             if take := _TAKES.get(type(event)):
                 take(composer, event)
     except yaml.MarkedYAMLError as error:
@@ -161,15 +157,15 @@ def _composed(composer: _Composer) -> _Composer:
 
 
 def _advice(error: yaml.MarkedYAMLError, began: str) -> str:
-    """What mends most errors of this sort."""
+    """Advice for the most common errors of this sort."""
     context, problem = error.context or "", error.problem or ""
     if "block" in context or "mapping values" in problem:
         return "begin the fields of one block in the same column, and those inside of it further to the right"
     if "flow" in context:
-        return f"close what is open{began}, or set a comma between two items"
+        return f"close the bracket{began}, or add a comma between two items"
     if "quoted" in context:
         return f"close the quotation mark{began}"
-    return "correct it here or in the lines above; text with special characters stands in quotation marks"
+    return "correct it here or in the lines above; put text with special characters in quotation marks"
 
 
 def _shown(line: str) -> str:
@@ -178,7 +174,7 @@ def _shown(line: str) -> str:
 
 
 class _Composer:
-    """Events in, nodes out, without recursion."""
+    """Turns events into nodes, without recursion."""
 
     def __init__(self, file: Path, text: str, *, several: bool = False) -> None:
         self.source, self.several = Source(file, text), several
@@ -191,11 +187,11 @@ class _Composer:
 
     @property
     def root(self) -> Node | None:
-        """The last document's, None where there is none."""
+        """The last document's root, or None."""
         return self.roots[-1] if self.roots else None
 
     def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
-        """The parser's words are good; its place is where it noticed, its context where the trouble began."""
+        """The parser's message. Its own place is where it failed, its context where the trouble began."""
         began = (
             f" (begun in line {error.context_mark.line + 1})" if error.context_mark and error.context else ""
         )
@@ -212,11 +208,11 @@ class _Composer:
         )
 
     def character(self, position: int) -> Problem:
-        """A control character, which YAML doesn't allow."""
+        """The problem of a control character, which YAML doesn't allow."""
         before = self.source.text.encode()[:position].decode(errors="ignore")
         last = before.rpartition("\n")[2]
         return Problem(
-            "a control character stands here",
+            "found a control character",
             self.source.place(_Mark(before.count("\n"), len(last))),
             "YAML allows none",
             "delete it",
@@ -229,29 +225,29 @@ class _Composer:
         raise Unreadable(Problem(what, self.source.place(mark), why, next))
 
     def begin(self, event: Any) -> None:
-        """The one document, or one too many."""
+        """Start the document, or report a second one."""
         self.documents += 1
         self.anchors.clear()
         if self.documents > 1 and not self.several:
             self._refuse(
-                "a second document begins here",
+                "a second document starts here",
                 event.start_mark,
                 "a site file is one document",
                 "delete the line ---, or make it a file of its own",
             )
 
     def alias(self, event: Any) -> None:
-        """What an anchor names, once more."""
+        """Add the anchor's node once more."""
         mark = event.start_mark
         if any(frame.anchor == event.anchor for frame in self.frames):
-            self._refuse(f"*{event.anchor} stands inside of what it names", mark)
+            self._refuse(f"*{event.anchor} is inside of its own anchor", mark)
         if event.anchor not in self.anchors:
             self._refuse(f"there is no &{event.anchor} before this *{event.anchor}", mark)
         self._count(self.anchors[event.anchor].weight, mark)
         self._add(self.anchors[event.anchor], mark)
 
     def scalar(self, event: Any) -> None:
-        """A key or a value."""
+        """Add a key or a value."""
         mark, value, plainly = event.start_mark, event.value, event.implicit[0]
         if event.tag is not None:
             self._no_tag(event)
@@ -265,11 +261,11 @@ class _Composer:
         self._finish(_node((self.source, mark, None if null else value, 1, plainly)), event.anchor)
 
     def mapping(self, event: Any) -> None:
-        """Its keys and values follow."""
+        """Start a mapping."""
         self._open(event, {})
 
     def sequence(self, event: Any) -> None:
-        """Its items follow."""
+        """Start a list."""
         self._open(event, [])
 
     def _open(self, event: Any, value: Any) -> None:
@@ -277,13 +273,13 @@ class _Composer:
         self._no_tag(event)
         self._count(1, mark)
         if len(self.frames) >= DEEPEST:
-            self._refuse(f"more than {DEEPEST} collections stand within each other here", mark)
+            self._refuse(f"more than {DEEPEST} nested collections", mark)
         if self.frames and isinstance(self.frames[-1].value, dict) and self.frames[-1].key is None:
             self._refuse("a key must be text", mark, next="quote it if it begins with { or [")
         self.frames.append(Frame(mark, value, event.anchor))
 
     def mapping_end(self, _: Any) -> None:
-        """The mapping is whole; what it merges goes in where it says nothing itself."""
+        """End a mapping. Merged mappings add the keys that it does not have itself."""
         frame = self.frames.pop()
         for mark, merged in frame.merges:
             for source in _mappings(merged):
@@ -299,7 +295,7 @@ class _Composer:
         self._finish(Node(self.source, frame.mark, frame.value, frame.weight), frame.anchor)
 
     def sequence_end(self, _: Any) -> None:
-        """The list is whole."""
+        """End a list."""
         frame = self.frames.pop()
         self._finish(Node(self.source, frame.mark, frame.value, frame.weight), frame.anchor)
 
@@ -309,7 +305,7 @@ class _Composer:
         self._add(node, node.mark)
 
     def _add(self, node: Node, mark: Mark) -> None:
-        """Put a whole node where it belongs; `mark` is where it is written, or named by an alias."""
+        """Add a finished node to its collection. `mark`: where it is written, or where an alias names it."""
         if not self.frames:
             self.roots.append(node)
             return
@@ -318,7 +314,7 @@ class _Composer:
         if type(frame.value) is list:
             frame.value.append(node)
         elif frame.key is None:
-            self._refuse("a key must be text", mark, "an alias stands here")
+            self._refuse("a key must be text", mark, "found an alias")
         else:
             self._set(frame, *frame.key, node)
             frame.key = None
@@ -330,7 +326,7 @@ class _Composer:
         key = key.removeprefix("\0")
         if (first := frame.value.get(key)) is not None:
             self._say(
-                f"the key {key} stands twice", mark, f"first in line {first.at.line}", "keep one of them"
+                f"the key {key} is defined twice", mark, f"first in line {first.at.line}", "keep one of them"
             )
             return
         frame.value[key] = _entry((mark, node))
@@ -339,9 +335,9 @@ class _Composer:
         self.total += values
         if self.total > MOST:
             self._refuse(
-                f"the file holds more than {MOST:,} values up to here",
+                f"the file contains more than {MOST:,} values up to here",
                 mark,
-                "its aliases are counted as what they stand for",
+                "aliases count as the values that they repeat",
             )
 
     def _check_key(self, key: str, mark: Mark) -> None:
@@ -349,7 +345,7 @@ class _Composer:
             what = (
                 f"a key has {len(key)} characters"
                 if key.isprintable()
-                else "a key holds a character that can't be seen"
+                else "a key contains an invisible character"
             )
             self._refuse(what, mark, f"allowed are {LONGEST_KEY} printable characters", "write a short name")
 
@@ -358,7 +354,7 @@ class _Composer:
             self._say(
                 f"the tag {event.tag} is not allowed",
                 event.start_mark,
-                "a site holds plain values only",
+                "a site contains only plain values",
                 "write the value itself, or a reference such as {env: NAME}",
             )
 
@@ -370,7 +366,7 @@ def _mappings(node: Node) -> Iterator[dict[str, Entry] | None]:
 
 _node: Callable[[tuple[Any, ...]], Node] = functools.partial(
     tuple.__new__, Node
-)  # most of reading a site is the making of these, twice as fast so
+)  # reading a site is mostly making these, which is twice as fast this way
 _entry: Callable[[tuple[Any, ...]], Entry] = functools.partial(tuple.__new__, Entry)
 
 

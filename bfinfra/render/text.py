@@ -74,7 +74,7 @@ def summary(found: Plan, style: Style = PLAIN) -> str:
         return "Nothing is wanted and nothing of this site stands: nothing to do."
     head = f"{safe(found.site)}: {counts(found)}."
     if found.problems or found.unreadable:
-        return style.paint(f"{head} It can't be applied before the above is mended.", "bold", "red")
+        return style.paint(f"{head} Correct the above before an apply.", "bold", "red")
     return style.paint(head if found.pending or found.held else f"{head} Nothing to do.", "bold")
 
 
@@ -116,8 +116,8 @@ def blind_count(unreadable: Mapping[str, str]) -> int:
 
 
 def _head(found: Item, style: Style) -> str:
-    symbol, colour = ENDINGS[Ending.WAITING] if found.held else SYMBOLS[found.action]
-    word = "waits" if found.held else found.action
+    symbol, colour = ENDINGS[Ending.WAITING] if found.held else SYMBOLS[found.shown]
+    word = "waits" if found.held else found.shown
     return f"{style.paint(f'{symbol} {word:<8}', colour)}{style.paint(safe(found.key), 'bold')}"
 
 

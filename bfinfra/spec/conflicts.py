@@ -1,4 +1,4 @@
-"""What the resources of a site can't be together, each valid by itself. Asks the world nothing."""
+"""Finds conflicts between the resources of a site, from the file alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from bfinfra.model.refs import Key
 
 
 def check(specs: Specs) -> Iterator[Conflict]:
-    """What two have for themselves alone, addresses inside of clusters, and what each kind knows besides."""
+    """The conflicts: what two resources both need for themselves, overlapping addresses, and those that a
+    kind finds.
+    """
     taken = [(key, each) for key, spec in specs.items() for each in spec.takes(key.name)]
     yield from twice(taken)
     yield from covered(((key, each) for key, spec in specs.items() for each in spec.inside()), taken)

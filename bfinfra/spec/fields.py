@@ -1,4 +1,4 @@
-"""One block of a file → one validated model, or problems at the very fields."""
+"""One block of a file → one validated model, or problems at its fields."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from bfinfra.spec.merge import Block
 
 M = TypeVar("M")
 Spot = tuple[tuple[str, ...], Place, Place]
-"""The path in the block, where the key stands, where to look."""
+"""The path in the block; the place of the key; the place to show."""
 
 
 def validated(model: Any, topic: str, block: Block, sources: Sources, problems: list[Problem]) -> Any | None:
-    """`block`, called `topic`, as `model`, or None and why in `problems`. An empty block has no fields."""
+    """The block as `model`; None with the reasons in `problems`. `topic`: what the problems call the block.
+    An empty block is {}.
+    """
     data = block.data()
     is_model = isinstance(model, type) and issubclass(model, BaseModel)
     try:
@@ -45,7 +47,7 @@ def validated(model: Any, topic: str, block: Block, sources: Sources, problems: 
 
 
 def _octals(node: Node, value: object, path: tuple[str, ...]) -> Iterator[Problem]:
-    """Numbers that begin with a zero: YAML 1.1 reads 010 as 8, YAML 1.2 as 10."""
+    """Problems for numbers with a leading zero: YAML 1.1 reads 010 as 8, YAML 1.2 as 10."""
     if isinstance(node.value, dict):
         for key, entry in node.value.items():
             yield from _octals(
@@ -62,20 +64,20 @@ def _octals(node: Node, value: object, path: tuple[str, ...]) -> Iterator[Proble
         yield Problem(
             f"{'.'.join(path)}: expected a number without leading zeros",
             node.at,
-            f"here stands {node.value}, which YAML 1.1 reads as octal, and others don't",
-            f"write {value} if that is meant",
+            f"found {node.value}, which YAML 1.1 reads as octal, and YAML 1.2 does not",
+            f"write {value} if you mean that",
         )
 
 
 def _problems(errors: Sequence[Any], entry: Entry, model: Any) -> Iterator[Problem]:
-    """Errors of the alternatives of one field are one problem."""
+    """One problem for each field: the errors of its alternatives are joined."""
     located = [(_spot(entry, (*error["loc"], *_meant(error))), error) for error in errors]
     for (path, name, at), same in itertools.groupby(located, key=lambda pair: _topic(*pair)):
         yield _problem(path, name, at, [error for _, error in same], model)
 
 
 def _meant(error: Any) -> list[str]:
-    """The field below that a check of several fields means."""
+    """The path of the field that a check of several fields blames, below the checked model."""
     inner = error.get("ctx", {}).get("error")
     return inner.field.split(".") if isinstance(inner, FieldError) else []
 
@@ -95,7 +97,9 @@ def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], mod
     head = f"{inside}: " if inside else ""
     if any(isinstance(e.get("ctx", {}).get("error"), LiteralSecret) for e in errors):
         return Problem(
-            f"{head}a secret never stands in a file", at._replace(text=""), next=messages.sentence(first)
+            f"{head}write a reference, never the secret itself",
+            at._replace(text=""),
+            next=messages.sentence(first),
         )
     wanted = list(dict.fromkeys(w for w in map(messages.expected, errors) if w))
     if not wanted or first["type"] == "value_error":
@@ -114,8 +118,8 @@ def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], mod
 
 
 def _spot(entry: Entry, loc: Iterable[Any]) -> Spot:
-    """Follow an error's location through what is written; parts that name alternatives are not written
-    anywhere.
+    """The place that an error's location leads to. Parts of the location that name an alternative of a type
+    are skipped.
     """
     path: list[str] = []
     key, at, node = entry.at, entry.place, entry.node
@@ -132,7 +136,7 @@ def _spot(entry: Entry, loc: Iterable[Any]) -> Spot:
 
 
 def _field_near(path: tuple[str, ...], model: Any) -> str:
-    """The nearest field of the same level; else one of that very name a level below."""
+    """Advice with the most similar field of the same level, or the field of that name one level below."""
     *above, wrong = path
     fields = _fields(_under(model, above))
     near = nearest(wrong, fields)
@@ -154,18 +158,17 @@ def _fields(models: Iterable[Any]) -> dict[str, Any]:
 
 
 def _under(model: Any, path: Iterable[str]) -> list[Any]:
-    """The models that may stand at a path."""
+    """The models that may be at a path."""
     here = _models(model)
     for part in path:
         inner = [model.model_fields[part].annotation for model in here if part in model.model_fields]
-        here = (
-            [found for hint in inner for found in _models(hint)] if inner else here
-        )  # a list's index, a mapping's key
+        # else a list's index, or a mapping's key
+        here = [found for hint in inner for found in _models(hint)] if inner else here
     return here
 
 
 def _models(hint: Any) -> list[Any]:
-    """Every model in a hint: `dict[str, Pool] | None` → [Pool]."""
+    """Every model in a type hint: `dict[str, Pool] | None` → [Pool]."""
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return [hint]
     return [model for arg in typing.get_args(hint) for model in _models(arg)]

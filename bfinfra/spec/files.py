@@ -1,4 +1,4 @@
-"""Paths → documents: which files belong to a site, read once, with their digests."""
+"""Paths → documents: the files of a site, each read once, with its digest."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ENDINGS = frozenset({".yaml", ".yml"})
 STDIN = Path("-")
 """What a user types for standard input."""
 PIPED = Path("<stdin>")
-"""Its name in problems; files that it names are sought in the current folder."""
+"""Its name in problems; relative paths in it start from the current folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file of a site. `root` is None where it is empty or can't be read."""
+    """One file of a site. `root` is None if it is empty or can't be read."""
 
     path: Path
     digest: str
@@ -33,8 +33,8 @@ class Document:
 
 
 def read(paths: Sequence[Path], problems: list[Problem]) -> list[Document]:
-    """The documents at `paths`, folders by the YAML files right in them, each file once; what is wrong goes
-    into `problems`.
+    """The documents at `paths`, each once; a folder means the YAML files directly in it. Problems are added
+    to `problems`.
     """
     documents = [_document(file, problems) for file in listed(paths, problems)]
     return [d for d in documents if d is not None]
@@ -77,7 +77,7 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
     )
     if not found:
         problems.append(
-            Problem("the folder holds no site file", str(path), "none in it ends in .yaml or .yml")
+            Problem("the folder holds no site file", str(path), "no file in it ends in .yaml or .yml")
         )
     yield from found
 
@@ -115,7 +115,7 @@ def _bytes(path: Path, problems: list[Problem]) -> bytes | None:
         return data
     why = f"more than {LARGEST >> 20} MiB"
     problems.append(
-        Problem("the file is too large for a site", str(path), why, "split the site over several files")
+        Problem("the file is too large for a site", str(path), why, "split the site into several files")
     )
     return None
 
@@ -129,7 +129,7 @@ def _decoded(path: Path, data: bytes, problems: list[Problem]) -> str | None:
             Problem(
                 "the file is not UTF-8 text",
                 Place(path, line, 1),
-                f"byte {error.start} makes no character",
+                f"byte {error.start} is not part of a character",
                 "save it as UTF-8",
             )
         )
@@ -137,12 +137,12 @@ def _decoded(path: Path, data: bytes, problems: list[Problem]) -> str | None:
 
 
 def _instead(path: Path, error: OSError) -> str:
-    """What next, where a file can't be read."""
+    """What to do about a file that can't be read."""
     if error.errno == errno.EINVAL:
-        return "name a file that is kept: a site is read more than once"
+        return "name a regular file: a site is read more than once"
     if not isinstance(error, FileNotFoundError):
-        return "let the user that runs this read it, or name another file"
+        return "give this user permission to read it, or name another file"
     with suppress(OSError):
         if near := nearest(path.name, [p.name for p in path.parent.iterdir() if p.suffix in ENDINGS]):
             return near
-    return "correct the path: name the site's file, or the folder that holds its files"
+    return "name the site's file, or the folder with its files"

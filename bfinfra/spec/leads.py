@@ -1,4 +1,4 @@
-"""Whatever in a site leads outside of it: secrets and files, each with the place where it is written."""
+"""Finds the references of a site to what is outside of it: secrets and files, each with its field."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bfinfra.model.sources import LocalFile
 
 Spot = tuple[Key | None, str]
 See = Callable[[Spot, Secret | LocalFile], None]
-PLAIN = frozenset({str, int, float, bool, type(None)})  # most of a site; nothing stands in them
+PLAIN = frozenset({str, int, float, bool, type(None)})  # types of most values, which contain no reference
 
 
 def walk(site: Site, see: See) -> None:
-    """Show everything to `see`, in the order of the files."""
+    """Call `see` with each reference, in the order of the files."""
     for name, value in (("vcenter", site.vcenter), ("pepper", site.pepper), ("drift", site.drift)):
         for field, found in _below(name, value):
             see((None, field), found)

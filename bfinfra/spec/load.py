@@ -1,6 +1,4 @@
-"""Files → Site: read, merge, validate, check references. Asks the world nothing; says everything that is
-wrong at once.
-"""
+"""Files → Site: read, merge, validate, check references. Contacts no server; reports all problems at once."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ Kinds = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What reading one block takes: where references lead, and where problems go."""
+    """What reading a block needs: the context of its references, and the list of problems."""
 
     env: Mapping[str, str]
     stand_ins: Path | None
@@ -58,11 +56,11 @@ def load(
     stand_ins: Path | None = None,
     kinds: Kinds | None = None,
 ) -> Site:
-    """The site that stands in files and folders.
+    """The site in these files and folders.
 
-    `variant`: what is laid on them, and what its values are; `env`: what `{env: NAME}` reads, else the
-    process's own; `stand_ins`: a folder with stand-ins for the files that a site names; `kinds`: name → Kind
-    class instead of the registry. SiteError carries every problem of every file.
+    `variant`: its overlays and values; `env`: what `{env: NAME}` reads, by default the process's own;
+    `stand_ins`: a folder with replacements for the files that a site names; `kinds`: name → Kind class, by
+    default the registry. Raises SiteError with every problem of every file.
     """
     reading = _Reading(os.environ if env is None else env, stand_ins, [])
     paths = tuple(Path(path) for path in paths)
@@ -109,11 +107,11 @@ def load(
 
 
 def missing_references(site: Site, kinds: Collection[str] | None = None) -> tuple[Problem, ...]:
-    """The references of a site that lead nowhere: unset variables, files that aren't there. Warnings until a
+    """Problems for references that lead nowhere: unset variables, missing files. They are warnings until a
     run needs them.
 
-    `kinds`: of the site's settings and of resources of these kinds alone. Without files that may be brought
-    later.
+    `kinds`: only the site's settings and resources of these kinds. Files that may be brought later are left
+    out.
     """
     found = (each for each in missing.references(site) if not each.awaited)
     return tuple(
@@ -122,10 +120,10 @@ def missing_references(site: Site, kinds: Collection[str] | None = None) -> tupl
 
 
 def needed_references(site: Site, wanted: Specs, kinds: Collection[str] | None = None) -> tuple[Problem, ...]:
-    """Those that a run which wants these resources can't do without, whatever it finds. What only some find
-    needs is asked for there.
+    """Problems for the references that a run on these resources always needs. Others are checked when a step
+    needs them.
 
-    `kinds`: of the resources, those of these kinds alone.
+    `kinds`: only resources of these kinds.
     """
     settings = used_settings(site, wanted)
     found = (each for each in missing.references(site) if not each.awaited)
@@ -137,9 +135,7 @@ def needed_references(site: Site, wanted: Specs, kinds: Collection[str] | None =
 
 
 def used_settings(site: Site, wanted: Specs) -> tuple[str, ...]:
-    """The settings of a site that a run which wants these resources uses; `drift.notify` is its webhook's
-    alone.
-    """
+    """The settings of a site that a run on these resources uses. Only the webhook uses `drift.notify`."""
     used = ["vcenter.password", "vcenter.trust"]
     if any(key.kind == "supervisor_namespace" for key in site.resources):
         used.append("vcenter.supervisor_trust")
@@ -149,7 +145,7 @@ def used_settings(site: Site, wanted: Specs) -> tuple[str, ...]:
 
 
 def _digests(spec: Any) -> bool:
-    """Whether a digest of a secret of it is noted."""
+    """Whether a mark holds a digest of one of its secrets."""
     value = getattr(spec, spec.digested) if spec.digested else None
     return any(
         isinstance(each, Secret) for each in (value.values() if isinstance(value, Mapping) else (value,))
@@ -157,7 +153,7 @@ def _digests(spec: Any) -> bool:
 
 
 def awaited_files(site: Site) -> tuple[Problem, ...]:
-    """The files that aren't there yet and may be brought later: what needs one waits for it."""
+    """Problems for files that are missing and may be brought later; what needs such a file waits for it."""
     return tuple(each.problem for each in missing.references(site) if each.awaited)
 
 
@@ -177,7 +173,7 @@ def _resources(blocks: Blocks, reading: _Reading, spec_of: Callable[[str], Any])
 
 
 def _warnings(site: Site) -> Iterator[Problem]:
-    """What the kinds say of what is allowed but better known."""
+    """The kinds' warnings about fields that are allowed but risky."""
     for key, spec in site.resources.items():
         for field, problem in spec.warnings():
             yield replace(problem, what=f"{key}: {problem.what}", where=site.place(key, field) or str(key))
@@ -193,7 +189,7 @@ def _name(blocks: Blocks, documents: Collection[files.Document], problems: list[
                     "the site has no name",
                     Place(first, 1, 1),
                     "no file says site:",
-                    "add site: a-name; every object made will carry it",
+                    "add site: a-name; every object that bfinfra makes carries it",
                 )
             )
         return ""
@@ -204,8 +200,8 @@ def _name(blocks: Blocks, documents: Collection[files.Document], problems: list[
 
 
 def _sorted(problems: Sequence[Problem], order: list[Path]) -> list[Problem]:
-    """In the order in which one reads: by file, line, column; what has no place first, files that the site
-    names last.
+    """The problems by file, line and column; first those without a place, last those in files that the site
+    names.
     """
     positions = {file: number for number, file in enumerate(order)}
 

@@ -1,4 +1,4 @@
-"""Documents → one site's blocks: the settings, and what is written under each kind and name."""
+"""Documents → one site's blocks: its settings, and the block of each kind and name."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bfinfra.spec.files import Document
 
 SETTINGS = ("site", "vcenter", "pepper", "drift")
 VALUES = "values"
-"""The key of the declarations of values, which are a setting until they are filled in."""
-ANCHORS = "x-"  # keys that begin so may hold anything: a home for anchors
+"""The key that declares values. It is a setting until they are filled in."""
+ANCHORS = "x-"  # keys with this prefix may hold anything, such as anchors
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One entry of a file that a model reads. `folder`: where its relative paths begin; `sources`: the texts
-    that it was put together from.
+    """One entry of a file, read as one model. `folder`: where its relative paths start; `sources`: the texts
+    that it comes from.
     """
 
     folder: Path
@@ -37,14 +37,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """What the files hold, in their order."""
+    """What the files contain, in their order."""
 
     settings: dict[str, Block] = field(default_factory=dict)
     resources: dict[Key, Block] = field(default_factory=dict)
 
 
 def merge(documents: list[Document], kinds: Collection[str], problems: list[Problem]) -> Blocks:
-    """One site out of all documents; `kinds`: every kind's name."""
+    """The blocks of all documents. `kinds`: every kind's name."""
     blocks = Blocks()
     for document in documents:
         for key, entry in _top(document, problems):
@@ -72,9 +72,7 @@ def _top(document: Document, problems: list[Problem]) -> Iterator[tuple[str, Ent
         return
     problems.append(
         Problem(
-            "a site file begins with keys such as site: and vcenter:",
-            root.at,
-            f"here stands {_noun(root.value)}",
+            "a site file begins with keys such as site: and vcenter:", root.at, f"found {noun(root.value)}"
         )
     )
 
@@ -83,20 +81,26 @@ def _names(kind: str, entry: Entry, problems: list[Problem]) -> Iterator[tuple[s
     if isinstance(entry.node.value, dict):
         yield from entry.node.value.items()
     elif entry.node.value is not None:
-        problems.append(
-            Problem(
-                f"under {kind}: names are expected, each with its fields",
-                entry.place,
-                f"here stands {_noun(entry.node.value)}",
-                f"write {kind}: {{a-name: {{…}}}}",
-            )
-        )
+        problems.append(names_expected(kind, entry, f"write {kind}: {{a-name: {{…}}}}"))
+
+
+def names_expected(key: str, entry: Entry, advice: str, each: str = "fields") -> Problem:
+    """The problem of an entry that is no mapping of names. `each`: what a name has; `advice`: what to do."""
+    value = entry.node.value
+    return Problem(
+        f"{key}: expected names, each with its {each}",
+        entry.at if value is None else entry.place,
+        f"found {noun(value)}",
+        advice,
+    )
 
 
 def _put(held: dict[Any, Block], key: Any, block: Block, problems: list[Problem]) -> None:
     if first := held.get(key):
         problems.append(
-            Problem(f"{key} stands twice", block.entry.at, f"first at {first.entry.at}", "keep one of them")
+            Problem(
+                f"{key} is defined twice", block.entry.at, f"first at {first.entry.at}", "keep one of them"
+            )
         )
     else:
         held[key] = block
@@ -108,11 +112,12 @@ def _unknown(key: str, at: Place, kinds: Collection[str], document: Document) ->
         return Problem(
             f"the key {key} belongs to a Kubernetes manifest",
             at,
-            "a site file holds kinds of bfinfra only",
+            "a site file contains only kinds of bfinfra",
             "keep manifests in a folder of their own and name them from a workload",
         )
     return Problem(f"there is no kind {key}", at, next=nearest(key, [*SETTINGS, VALUES, *kinds]))
 
 
-def _noun(value: Any) -> str:
-    return "a list" if isinstance(value, list) else "text"
+def noun(value: Any) -> str:
+    """What a node's value that is no mapping is called in messages."""
+    return "nothing" if value is None else "a list" if isinstance(value, list) else "text"

@@ -1,4 +1,4 @@
-"""What pydantic finds → what an operator reads."""
+"""Turns pydantic's errors into messages for an operator."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def expected(error: Error) -> str:
-    """What should stand there, reading on after "expected"; "" where the error says something else."""
+    """What is expected, to follow the word "expected"; "" where the error says something else."""
     kind, context = error["type"], error.get("ctx", {})
     return BOUNDS[kind](context) if kind in BOUNDS else EXPECTED.get(kind, "")
 
 
 def sentence(error: Error) -> str:
-    """The words of a field's own check; without pydantic's preface."""
+    """The message of a field's own check, without pydantic's prefix."""
     inner = error.get("ctx", {}).get("error")
     return str(inner) if inner is not None else re.sub(r"^Input should be ", "expected ", error["msg"])
 
 
 def choice(errors: list[Error]) -> str:
-    """The nearest of the words that were allowed."""
+    """Advice with the most similar allowed word, or ""."""
     allowed = [
         word
         for error in errors
@@ -93,18 +93,18 @@ def choice(errors: list[Error]) -> str:
 
 
 def found(error: Error) -> str:
-    """What stands there, shortly."""
+    """What was found, cut to SHOWN characters."""
     value = error["input"]
     if value is None:
-        return "here stands nothing"
+        return "found nothing"
     if isinstance(value, str):
-        return f"here stands {value[:SHOWN]!r}{'…' if len(value) > SHOWN else ''}"
+        return f"found {value[:SHOWN]!r}{'…' if len(value) > SHOWN else ''}"
     return (
-        "here stands a list"
+        "found a list"
         if isinstance(value, (list, tuple))
-        else "here stand fields"
+        else "found fields"
         if isinstance(value, dict)
-        else f"here stands {value}"
+        else f"found {value}"
     )
 
 

@@ -1,4 +1,4 @@
-"""References of a valid site that lead nowhere on this machine."""
+"""Finds references of a valid site that lead nowhere on this machine."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bfinfra.spec.leads import Spot, walk
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One of them. `key`: the resource that has it, None for a setting of the site; `field`: dotted, what it
-    is of that.
+    """A reference that leads nowhere. `key`: the resource that has it, None for a setting of the site;
+    `field`: dotted.
 
-    `awaited`: a file that may be brought later; what needs it waits, and nothing else does.
+    `awaited`: it is a file that may be brought later. Only what needs it waits.
     """
 
     key: Key | None
@@ -30,7 +30,7 @@ class Reference:
 
 
 def references(site: Site) -> tuple[Reference, ...]:
-    """In the order of the files."""
+    """The references that lead nowhere, in the order of the files."""
     search = _Search(site)
     walk(site, search.see)
     return tuple(search.found)
@@ -38,14 +38,14 @@ def references(site: Site) -> tuple[Reference, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What was found, and what is known of each file: hundreds of servers name the same few."""
+    """What was found so far. Each file is looked up once, as many resources may name it."""
 
     site: Site
     found: list[Reference] = field(default_factory=list)
     looked: dict[object, object] = field(default_factory=dict)
 
     def see(self, at: Spot, value: Secret | LocalFile) -> None:
-        """Whether it leads anywhere."""
+        """Add the reference to `found` if it leads nowhere."""
         file = value if isinstance(value, LocalFile) else value.file
         if file and (how := self._awaits(at)):
             self._see_awaited(at, file, how)
@@ -65,7 +65,7 @@ class _Search:
             self.found.append(Reference(key, path, placed, awaited=True))
 
     def _awaits(self, at: Spot) -> str:
-        """Where a file is had that may be brought later; "" for what must be there."""
+        """How to get the file, if it may be brought later; "" for one that must be there."""
         key, path = at
         return source(type(self.site.resources[key]), path) if key else ""
 

@@ -1,4 +1,4 @@
-"""A site with another laid on it: what the overlay says replaces what the site says, field by field."""
+"""Applies an overlay to a site: its values replace the site's values, field by field."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from bfinfra.spec.merge import Block, Blocks
 from bfinfra.spec.values import VALUE
 
 REFERENCES = frozenset({*WAYS, VALUE})
-"""The keys of references: one reference replaces another, their keys are not merged."""
+"""The keys of references. A reference replaces another as a whole."""
 
 
 def overlaid(base: Blocks, over: Blocks, home: Path, problems: list[Problem]) -> Blocks:
-    """`base` with `over` laid on it. `home`: where the paths of a resource begin that `over` adds."""
+    """`base` with the overlay `over` applied. `home`: where relative paths of resources that `over` adds
+    start.
+    """
     return Blocks(
         _laid(base.settings, over.settings, home, problems),
         _laid(base.resources, over.resources, home, problems),
@@ -46,13 +48,13 @@ def _laid(
 
 
 class _Where:
-    """The field that is merged, and where problems go."""
+    """The field that is merged, and the list of problems."""
 
     def __init__(self, topic: str, path: str, problems: list[Problem]) -> None:
         self.topic, self.path, self.problems = topic, path, problems
 
     def inside(self, name: str) -> _Where:
-        """A field of this one."""
+        """A field inside of this one."""
         return _Where(self.topic, f"{self.path}.{name}" if self.path else name, self.problems)
 
 
@@ -80,8 +82,10 @@ def _nothing(topic: str, path: str, at: Place, there: Iterable[str]) -> Problem:
     near = nearest(path.rpartition(".")[2] or topic, there)
     add = "" if path else f"{'; ' if near else ''}to add it without fields, write {{}}"
     return Problem(
-        f"{topic}: {path} is not there to remove" if path else f"{topic} is not there to remove",
+        f"{topic}: {path} does not exist, and can't be removed"
+        if path
+        else f"{topic} does not exist, and can't be removed",
         at,
-        "an overlay removes what it sets to nothing",
+        "an overlay removes a field or resource that it sets to null",
         f"{near}{add}",
     )

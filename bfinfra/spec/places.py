@@ -1,4 +1,4 @@
-"""Where each piece of a site stands, looked up when somebody asks: most runs never do."""
+"""Looks up where each part of a site is written. Most runs never do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ Spot = tuple[Key | None, str]
 
 
 class SourcePlaces(Mapping[Spot, Place]):
-    """(key, dotted field) → place; ("" = the name itself; key None = the settings, `vcenter.server`)."""
+    """(key, dotted field) → place. Field "" is the name itself; key None is for settings such as
+    `vcenter.server`.
+    """
 
     def __init__(self, blocks: Blocks) -> None:
         self.blocks = blocks
@@ -36,7 +38,7 @@ class SourcePlaces(Mapping[Spot, Place]):
 
 
 def place_in(block: Block, field: str) -> Place:
-    """Where a dotted field stands; where it isn't written, the nearest enclosing piece that is."""
+    """The place of a dotted field; where it isn't written, of the nearest field that contains it."""
     known = _flat(block)
     while field not in known:
         field = field.rpartition(".")[0]
@@ -48,7 +50,7 @@ def _find(block: Block, field: str) -> dict[str, Place]:
 
 
 def _flat(block: Block) -> dict[str, Place]:
-    """Every dotted field of a block; names with dots in them stay as they are."""
+    """Every dotted field of a block. Names with dots in them are kept as they are."""
     return {"": block.entry.at, **dict(_inside(block.entry.node, ""))}
 
 

@@ -1,5 +1,5 @@
-"""References between resources: do they lead somewhere, to the right kind, and not in a circle; and so of the
-order that follows.
+"""Checks the references between resources: that each leads to a resource of the right kind, and that neither
+they nor the order that follows makes a cycle.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Blocks = Mapping[Key, Block]
 
 
 def check(specs: Specs, blocks: Blocks) -> Iterator[Problem]:
-    """`specs`: the valid ones; `blocks`: all that is written (a reference to an invalid resource is no second
-    error).
+    """The problems. `specs`: the valid resources; `blocks`: all that are written, so that a reference to an
+    invalid resource is no second error.
     """
     graph: dict[Key, dict[Key, Edge]] = {key: {} for key in specs}
     for key, spec in specs.items():
@@ -67,7 +67,7 @@ def _ambiguous(key: Key, edge: Edge, there: list[Key], blocks: Blocks) -> Proble
 def _nowhere(key: Key, field: str, other: Key, blocks: Blocks) -> Problem:
     at = place_in(blocks[key], field)
     if other == key:
-        return Problem(f"{key}: {field} names itself", at, next="take it out")
+        return Problem(f"{key}: {field} names itself", at, next="remove it")
     return Problem(
         f"{key}: {field} names {other}, and there is no such resource",
         at,
@@ -78,9 +78,7 @@ def _nowhere(key: Key, field: str, other: Key, blocks: Blocks) -> Problem:
 def _waiting_in_a_circle(
     specs: Specs, graph: Mapping[Key, Mapping[Key, Edge]], blocks: Blocks
 ) -> Iterator[Problem]:
-    """The same of all that they wait for: what they name, what they require of each other, and what stands
-    under `after`; one circle at a time.
-    """
+    """A cycle in the whole order: references, requirements and `after`. One cycle at a time."""
     order = derived(specs)
     if not order:
         return
@@ -101,26 +99,28 @@ def _waiting_in_a_circle(
         field = f"{AFTER}.{specs[key].after.index(str(other))}" if waits[key][other] == AFTER else ""
         why = "; ".join(f"{one} waits for {two} ({waits[one][two]})" for one, two in pairs)
         yield Problem(
-            f"{' → '.join(map(str, path))}: these wait for each other in a circle",
+            f"{' → '.join(map(str, path))}: these wait for each other in a cycle",
             place_in(blocks[key], field),
             why,
-            f"take {other} out of {AFTER}" if field else "take one of them out",
+            f"remove {other} from {AFTER}" if field else "remove one of them",
         )
 
 
 def _cycles(graph: dict[Key, dict[Key, Edge]], blocks: Blocks) -> Iterator[Problem]:
-    """Each circle once, by its path of names; taken apart at the reference that is reported."""
+    """Each cycle once, as a path of names. The reported reference is removed to find the next one."""
     while True:
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
-            path: list[Key] = error.args[1][::-1]  # graphlib goes from the named to the naming
+            path: list[Key] = error.args[1][
+                ::-1
+            ]  # graphlib's path goes from the referenced to the referring resource
             edge = graph[path[0]].pop(path[1])
             yield Problem(
-                f"{' → '.join(map(str, path))}: these name each other in a circle",
+                f"{' → '.join(map(str, path))}: these name each other in a cycle",
                 place_in(blocks[path[0]], edge.field),
-                "none of them could be made first",
-                "take one of the references out",
+                "none of them could be created first",
+                "remove one of the references",
             )
         else:
             return

@@ -1,6 +1,4 @@
-"""Files, what is laid on them and what their values are → one site's blocks. Nothing after this knows of
-overlays and values.
-"""
+"""Site files, overlays and values → one site's blocks. Later parts know neither overlays nor values."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from bfinfra.model.variant import Variant
 from bfinfra.model.yaml import Entry, Node
 from bfinfra.spec import files
 from bfinfra.spec.files import Document
-from bfinfra.spec.merge import Blocks, merge
+from bfinfra.spec.merge import Blocks, merge, names_expected
 from bfinfra.spec.overlay import overlaid
 from bfinfra.spec.places import SourcePlaces
 from bfinfra.spec.values import fill
@@ -23,8 +21,8 @@ from bfinfra.spec.values import fill
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """`documents`: the site's own files, then overlays, then files of values; `own`: how many of them are the
-    site's; `broken`: the blocks that lack a value; `unused`: a remark on each value that nothing names.
+    """`documents`: the site's own files, then overlays, then files of values; `own`: the number of the
+    site's; `broken`: the blocks that lack a value; `unused`: a warning for each value that nothing uses.
     """
 
     blocks: Blocks
@@ -35,7 +33,7 @@ class Resolved:
 
     @property
     def sound(self) -> Blocks:
-        """The blocks that can be read on: those that lack no value."""
+        """The blocks that lack no value."""
         if not self.broken:
             return self.blocks
         return Blocks(
@@ -47,9 +45,7 @@ class Resolved:
 def resolved(
     paths: Sequence[Path], variant: Variant, kinds: Collection[str], problems: list[Problem]
 ) -> Resolved:
-    """The site that stands at `paths`, as this variant has it; what is wrong goes into `problems`. `kinds`:
-    every kind's name.
-    """
+    """The site at `paths` in this variant. Problems are added to `problems`. `kinds`: every kind's name."""
     documents = files.read(paths, problems)
     blocks = merge(documents, kinds, problems)
     home = documents[0].path.absolute().parent if documents else Path.cwd()
@@ -67,9 +63,7 @@ def resolved(
 
 
 def merged(site: Site) -> Node:
-    """The files of a site as one document, in which nothing is left to merge or to fill in. Every node knows
-    where it comes from.
-    """
+    """The site as one document, with overlays and values applied. Every node keeps its place."""
     assert isinstance(site.places, SourcePlaces), "it was read from files"
     blocks = site.places.blocks
     found = {name: block.entry for name, block in blocks.settings.items()}
@@ -85,10 +79,10 @@ def _also_of_the_site(documents: Sequence[Document], overlay: Sequence[Document]
     own = {document.path.resolve() for document in documents}
     return [
         Problem(
-            "the overlay is a file of the site as well",
+            "the overlay is also a file of the site",
             str(document.path),
-            "a folder's site is every YAML file right in it",
-            "put overlays into a folder of their own, such as overlays/",
+            "every YAML file directly in a folder belongs to its site",
+            "put overlays into their own folder, such as overlays/",
         )
         for document in overlay
         if document.path.resolve() in own
@@ -96,15 +90,12 @@ def _also_of_the_site(documents: Sequence[Document], overlay: Sequence[Document]
 
 
 def _emptied(overlay: Sequence[Document], kinds: Collection[str]) -> list[Problem]:
-    """Kinds that an overlay sets to nothing: it can't be told whether all of them are to go."""
+    """Problems for kinds that an overlay sets to null: whether it means to remove all their resources is
+    unclear.
+    """
     tops = [document.root.value for document in overlay if document.root]
     return [
-        Problem(
-            f"under {kind}: names are expected, each with its fields",
-            entry.at,
-            "here stands nothing",
-            f"remove resources one by one: {kind}: {{a-name: null}}",
-        )
+        names_expected(kind, entry, f"remove resources one by one: {kind}: {{a-name: null}}")
         for top in tops
         if isinstance(top, dict)
         for kind, entry in top.items()

@@ -1,7 +1,6 @@
-"""The site language as JSON Schema, for editors: every kind, every field with its documentation.
+"""The site language as JSON Schema, for editors: every kind and field with its documentation.
 
-Draft-07, because that is what every release of yaml-language-server checks whole; later drafts bring nothing
-that a site needs.
+Draft-07, the newest draft that every release of yaml-language-server supports completely.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ TITLE = "bfinfra site"
 HELD, NAMED = (
     ("default", "examples", "enum", "const"),
     ("properties", "patternProperties", "definitions"),
-)  # keys that hold no schema, or schemas by names of ours
+)  # keys that contain no schema, or schemas by name
 Schema = dict[str, Any]
 
 
 class _Documented(GenerateJsonSchema):
-    """Says of each field what is written under it."""
+    """Adds each field's documentation to its schema."""
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
-        """A model's schema."""
+        """The schema of a model."""
         made = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         texts = documentation(model)
@@ -51,7 +50,7 @@ class _Documented(GenerateJsonSchema):
 
 def schema(kinds: Mapping[str, Any] | None = None, *, values: bool = True) -> Schema:
     """The whole language as one JSON Schema. `kinds`: name → Kind class instead of the registry; `values`:
-    with values, and references to them. Imports every kind.
+    allow references to values. Imports every kind.
     """
     found = {name: registry.kind(name) for name in registry.names()} if kinds is None else kinds
     definitions: Schema = {}
@@ -60,9 +59,7 @@ def schema(kinds: Mapping[str, Any] | None = None, *, values: bool = True) -> Sc
             {"type": "string", "pattern": f"^{LABEL_VALUE}$"},
             "Name of the site; every object that is made carries it.",
         ),
-        "vcenter": _described(
-            _model("vcenter", VCenterSettings, definitions), "The vCenter that the site lives on."
-        ),
+        "vcenter": _described(_model("vcenter", VCenterSettings, definitions), "The vCenter of the site."),
         "pepper": _described(
             TypeAdapter(Secret).json_schema(),
             "Mixed into the digests of secrets that can be written but not read back.",
@@ -71,7 +68,7 @@ def schema(kinds: Mapping[str, Any] | None = None, *, values: bool = True) -> Sc
     }
     if values:
         properties[VALUES] = {
-            "description": "Values that `{value: NAME}` in the site stands for, by name.",
+            "description": "Values that the site uses as `{value: NAME}`, by name.",
             "type": ["object", "null"],
             "propertyNames": {"pattern": f"^{NAME}$", "description": NAME_RULE},
             "additionalProperties": _model(VALUES, Declaration, definitions),
@@ -83,7 +80,7 @@ def schema(kinds: Mapping[str, Any] | None = None, *, values: bool = True) -> Sc
         "title": TITLE,
         "type": "object",
         "properties": properties,
-        "patternProperties": {f"^{ANCHORS}": _described({}, "Anything: a home for anchors.")},
+        "patternProperties": {f"^{ANCHORS}": _described({}, "Anything, such as anchors.")},
         "additionalProperties": False,
         "definitions": definitions,
     }
@@ -92,7 +89,7 @@ def schema(kinds: Mapping[str, Any] | None = None, *, values: bool = True) -> Sc
 
 
 def _kind(name: str, kind: Any, definitions: Schema) -> Schema:
-    """Names → fields. A resource without required fields may stand empty."""
+    """Names → fields. A resource without required fields may be empty."""
     body = _model(name, kind.Spec, definitions)
     required = any(field.is_required() for field in kind.Spec.model_fields.values())
     return {
@@ -104,7 +101,7 @@ def _kind(name: str, kind: Any, definitions: Schema) -> Schema:
 
 
 def _model(prefix: str, model: type[BaseModel], definitions: Schema) -> Schema:
-    """A reference to a model's schema, which goes into `definitions` with all that it uses."""
+    """A reference to a model's schema, which is added to `definitions` with all that it uses."""
     made = model.model_json_schema(
         ref_template=f"#/definitions/{prefix}.{{model}}", schema_generator=_Documented
     )
@@ -115,7 +112,9 @@ def _model(prefix: str, model: type[BaseModel], definitions: Schema) -> Schema:
 
 
 def _draft07(node: Any) -> Any:
-    """Pydantic's schemas as draft-07, with what bfinfra reads from YAML let in and references in words."""
+    """Pydantic's schemas as draft-07. Scalars may be of any type that bfinfra reads, and references are
+    described.
+    """
     if isinstance(node, list):
         return [_draft07(item) for item in node]
     if not isinstance(node, dict):
@@ -134,9 +133,7 @@ def _draft07(node: Any) -> Any:
 
 
 def _no_noise(node: Schema) -> Schema:
-    """Pydantic's titles repeat the names, and editors show them instead of the documentation; empty defaults
-    say nothing.
-    """
+    """Remove pydantic's titles, which editors show instead of the documentation, and empty defaults."""
     drop = {"title"} if isinstance(node.get("title"), str) and node.get("title") != TITLE else set()
     drop |= (
         {"default"}
@@ -155,21 +152,21 @@ def _tuples(node: Schema) -> Schema:
 
 
 def _text(node: Schema) -> Schema:
-    """Scalars are text until a field reads them: `version: 1.20` is right, though an editor sees a number."""
+    """Accept numbers where text is expected: `version: 1.20` is right, though an editor sees a number."""
     if node.get("type") == "string" and "enum" not in node and "const" not in node:
         return {**node, "type": ["string", "number", "boolean"]}
     return node
 
 
 def _beside_ref(node: Schema) -> Schema:
-    """Draft-07 ignores whatever stands beside a $ref."""
+    """Draft-07 ignores whatever is beside a $ref."""
     if "$ref" not in node or len(node) == 1:
         return node
     return {"allOf": [{"$ref": node["$ref"]}], **{key: value for key, value in node.items() if key != "$ref"}}
 
 
 def _references(node: Schema) -> Schema:
-    """Say whose name a field holds."""
+    """Describe the fields that hold the name of a resource."""
     if not isinstance(properties := node.get("properties"), dict):
         return node
     fields = {

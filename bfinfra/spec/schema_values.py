@@ -1,4 +1,4 @@
-"""The schema of the site language with `{value: NAME}` let in wherever a field's value stands."""
+"""The schema of the site language with `{value: NAME}` allowed wherever a field has a value."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SHAPES = frozenset({"$ref", "allOf", "oneOf", "enum", "const"})
 
 
 def with_values(whole: Schema, kinds: Mapping[str, Any]) -> Schema:
-    """The same language, in which fields, items and whole resources may be values; names of kinds' resources,
-    and what is declared, may not.
+    """The schema in which fields, items and whole resources may be values. Names of resources, and the
+    declarations, may not.
     """
     inner = {name: _within(node) for name, node in whole["definitions"].items() if name != VALUES}
     properties = {
@@ -34,7 +34,7 @@ def with_values(whole: Schema, kinds: Mapping[str, Any]) -> Schema:
 
 
 def _within(node: Any) -> Any:
-    """The node with its fields and items opened."""
+    """The node in which fields and items may be values."""
     if isinstance(node, list):
         return [_within(each) for each in node]
     if not isinstance(node, dict):
@@ -52,8 +52,8 @@ def _within(node: Any) -> Any:
 
 
 def _field(node: Any) -> Any:
-    """The node, or a reference to a value. Text, numbers and lists take that in themselves: an editor tells
-    more of a node than of alternatives.
+    """The node, or a reference to a value. Nodes of text, numbers and lists get it added, as editors show
+    more of one node than of alternatives.
     """
     if not isinstance(node, dict) or not node:
         return node

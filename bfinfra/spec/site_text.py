@@ -1,4 +1,4 @@
-"""The text of a new site: a commented one to begin with, and one that describes what stands."""
+"""Writes the text of a new site: with commented examples, or describing existing objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bfinfra.spec.writing import block, entry
 SCHEMA = "site.schema.json"
 MODELINE = f"# yaml-language-server: $schema={SCHEMA}\n"
 Resource = tuple[Mapping[str, object], Mapping[Path, str]]
-"""Fields, and what is to be filled in where."""
+"""Fields, and which of them the user must fill in."""
 
 COMMENTED = """\
 # One file describes the site. `bfinfra kinds` lists what can stand in it, `bfinfra kinds KIND` each field.
@@ -60,7 +60,7 @@ vcenter:
 
 
 def commented(name: str) -> str:
-    """A site without resources, and with examples to take the comment signs off."""
+    """A site without resources, with commented examples."""
     return MODELINE + COMMENTED.format(name=name)
 
 
@@ -70,7 +70,7 @@ def describing(
     resources: Mapping[Key, Resource],
     left_out: Iterable[tuple[str, str]],
 ) -> str:
-    """A site that describes what stands. `left_out`: what isn't described, and why."""
+    """A site that describes existing objects. `left_out`: what isn't described, and why."""
     kinds: dict[str, dict[str, Resource]] = {}
     for key, resource in resources.items():
         kinds.setdefault(key.kind, {})[key.name] = resource

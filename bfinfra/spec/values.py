@@ -1,4 +1,4 @@
-"""Values of a site: declared under `values:`, given by the caller, put wherever `{value: NAME}` stands."""
+"""Values of a site: declared under `values:`, given by the caller, used as `{value: NAME}`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bfinfra.model.yaml import HINT, ZEROS, Entry, Node, Source, Unreadable, com
 from bfinfra.spec import messages
 from bfinfra.spec.fields import validated
 from bfinfra.spec.files import Document
-from bfinfra.spec.merge import VALUES, Block, Blocks
+from bfinfra.spec.merge import VALUES, Block, Blocks, names_expected, noun
 
 VALUE = "value"
 NAME, NAME_RULE = r"[A-Za-z][A-Za-z0-9_-]*", "letters, digits, _ and -, a letter first"
@@ -39,22 +39,22 @@ assert {*SCALARS, *SHAPES} == {*get_args(Type)}
 
 
 class Declaration(BaseModel):
-    """A value that a site is given, and `{value: NAME}` in it stands for."""
+    """Declares a value that the site uses as `{value: NAME}`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Type = "string"
-    """What it is: string, integer, number, boolean, list or map."""
+    """Its type: string, integer, number, boolean, list or map."""
     default: Any = None
-    """What it is where nobody gives it; without a default somebody must."""
+    """Its value if the caller gives none. Without a default the caller must give one."""
     description: str = ""
     """What it is for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """`broken`: the settings and resources that name a value which isn't there or is wrong: the problem is
-    told. `unused`: of each value that nothing names, a remark.
+    """`broken`: the settings and resources whose value is missing or wrong; problems say so. `unused`: a
+    warning for each value that nothing uses.
     """
 
     blocks: Blocks
@@ -64,7 +64,7 @@ class Filled:
 
 @dataclass(slots=True)
 class _Value:
-    """A declared value. `node`: what it is, None where nobody gives it; `wrong`: that is told already."""
+    """A declared value. `node`: its value, None if nobody gives one; `wrong`: a problem about it exists."""
 
     entry: Entry
     type: Type
@@ -76,7 +76,7 @@ class _Value:
 def fill(
     blocks: Blocks, value_files: Sequence[Document], given: Sequence[Given], problems: list[Problem]
 ) -> Filled:
-    """The blocks without their declarations, with the value wherever `{value: NAME}` stands."""
+    """The blocks without the declarations, and with the values filled in."""
     block = blocks.settings.get(VALUES)
     named = any(
         source.names_values for each in (blocks.settings, blocks.resources) for source in _sources(each)
@@ -108,15 +108,8 @@ def _declared(block: Block, problems: list[Problem]) -> Iterator[tuple[str, _Val
     node = block.entry.node
     if not isinstance(node.value, dict):
         if node.value is not None:
-            here = f"here stands {'a list' if isinstance(node.value, list) else 'text'}"
-            problems.append(
-                Problem(
-                    f"under {VALUES}: names are expected, each with its type",
-                    block.entry.place,
-                    here,
-                    f"write {VALUES}: {{a-name: {{type: string}}}}",
-                )
-            )
+            advice = f"write {VALUES}: {{a-name: {{type: string}}}}"
+            problems.append(names_expected(VALUES, block.entry, advice, each="type"))
         return
     for name, entry in node.value.items():
         if not re.fullmatch(NAME, name):
@@ -135,12 +128,11 @@ def _in_files(documents: Sequence[Document], problems: list[Problem]) -> Iterato
         if root is None or root.value is None:
             continue
         if not isinstance(root.value, dict):
-            what = "a list" if isinstance(root.value, list) else "text"
             problems.append(
                 Problem(
-                    "a file of values holds names, each with its value",
+                    "expected names, each with its value",
                     root.at,
-                    f"here stands {what}",
+                    f"found {noun(root.value)}",
                     "write a-name: its value",
                 )
             )
@@ -151,7 +143,7 @@ def _in_files(documents: Sequence[Document], problems: list[Problem]) -> Iterato
 def _outright(
     given: Sequence[Given], values: Mapping[str, _Value], problems: list[Problem]
 ) -> Iterator[tuple[str, Node, Place]]:
-    """What was given without a file. A list or a mapping may be given as YAML."""
+    """The values given without a file. A list or a map may be given as YAML."""
     for each in given:
         source = _Origin(each.origin)
         value = values.get(each.name)
@@ -170,13 +162,13 @@ def _outright(
 
 
 class _Origin(Source):
-    """Where a value comes from that stands in no file: its place is that, and has no line."""
+    """The origin of a value that no file contains. Its places have no line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(Path(message), "")
 
     def place(self, mark: object) -> Place:
-        """The same for all of it."""
+        """The same place for every part of it."""
         return Place(self.file, 0, 0)
 
 
@@ -188,7 +180,7 @@ _START = _Nowhere()
 
 
 def _node(data: Any, source: Source) -> Node:
-    """Plain data as if it were read: scalars are text until a field reads them."""
+    """Plain data as a node. Scalars are text until a field reads them."""
     if isinstance(data, Mapping):
         fields = {str(name): Entry(_START, _node(each, source)) for name, each in data.items()}
         return Node(source, _START, fields)
@@ -199,7 +191,7 @@ def _node(data: Any, source: Source) -> Node:
 
 
 def _misfit(name: str, value: _Value) -> Problem | None:
-    """What is wrong with a value of this type, or None."""
+    """The problem of a value that does not have its type, or None."""
     node, declared = value.node, value.entry.at
     if node is None or value.wrong:
         return None
@@ -232,7 +224,7 @@ def _undeclared(name: str, at: Place, values: Mapping[str, _Value]) -> Problem:
         f"the site has no value {name}",
         at._replace(text="") if HINT.search(name.casefold()) else at,
         "" if values else f"it declares none under {VALUES}:",
-        near or f"write {VALUES}: {{{name}: {{type: string}}}} into the site",
+        near or f"add {VALUES}: {{{name}: {{type: string}}}} to the site",
     )
 
 
@@ -240,14 +232,14 @@ def _unused(name: str, entry: Entry) -> Problem:
     return Problem(
         f"the value {name} is not used",
         entry.at,
-        f"nothing in the site says {{{VALUE}: {name}}}",
-        "write that where it belongs, or take the declaration out",
+        f"nothing in the site uses {{{VALUE}: {name}}}",
+        "use it, or remove the declaration",
     )
 
 
 @dataclass(slots=True)
 class _Filler:
-    """Goes through blocks, and puts values where they are named."""
+    """Replaces `{value: NAME}` in blocks by the values."""
 
     values: Mapping[str, _Value]
     problems: list[Problem]
@@ -285,13 +277,13 @@ class _Filler:
         return node if same else node._replace(value=fields)
 
     def _named(self, named: Node, topic: Key | str, path: str, sources: dict[Source, None]) -> Node | None:
-        """The value of this name; None where there is none, or a wrong one: then that is told."""
+        """The value's node; None, with a problem, if it is missing or wrong."""
         name, value = named.value, self.values.get(named.value)
         message = f"{topic}: {path}" if path else str(topic)
         if value is None:
             near = nearest(name, self.values)
             advice = near or f"declare it: {VALUES}: {{{name}: {{type: string}}}}"
-            problem = Problem(f"{message} names the value {name}, and the site has no such value", named.at)
+            problem = Problem(f"{message} uses the value {name}, which the site does not declare", named.at)
             self.problems.append(replace(problem, next=advice))
         elif value.wrong:
             value.used = True
@@ -311,13 +303,13 @@ def _missing(name: str, message: str, entry: Entry) -> Problem:
     return Problem(
         f"the value {name} is not given",
         entry.at,
-        f"it has no default, and {message} names it",
+        f"it has no default, and {message} uses it",
         f"give it: --set {name}=…, or a line {name}: … in a file for --values",
     )
 
 
 def _with(entry: Entry, node: Node) -> Entry:
-    """The entry with another node. A key has its place in the source of its node."""
+    """The entry with another node. A key's place is in the same source as its node."""
     if node is entry.node:
         return entry
     return Entry(entry.mark if node.source is entry.node.source else node.mark, node)

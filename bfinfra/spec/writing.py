@@ -1,4 +1,4 @@
-"""A site's text, written: blocks of resources with comments, and a block put into a file that stands, whose
+"""Writes YAML of a site: blocks of resources with comments, and a block inserted into an existing file, whose
 comments and layout are kept.
 """
 
@@ -24,7 +24,7 @@ HEX = re.compile(r"0x[0-9a-f]{4}")
 
 
 def block(kind: str, resources: Mapping[str, tuple[Fields, FillIn]]) -> str:
-    """The text of some resources of a kind: by name, the fields, and what is to be filled in where."""
+    """The text of some resources of a kind: name → its fields, and which of them the user must fill in."""
     made = CommentedMap()
     for name, (fields, fill_in) in resources.items():
         made[name] = _value(fields, (), fill_in)
@@ -39,13 +39,15 @@ def entry(name: str, value: object) -> str:
 
 
 def inserted(text: str, kind: str, name: str, fields: Fields, fill_in: FillIn) -> str:
-    """A file's text with one more resource at the end of its kind's block, or at the end of the file."""
+    """A file's text with one more resource at the end of its kind's block, or at the end of the file. Raises
+    BfinfraError.
+    """
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
     document = _yaml().load(text)
     if not isinstance(document, CommentedMap):
-        raise BfinfraError(Problem("the file holds no mapping", next="name the site's own file"))
+        raise BfinfraError(Problem("the file contains no mapping", next="name the site's own file"))
     new = block(kind, {name: (fields, fill_in)})
     if kind not in document:
         return "".join([*lines, new])
@@ -56,8 +58,8 @@ def inserted(text: str, kind: str, name: str, fields: Fields, fill_in: FillIn) -
     if not isinstance(there, CommentedMap) or there.fa.flow_style():
         raise BfinfraError(
             Problem(
-                f"{kind} stands on one line",
-                why="a block can't be put into it without a new layout",
+                f"{kind} is written on one line",
+                why="a resource can't be added to it without a new layout",
                 next="write each of its resources on a line of its own",
             )
         )
@@ -66,13 +68,13 @@ def inserted(text: str, kind: str, name: str, fields: Fields, fill_in: FillIn) -
 
 
 def _body(text: str, indent: int) -> list[str]:
-    """A block without its kind's line, so far to the right."""
+    """The lines of a block without its first, indented by `indent`."""
     return [line.replace("  ", " " * indent, 1) for line in text.splitlines(keepends=True)[1:]]
 
 
 def _end(lines: Sequence[str], first: int, indent: int) -> int:
-    """The line behind the block that begins at a line; blank ones and comments that stand further left belong
-    to what follows.
+    """The index of the line after the block that begins at line `first`. Blank lines and less indented
+    comments belong to what follows.
     """
     last = first + 1
     for number in range(first + 1, len(lines)):
@@ -86,7 +88,7 @@ def _end(lines: Sequence[str], first: int, indent: int) -> int:
 
 
 def _value(value: object, path: Path, fill_in: Mapping[Path, str]) -> object:
-    """As it is written: short mappings and lists on one line, PCI ids as numbers."""
+    """A value as it is written: short mappings and lists on one line, PCI ids in hexadecimal."""
     if isinstance(value, str) and HEX.fullmatch(value):
         return HexInt(int(value, 16), width=4)
     if not isinstance(value, Mapping | list | tuple):
@@ -110,7 +112,7 @@ def _has(value: object, step: str | int) -> bool:
 
 
 def _missing(fields: Mapping[str, object], fill_in: Mapping[Path, str]) -> Iterator[str]:
-    """What is to be filled in of which nothing is written."""
+    """A comment for each field to fill in that has no value."""
     for path, what in fill_in.items():
         at: object = fields
         for step in path:

@@ -150,6 +150,6 @@ def test_where_nobody_can_be_asked_the_drift_is_told_all_the_same() -> None:
         QUICK,
     )
     assert reported.found[0] == drifted
-    assert [str(each.problem) for each in reported.warnings] and "who moved thing/a is not known" in str(
+    assert [str(each.problem) for each in reported.warnings] and "who changed thing/a is not known" in str(
         reported.warnings[0].problem
     )

@@ -150,7 +150,7 @@ def test_a_file_that_is_another_refuses_the_plan_and_is_named(
     with pytest.raises(Diverged) as caught:
         there.apply(file)
     assert str(caught.value) == (
-        f"{there.folder / name}: {name} is not as it was when the plan was made; plan again"
+        f"{there.folder / name}: {name} has changed since the plan was made; plan again"
     )
 
 
@@ -163,7 +163,7 @@ def test_a_file_that_is_missing_refuses_the_plan_and_is_named(
         there.apply(file)
     missing = there.folder / "overlays/prod.yaml"
     assert str(caught.value) == (
-        f"{missing}: overlays/prod.yaml is not as it was when the plan was made; there is no {missing}; plan "
+        f"{missing}: overlays/prod.yaml has changed since the plan was made; there is no {missing}; plan "
         "again"
     )
 
@@ -177,14 +177,14 @@ def test_a_file_that_came_into_the_sites_folder_refuses_the_plan(here: Checkout,
     (here.folder / "more.yaml").write_text("x-nothing: here\n")
     found = Saved.read(file)
     site = here.load(*found.at(None))
-    with pytest.raises(Diverged, match=r"more\.yaml is not as it was when the plan was made"):
+    with pytest.raises(Diverged, match=r"more\.yaml has changed since the plan was made"):
         app.apply(site, saved=found, context=setting(here.sandbox))
 
 
 def test_servers_that_moved_on_refuse_the_plan(here: Checkout, tmp_path: Path) -> None:
     file = here.plan(tmp_path / "plan.json")
     here.apply(file)
-    with pytest.raises(Diverged, match="vm_class/big is not as it was planned; planned: create"):
+    with pytest.raises(Diverged, match="vm_class/big is no longer as planned; planned: create"):
         here.apply(file)
 
 
@@ -219,14 +219,16 @@ def test_show_prints_a_plan_in_every_output(
         (
             {"format_version": 1, "site": "s", "destroy": False, "files": {}, "items": {}},
             (
-                "the plan has format version 1, this bfinfra reads 2; another version of bfinfra made it; plan again: "
+                "the plan has format version 1, this bfinfra reads 2; another version of bfinfra made it; "
+                "plan again: "
                 "bfinfra plan SITE --out FILE"
             ),
         ),
         (
             {"format_version": 1, "type": "plan", "site": "s", "items": []},
             (
-                "not a saved plan, but a plan as it is printed; what is printed doesn't say what it was made from; "
+                "not a saved plan, but a plan as it is printed; a printed plan does not contain what it was "
+                "made from; "
                 "make one with: bfinfra plan SITE --out FILE"
             ),
         ),
@@ -252,7 +254,7 @@ def test_what_is_no_plan_of_this_version_is_refused(content: Any, message: str, 
             ["--overlay", "x.yaml", "--target", "vm_class/big"],
             "--overlay, --target can't be given to a saved plan",
         ),
-        (["more.yaml"], "a saved plan stands alone"),
+        (["more.yaml"], "give a saved plan alone"),
     ],
 )
 def test_a_plan_takes_nothing_besides(
@@ -266,7 +268,7 @@ def test_a_plan_takes_nothing_besides(
 def test_a_folder_goes_with_a_plan_alone(here: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["apply", "--yes", str(here.folder / "site.yaml"), "--site", str(here.folder)]
     assert main(words) == 1
-    assert "--site goes with a saved plan" in capsys.readouterr().err
+    assert "--site needs a saved plan" in capsys.readouterr().err
 
 
 def test_the_command_line_plans_in_one_folder_and_applies_in_another(

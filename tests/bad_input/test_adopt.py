@@ -71,7 +71,7 @@ def test_a_stranger_is_never_touched_then_adopted_kept_and_destroyed(desk: Desk,
     stranger(desk, address)
     desk.refuses(
         text,
-        f"{place}: error: {address}: it stands there already, and bfinfra did not make it",
+        f"{place}: error: {address}: it exists already, and bfinfra did not make it",
         f"bfinfra adopt SITE {address}",
     )
 
@@ -109,7 +109,7 @@ def test_what_adopting_would_change_is_shown_and_nothing_else(desk: Desk):
             "supervisor_namespace/team-a",
             (
                 "site.yaml:8:3: error: there is no supervisor_namespace/team-a yet",
-                "bfinfra apply SITE makes it",
+                "create it with: bfinfra apply SITE",
             ),
         ),
         ("gpu_host/esx1.small.test", ("gpu_host/esx1.small.test needs no adoption",)),

@@ -53,7 +53,10 @@ token_secret:
         ),
         (
             but(HEAD, ("{env: VCENTER_PASSWORD}", "hunter2")) + NAMESPACE,
-            ("site.yaml:5:13: error: vcenter: password: a secret never stands in a file", "{env: NAME}"),
+            (
+                "site.yaml:5:13: error: vcenter: password: write a reference, never the secret itself",
+                "{env: NAME}",
+            ),
         ),
         (
             but(HEAD, ("VCENTER_PASSWORD", "NOT_SET")) + NAMESPACE,
@@ -101,7 +104,7 @@ def test_a_literal_secret_is_not_printed_either(desk: Desk):
         + HOST
         + but(SERVER, ("customer_password: {env: VCENTER_PASSWORD}", "customer_password: hunter2")),
     ):
-        assert "hunter2" not in desk.refuses(text, "secret", "never stand")
+        assert "hunter2" not in desk.refuses(text, "secret", "write a reference")
 
 
 def test_the_same_is_said_without_a_server_by_validate(desk: Desk):
@@ -263,7 +266,7 @@ def test_deleting_wants_to_be_allowed(desk: Desk):
         options=("--yes",),
     )
     desk.refuses(
-        HEAD, "wants a confirmation, and there is no terminal to ask on", "bfinfra plan SITE", options=()
+        HEAD, "needs a confirmation, and there is no terminal to ask on", "bfinfra plan SITE", options=()
     )
 
 

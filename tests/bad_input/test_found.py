@@ -93,7 +93,7 @@ def test_a_secret_or_kubeconfig_that_is_no_small_file_of_text_is_not_read(home: 
 def test_a_site_that_is_no_plain_file_is_refused_and_never_waited_for(home: Path, verb: str, path: str):
     os.mkfifo(home.parent / "pipe")
     code, _, err = at_a_desk.output(verb, str(home.parent / path))
-    assert (code, "it is no plain file" in err or "No such" in err) == (1, True)
+    assert (code, "it is not a regular file" in err or "No such" in err) == (1, True)
 
 
 DEEP = "[" * 100_000

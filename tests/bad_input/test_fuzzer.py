@@ -36,7 +36,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def test_a_planted_crash_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
     def found(error: messages.Error) -> str:
-        return f"here stands {error['input'][40]}"  # forgets that it may be short
+        return f"found {error['input'][40]}"  # forgets that it may be short
 
     planted.setattr(messages, "found", found)
     broken = "".join(hostile.sites(400, 8, tmp_path).broken)
@@ -56,14 +56,14 @@ def test_a_planted_hang_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
 
 def test_a_planted_escape_on_the_screen_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
     planted.setattr(safe, "_visible", str)
-    planted.setattr(messages, "found", lambda _: "here stands \x1b]52;c;cm0=\x07")
+    planted.setattr(messages, "found", lambda _: "found \x1b]52;c;cm0=\x07")
     assert "x1b" in "".join(hostile.sites(400, 6, tmp_path).broken)
 
 
 def test_a_planted_file_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
     def found(_: messages.Error) -> str:
         (Path.home() / "dropped").write_text("x")
-        return "here stands something"
+        return "found something"
 
     planted.setattr(messages, "found", found)
     assert "something was written in home" in "".join(hostile.sites(200, 1, tmp_path).broken)
@@ -72,5 +72,5 @@ def test_a_planted_file_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
 def test_planted_memory_is_found(tmp_path: Path, planted: pytest.MonkeyPatch):
     held: list[bytes] = []
     planted.setattr(fuzz, "MOST", 60 << 20)
-    planted.setattr(messages, "found", lambda _: held.append(b"x" * (80 << 20)) or "here stands too much")
+    planted.setattr(messages, "found", lambda _: held.append(b"x" * (80 << 20)) or "found too much")
     assert "MiB of memory" in "".join(hostile.sites(200, 1, tmp_path).broken)

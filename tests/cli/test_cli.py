@@ -143,7 +143,7 @@ def test_version(capsys):
 
 def test_validate_a_good_site(site, capsys):
     assert main(["validate", str(site)]) == 0
-    assert capsys.readouterr().out == "poc: 1 resource, nothing wrong.\n"
+    assert capsys.readouterr().out == "poc: 1 resource, no problems.\n"
 
 
 def test_validate_says_every_problem_like_a_compiler(site, capsys):
@@ -262,7 +262,7 @@ def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "file"))
     checked(REPORT)
     assert main(["drift", str(site)]) == 2
-    assert "not kept for the next check" in capsys.readouterr().err
+    assert "can't be kept for the next check" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_without_a_terminal_and_without_yes_it_refuses_and_says_why(verb, site, 
     monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
     assert main([*verb, site, *([str(SPACE)] if verb == ["adopt"] else [])]) == 1
     err = capsys.readouterr().err
-    assert f"error: {verb[0]} wants a confirmation, and there is no terminal to ask on" in err
+    assert f"error: {verb[0]} needs a confirmation, and there is no terminal to ask on" in err
     assert "then run with --yes" in err
     assert reached.how == {}
 
@@ -210,7 +210,7 @@ def test_yes_alone_allows_neither_deletion_nor_disruption(site, world, capsys):
     assert "--allow-disruption gpu_host/esx-01" in capsys.readouterr().err
     world(DELETE)
     assert main(["apply", "--yes", "--allow-delete", "all", site]) == 1
-    assert "holds what is not this site's: vm/other" in capsys.readouterr().err
+    assert "contains objects that are not this site's: vm/other" in capsys.readouterr().err
 
 
 def test_what_is_no_address_is_an_error(site, world, capsys):
@@ -244,7 +244,7 @@ def test_typing_yes_goes_on(site, world, types, capsys):
     made = world(CREATE)
     assert main(["apply", site]) == 0
     assert made.allow == guard.Allow()
-    assert "Apply this plan? Only yes goes on: " in capsys.readouterr().err
+    assert "Apply this plan? Only yes continues: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("answer", ["y", "", "no", "YES"])
@@ -262,7 +262,7 @@ def test_the_end_of_a_namespace_is_typed_by_its_name(site, world, types, capsys)
     assert main(["apply", site]) == 0
     assert made.allow.delete == {OLD}
     assert (
-        "This will delete supervisor_namespace/old and what is not this site's in it: vm/other."
+        "This will delete supervisor_namespace/old and objects in it that are not this site's: vm/other."
         in capsys.readouterr().err
     )
 
@@ -279,7 +279,7 @@ def test_a_reboot_is_typed_by_the_hosts_name(site, world, types, capsys):
     made = world(REBOOT)
     assert main(["apply", site]) == 0
     assert made.allow.disrupt == {HOST}
-    assert "This means a reboot for gpu_host/esx-01: passthrough." in capsys.readouterr().err
+    assert "This needs a reboot of gpu_host/esx-01: passthrough." in capsys.readouterr().err
 
 
 def test_nothing_to_do_is_not_asked_about(site, world, types, capsys):
@@ -335,7 +335,7 @@ def test_a_saved_plan_is_applied_as_it_was_saved(site, world, tmp_path, capsys):
     assert made.how["destroy"] is True
     assert made.how["site"].name == "poc"
     assert main(["apply", "--yes", str(file), site]) == 1
-    assert "a saved plan stands alone" in capsys.readouterr().err
+    assert "give a saved plan alone" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -351,7 +351,7 @@ def test_the_first_signal_starts_nothing_new_and_ends_with_its_code(number, code
     before = signal.getsignal(number)
     assert main(["apply", "--yes", site]) == code
     assert seen == [True]
-    assert "nothing new is started" in capsys.readouterr().err
+    assert "no new one starts" in capsys.readouterr().err
     assert signal.getsignal(number) is before
 
 

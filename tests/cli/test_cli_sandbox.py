@@ -55,7 +55,7 @@ def test_it_starts_tells_its_addresses_takes_faults_resets_and_stops(home, tmp_p
     assert capsys.readouterr().err.endswith(f"stopped {folder.name}\n")
     assert sandbox.running(folder) is None
     assert main(["sandbox", "faults", "--clear"]) == 1
-    assert "does not run" in capsys.readouterr().err
+    assert "is not running" in capsys.readouterr().err
 
 
 def test_on_a_terminal_one_sentence_says_what_to_do_with_it(home, capsys, monkeypatch):
@@ -76,11 +76,11 @@ def evaluated(lines, *names):
 
 def test_without_any_sandbox(home, capsys):
     assert main(["sandbox", "status"]) == 0
-    assert capsys.readouterr() == ("", "no sandbox runs\n")  # a shell evaluates what is on stdout
+    assert capsys.readouterr() == ("", "no sandbox is running\n")  # a shell evaluates what is on stdout
     assert main(["sandbox", "status", "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["sandboxes"] == []
     assert main(["sandbox", "stop"]) == 0
-    assert capsys.readouterr().err == "no sandbox runs\n"
+    assert capsys.readouterr().err == "no sandbox is running\n"
     assert main(["sandbox", "reset"]) == 1
     assert "there is no sandbox" in capsys.readouterr().err
     assert main(["sandbox", "start"]) == 1
@@ -110,7 +110,7 @@ def test_faults_that_are_none(text, says, home, tmp_path, capsys, monkeypatch):
 def test_faults_want_one_of_two_options(home, capsys):
     for options in ([], ["--clear", "--rules", "f"]):
         assert main(["sandbox", "faults", *options]) == 1
-        assert "say either --rules FILE or --clear" in capsys.readouterr().err
+        assert "give either --rules FILE or --clear" in capsys.readouterr().err
 
 
 def test_a_world_that_does_not_start_is_a_problem(home, tmp_path, capsys):

@@ -115,10 +115,13 @@ def test_in_its_own_cluster_its_account_may_read_and_only_read(folder, capsys):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (SITE.replace("{env: VCENTER_PASSWORD}", "{keyring: vcenter/me}"), "a keyring is of this machine"),
+        (
+            SITE.replace("{env: VCENTER_PASSWORD}", "{keyring: vcenter/me}"),
+            "a keyring belongs to this machine",
+        ),
         (
             SITE.replace("{env: VCENTER_PASSWORD}", "{command: [pass, vcenter]}"),
-            "a command is of this machine",
+            "a command belongs to this machine",
         ),
         (SITE.replace("certs/ca.pem", "/etc/ssl/certs/ca.pem"), "outside of the site's folder"),
     ],

@@ -37,11 +37,11 @@ DONE = {
     "explain resource_pool": "resource_pool: ",
     "explain resource_pool.cpu": "  cpu: ",
     "explain resource_pool/cpu": "  cpu: ",
-    "validate": "nothing wrong",
+    "validate": "no problems",
     "fmt -diff": "+  gpu: {cluster: c1}",
-    "validate .": "nothing wrong",
+    "validate .": "no problems",
     "validate -json": '"valid": true',
-    "validate -no-color": "nothing wrong",
+    "validate -no-color": "no problems",
     "graph": "resource_pool/gpu",
     "graph -dot": "digraph",
     "graph --output dot": "digraph",
@@ -62,6 +62,7 @@ ANSWERED = {
         "untaint a.b", "providers", "login", "console", "force-unlock 1", "get", "test",
         "plan -refresh-only", "plan -refresh=false", "apply -lock=false", "apply -replace=a.b",
         "plan -state=x", "fmt -recursive", "fmt -write=false", "apply -chdir=x",
+        "plan -var a=b", "plan -var=a=b", "plan -var-file x", "apply -var-file=x",
     ],
     "kubectl": [
         "get pods", "describe vm_class", "delete -f x", "create -f x", "diff -f x", "edit x", "patch x",
@@ -117,7 +118,7 @@ def test_a_word_of_another_tool_is_no_command_of_ours(word):
 def test_a_site_may_come_from_standard_input(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SITE.encode())))
     assert main(["validate", "-"]) == 0
-    assert capsys.readouterr().out.startswith("poc: 1 resource, nothing wrong")
+    assert capsys.readouterr().out.startswith("poc: 1 resource, no problems")
 
 
 def test_what_is_wrong_in_standard_input_is_told_with_its_line(monkeypatch, capsys):
@@ -167,3 +168,11 @@ def test_without_a_server_anywhere_its_place_is_named(monkeypatch, capsys):
     error = capsys.readouterr().err
     assert "site.yaml:2:1: error: vcenter.server is missing" in error
     assert "next: write it, or set BFINFRA_VCENTER_SERVER or GOVC_URL" in error
+
+
+@pytest.mark.parametrize("typed", ["plan -var a=b", "-var=a=b plan", "apply -var-file x"])
+def test_an_option_of_terraform_is_not_read_as_one_of_its_letters(typed, capsys):
+    assert main(typed.split()) == 1
+    error = capsys.readouterr().err
+    assert "there is no '-var" in error
+    assert ("--values FILE" if "file" in typed else "--set NAME=VALUE") in error

@@ -69,7 +69,7 @@ def test_a_commented_site_is_written_with_its_schema_and_never_over_another(run)
     before = Path("new/site.yaml").read_text()
     again = run("init", "new")
     assert again.code == 1
-    assert "new/site.yaml is there already" in again.err
+    assert "new/site.yaml exists already" in again.err
     assert Path("new/site.yaml").read_text() == before
 
 

@@ -241,3 +241,10 @@ def test_the_command_ends_with_1_where_anything_is_bad(changed, sandbox, capsys,
     found = json.loads(capsys.readouterr().out)
     assert not found["good"]
     assert {"check", "about", "health", "what", "why", "next"} == set(found["findings"][0])
+
+
+def test_a_file_of_authorities_that_can_not_be_read_is_found_in_the_site(changed, sandbox, tmp_path):
+    (tmp_path / "bad.pem").write_text("no certificate")
+    site = changed("gpu_host", ("{ca_file: ca.pem}", f"{{ca_file: {tmp_path}/bad.pem}}"))
+    about = {each.about for each in seen(site, sandbox) if each.check == "local.files"}
+    assert about == {"example"}

@@ -73,7 +73,7 @@ def test_a_missing_right_is_not_tried_again_and_stops_only_what_depends_on_it():
     endings, events = applied(world, site(box__a=BoxSpec(), lid__top=LidSpec(box="a"), box__b=BoxSpec()))
     assert endings == {"box/a": "failed", "lid/top": "blocked", "box/b": "done"}
     assert problems(events) == [
-        "box/a: no right to make boxes; give the account what it lacks, then run this again",
+        "box/a: no right to make boxes; grant the account what it lacks, then run this again",
         "lid/top waits for box/a; which failed",
     ]
 
@@ -139,7 +139,7 @@ def test_a_world_that_moved_after_the_plan_stops_the_item_with_the_difference():
 
     endings, events = applied(world, wanted, between=somebody_paints)
     assert endings == {"box/a": "failed"}
-    assert "moved after the plan was shown; paint is blue" in problems(events)[0]
+    assert "changed after the plan was shown; paint is blue" in problems(events)[0]
     assert world.writes == ["make a"]
 
 
@@ -331,7 +331,7 @@ def test_what_is_ready_as_soon_as_it_stands_is_not_looked_at_once_more(monkeypat
 @pytest.mark.parametrize(
     ("kind", "how"),
     [
-        (lambda world: world.things.pop(("box", "a")), "it was made, and is gone"),
+        (lambda world: world.things.pop(("box", "a")), "it was created, and is gone"),
         (
             lambda world: world.things.update(
                 {
@@ -349,7 +349,7 @@ def test_what_others_moved_while_it_ran_is_not_reported_as_done(kind, how):
     endings, events = applied(world, site(box__a=BoxSpec(size=2), lid__z=LidSpec(box="a")))
     assert endings == {"box/a": "failed", "lid/z": "done"}
     assert problems(events) == [
-        f"box/a moved while this ran; {how}; see who else changes it, then apply again"
+        f"box/a was changed while this ran; {how}; see who else changes it, then apply again"
     ]
 
 
@@ -368,4 +368,4 @@ def test_what_can_not_be_looked_at_once_more_is_no_success():
     )
     endings, events = applied(world, site(box__a=BoxSpec(), lid__z=LidSpec(box="a")))
     assert endings == {"box/a": "failed", "lid/z": "done"}
-    assert "can't be looked at once more" in problems(events)[0]
+    assert "can't be read once more" in problems(events)[0]

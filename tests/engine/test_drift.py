@@ -99,8 +99,8 @@ def tank(
 def checked(spec: Spec | None, state: State | None, before: tuple[str, ...] = ()) -> Report:
     wanted: dict[Key, Any] = {} if spec is None else {KEY: spec}
     world = ObservedState(states={} if state is None else {KEY: state})
-    wish, kinds = DesiredState("s", wanted), {"tank": Tank()}
-    return report(make(Site("s", None, wanted), wish, world, kinds), wish, world, kinds, before)
+    desired, kinds = DesiredState("s", wanted), {"tank": Tank()}
+    return report(make(Site("s", None, wanted), desired, world, kinds), desired, world, kinds, before)
 
 
 def causes(found: Report) -> list[tuple[str, str]]:

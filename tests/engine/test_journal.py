@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_is_said_with_what_to_do(
     with (
         pytest.raises(
             BfinfraError,
-            match=r"can't be made; Not a directory; mend that, or name another folder as BFINFRA_STATE_HOME",
+            match=r"can't be made; Not a directory; correct that, or set BFINFRA_STATE_HOME to another folder",
         ),
         journal.lock("s"),
     ):

@@ -30,9 +30,9 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         done["resolve"] += 1
         return resolve(value, everything)
 
-    def counted_known(wish, world):
+    def counted_known(desired, world):
         done["known"] += 1
-        return known(wish, world)
+        return known(desired, world)
 
     monkeypatch.setattr(graph, "resolve", counted_resolve)
     monkeypatch.setattr(plan, "known", counted_known)
@@ -58,7 +58,7 @@ def test_the_work_of_a_drift_check_grows_as_its_resources_where_the_file_moved_f
 
     def of(count: int) -> Counter[str]:
         world, now = ToyWorld(), site(**{f"box__b{n}": BoxSpec(size=3) for n in range(count)})
-        wish, kinds = plan.DesiredState.of(now), world.kinds()
+        desired, kinds = plan.DesiredState.of(now), world.kinds()
         states = {
             key: ToyState(
                 mark=Mark(now.name, str(key)).committed(BoxSpec(size=2).applied()), fields={"size": 2}
@@ -66,11 +66,11 @@ def test_the_work_of_a_drift_check_grows_as_its_resources_where_the_file_moved_f
             for key in now.resources
         }
         found, seen = (
-            plan.make(now, wish, ObservedState(states=dict(states)), kinds),
+            plan.make(now, desired, ObservedState(states=dict(states)), kinds),
             ObservedState(states=dict(states)),
         )
         work.clear()
-        assert len(drift.report(found, wish, seen, kinds).found) == count
+        assert len(drift.report(found, desired, seen, kinds).found) == count
         return work.copy()
 
     few, many = of(10), of(100)

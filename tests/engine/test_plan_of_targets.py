@@ -70,6 +70,6 @@ def test_a_target_that_there_is_not_is_answered_with_the_nearest():
     with pytest.raises(BfinfraError) as caught:
         planned(ToyWorld(), both(), targets=(Key("lid", "tap"), TOP))
     assert str(caught.value) == (
-        "--target: there is no lid/tap to target; neither the site has it, nor does it stand with the site's "
-        "mark; did you mean lid/top?"
+        "--target: there is no lid/tap to target; the site does not have it, and no object has the site's "
+        "mark for it; did you mean lid/top?"
     )

@@ -232,8 +232,8 @@ def planned(
     adopt: frozenset[Key] = frozenset(),
     targets: tuple[Key, ...] = (),
 ) -> Plan:
-    wish = DesiredState.of(wanted, destroy=destroy, adopt=adopt)
-    return make(wanted, wish, survey(world.kinds(), wish.wanted, IMPATIENT), world.kinds(), targets)
+    desired = DesiredState.of(wanted, destroy=destroy, adopt=adopt)
+    return make(wanted, desired, survey(world.kinds(), desired.wanted, IMPATIENT), world.kinds(), targets)
 
 
 def applied(
@@ -245,12 +245,12 @@ def applied(
     **options: Any,
 ) -> tuple[dict[str, str], list[Event]]:
     """Plan and run. Answers address → ending, and the events; `between` happens after the plan."""
-    wish, kinds, events = DesiredState.of(wanted, destroy=destroy), world.kinds(), []
-    seen = survey(kinds, wish.wanted, IMPATIENT)
-    plan = make(wanted, wish, seen, kinds)
+    desired, kinds, events = DesiredState.of(wanted, destroy=destroy), world.kinds(), []
+    seen = survey(kinds, desired.wanted, IMPATIENT)
+    plan = make(wanted, desired, seen, kinds)
     between()
     endings = Apply(
-        plan, wish, seen, kinds, Options(**{"patience": IMPATIENT, **options}), events.append
+        plan, desired, seen, kinds, Options(**{"patience": IMPATIENT, **options}), events.append
     ).run()
     return {str(k): str(e.ending) for k, e in endings.items()}, events
 

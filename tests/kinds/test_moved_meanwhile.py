@@ -18,5 +18,5 @@ def test_an_apply_that_somebody_destroyed_meanwhile_says_so(sandbox: Running, tm
 
     [(address, ending)] = endings(apply(EXAMPLES["gpu_host"], sandbox, on_event=destroyed_elsewhere)).items()
     assert address == "gpu_host/esx1.small.test"
-    assert ending.startswith("failed: gpu_host/esx1.small.test moved while this ran; ")
+    assert ending.startswith("failed: gpu_host/esx1.small.test was changed while this ran; ")
     assert "passthrough" in ending

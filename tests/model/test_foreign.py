@@ -19,16 +19,16 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     ("text", "says"),
     [
         (LAUGHS, "more than 100,000 values"),
-        ("[" * 100_000, "more than 64 collections"),
-        ("- " * 500_000, "more than 64 collections"),
-        ("a: &a [*a]", "inside of what it names"),
+        ("[" * 100_000, "more than 64 nested collections"),
+        ("- " * 500_000, "more than 64 nested collections"),
+        ("a: &a [*a]", "inside of its own anchor"),
         ("a: *b", "an alias"),
         ("!!python/object/apply:os.system [s3cret]", "a tag"),
         ("!!binary s3cret", "a tag"),
         ("!!set {s3cret}", "a tag"),
         ("!!int s3cret", "can't be read"),
         ("s3cret: [", "not YAML: line"),
-        ("1: s3cret", "one of its keys is no text"),
+        ("1: s3cret", "one of its keys is not text"),
         ("[1]: s3cret", "not YAML: line 1"),
         ("a: " + "9" * 5000, "can't be read"),
         ("x" * (foreign.LARGEST + 1), "larger than 1 MiB"),
@@ -66,9 +66,9 @@ def test_only_plain_small_files_of_text_are_read(tmp_path):
     for path, says in (
         (tmp_path / "large", "larger"),
         (tmp_path / "binary", "UTF-8"),
-        (tmp_path / "pipe", "no plain file"),
-        ("/dev/zero", "no plain file"),
-        (tmp_path, "no plain file|directory"),
+        (tmp_path / "pipe", "not a regular file"),
+        ("/dev/zero", "not a regular file"),
+        (tmp_path, "not a regular file|directory"),
     ):
         with pytest.raises(OSError, match=says):
             small(path, 100)

@@ -146,7 +146,7 @@ def test_a_plan_is_made_and_says_what_is_there_already(site: Any, held: Held) ->
     wrong = (
         []
         if [each.what for each in plan.problems]
-        == ["distributed_switch/vmc-hostswitch: it stands there already, and bfinfra did not make it"]
+        == ["distributed_switch/vmc-hostswitch: it exists already, and bfinfra did not make it"]
         else [str(plan.problems)]
     )
     held(f"{SOURCE}: plan", wrong, 1)

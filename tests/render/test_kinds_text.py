@@ -113,8 +113,8 @@ becomes ready within 5m, or the apply ends as still waiting
   protect: true or false, default false
       Refuse to delete or replace this resource, whatever the command line allows.
   after: list of text
-      Addresses of resources, kind/name, that must be ready before this one is begun, for reasons that bfinfra
-      can't know; on the way down they go after it."""
+      Addresses of resources, kind/name, that must be ready before this one is started, for reasons that
+      bfinfra can't know. Deletion runs in the reverse order."""
     )
 
 

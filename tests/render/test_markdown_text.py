@@ -106,6 +106,6 @@ def test_what_one_cause_hides_is_one_line(broken):
     )
     shown = markdown.plan(replace(broken, items=(), unreadable=hidden))
     assert (
-        "- `gpu_host/h0`, `gpu_host/h1` can't be read: vc:443 does not answer. Nor can what the file" in shown
+        "- `gpu_host/h0`, `gpu_host/h1` can't be read: vc:443 does not answer. Neither can resources" in shown
     )
     assert shown.count("can't be read") == 2

@@ -69,7 +69,7 @@ site.yaml:12:5: error: unknown field limts
   why: a namespace has no such field
   next: did you mean limits?
 
-singapore-poc: 1 to update, 1 unreadable, 1 problem. It can't be applied before the above is mended."""
+singapore-poc: 1 to update, 1 unreadable, 1 problem. Correct the above before an apply."""
     )
 
 
@@ -84,7 +84,7 @@ def test_a_server_that_does_not_answer_is_one_sentence_whatever_lives_there(brok
     assert text.unreadable(blind) == (
         "gpu_host/h0, gpu_host/h1, gpu_host/h2, gpu_host/h3 and 2 more can't be read: vcsa:443 does not "
         "answer. "
-        "Nor can what the file no longer names."
+        "Neither can resources that the file no longer contains."
     )
     assert "6 unreadable" in text.counts(blind)
 
@@ -135,3 +135,11 @@ def test_a_name_can_not_act_on_the_terminal(plan):
     shown = text.plan(Plan(evil, (bad,), unreadable={evil: evil}))
     assert not {c for c in shown if ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c == "\u202e"} - {"\n"}
     assert "a\\x1b]0;owned\\x07\\x1b[2J\\u202egpj.exe\\r\\n" in shown
+
+
+def test_settings_that_are_up_to_date_are_kept_and_a_source_is_read(plan):
+    host, token = Key("gpu_host", "esx1"), Key("bitfusion_token", "t")
+    items = (Item(host, Action.READ, settings=True), Item(token, Action.READ))
+    lines = text.plan(replace(plan, items=items), Style(verbose=True)).splitlines()
+    assert "= keep    gpu_host/esx1" in lines
+    assert "? read    bitfusion_token/t" in lines

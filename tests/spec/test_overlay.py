@@ -85,8 +85,8 @@ def test_the_digests_are_of_every_file_that_was_read(tmp_path: Path) -> None:
 def test_a_number_with_leading_zeros_is_refused_in_an_overlay_as_well(tmp_path: Path) -> None:
     assert refused(tmp_path, BASE, "tree:\n  oak: {rings: [010]}\n") == [
         (
-            "over1.yaml:2:17 tree/oak: rings.0: expected a number without leading zeros; here stands 010, which "
-            "YAML 1.1 reads as octal, and others don't; write 10 if that is meant"
+            "over1.yaml:2:17 tree/oak: rings.0: expected a number without leading zeros; found 010, which "
+            "YAML 1.1 reads as octal, and YAML 1.2 does not; write 10 if you mean that"
         )
     ]
 
@@ -97,41 +97,39 @@ def test_a_number_with_leading_zeros_is_refused_in_an_overlay_as_well(tmp_path: 
         (
             "tree:\n  ok: \n",
             (
-                "over1.yaml:2:3 tree/ok is not there to remove; an overlay removes what it sets to nothing; did "
+                "over1.yaml:2:3 tree/ok does not exist, and can't be removed; an overlay removes a field or "
+                "resource that it sets to null; did "
                 "you mean tree/oak?; to add it without fields, write {}"
             ),
         ),
         (
             "tree:\n  oak: {labl: }\n",
             (
-                "over1.yaml:2:9 tree/oak: labl is not there to remove; an overlay removes what it sets to "
-                "nothing; did you mean label?"
+                "over1.yaml:2:9 tree/oak: labl does not exist, and can't be removed; an overlay removes a "
+                "field or resource that it sets to null; did you mean label?"
             ),
         ),
         (
             "tree:\n  oak: {branches: {x: }}\n",
             (
-                "over1.yaml:2:20 tree/oak: branches.x is not there to remove; an overlay removes what it sets to "
-                "nothing; there are: l, r"
+                "over1.yaml:2:20 tree/oak: branches.x does not exist, and can't be removed; an overlay "
+                "removes a field or resource that it sets to null; there are: l, r"
             ),
         ),
         (
             "tree:\n  oak: {rings: [x]}\n",
-            "over1.yaml:2:17 tree/oak: rings.0: expected a whole number; here stands 'x'",
+            "over1.yaml:2:17 tree/oak: rings.0: expected a whole number; found 'x'",
         ),
         ("tree:\n  oak: {labl: x}\n", "over1.yaml:2:9 tree/oak: there is no field labl; did you mean label?"),
         (
             "tree:\n",
             (
-                "over1.yaml:1:1 under tree: names are expected, each with its fields; here stands nothing; "
+                "over1.yaml:1:1 tree: expected names, each with its fields; found nothing; "
                 "remove resources one by one: tree: {a-name: null}"
             ),
         ),
         ("tre:\n  oak: {}\n", "over1.yaml:1:1 there is no kind tre; did you mean tree?"),
-        (
-            "- a\n",
-            "over1.yaml:1:1 a site file begins with keys such as site: and vcenter:; here stands a list",
-        ),
+        ("- a\n", "over1.yaml:1:1 a site file begins with keys such as site: and vcenter:; found a list"),
         ("tree: [\n", "over1.yaml:2:1 this is not YAML: did not find expected node content"),
         (
             "tree:\n  oak: {near: ash}\n",
@@ -160,6 +158,6 @@ def test_an_overlay_in_the_sites_own_folder_is_told_apart(tmp_path: Path) -> Non
     with pytest.raises(SiteError) as caught:
         load([tmp_path], variant=Variant((tmp_path / "prod.yaml",)), kinds={})
     assert message(caught.value.problems[0]) == (
-        f"{tmp_path}/prod.yaml the overlay is a file of the site as well; a folder's site is every YAML file "
-        "right in it; put overlays into a folder of their own, such as overlays/"
+        f"{tmp_path}/prod.yaml the overlay is also a file of the site; every YAML file directly in a folder "
+        f"belongs to its site; put overlays into their own folder, such as overlays/"
     )

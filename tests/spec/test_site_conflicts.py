@@ -113,7 +113,7 @@ def test_adapters_on_networks_that_never_meet_may_have_one_address_which_is_bett
     apart = "N: {{network: VM Network, address: 10.0.0.{}/24}}, R: {{network: {}, address: 192.168.0.5/24}}"
     [message] = read(tmp_path, servers(a=apart.format(5, "RoCE A"), b=apart.format(6, "RoCE B")))
     assert message.startswith("warning: ")
-    assert "the networks RoCE A and RoCE B must never meet" in message
+    assert "the networks RoCE A and RoCE B must never be connected" in message
     [message] = read(tmp_path, servers(a=apart.format(5, "RoCE A"), b=apart.format(6, "RoCE A")))
     assert not message.startswith("warning")
 
@@ -129,7 +129,7 @@ def test_adapters_on_networks_that_never_meet_may_have_one_address_which_is_bett
                 "reached from there"
             ),
         ),
-        ("10.0.0.5/24", "10.0.0.5", "networks.N.gateway: 10.0.0.5 is among the addresses that are given out"),
+        ("10.0.0.5/24", "10.0.0.5", "networks.N.gateway: 10.0.0.5 is one of the addresses that are assigned"),
         (
             "10.0.0.0/24",
             "10.0.0.1",
@@ -138,7 +138,7 @@ def test_adapters_on_networks_that_never_meet_may_have_one_address_which_is_bett
         (
             "10.0.0.255/24",
             "10.0.0.1",
-            "networks.N.address: 10.0.0.255/24 is no machine's address: it means everybody in the network",
+            "networks.N.address: 10.0.0.255/24 is no machine's address: it means all machines in the network",
         ),
         (
             "fd00::5/64",
@@ -179,7 +179,7 @@ def test_what_can_be_reached_is_taken(tmp_path, address, gateway):
         (
             "gateway: 10.0.0.1/24",
             "gateway: 10.0.0.212/24",
-            "enable.management.gateway: 10.0.0.212 is among the addresses that are given out",
+            "enable.management.gateway: 10.0.0.212 is one of the addresses that are assigned",
         ),
         (
             "count: 40}\n        gateway",

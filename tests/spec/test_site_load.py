@@ -65,19 +65,19 @@ def test_the_digest_is_of_what_was_read(tmp_path: Path) -> None:
 
 def test_a_resource_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None:
     text = str(problems(tmp_path, OAK, more="tree: {oak: {}}\n")[0])
-    assert "tree/oak stands twice" in text
+    assert "tree/oak is defined twice" in text
     assert "site.yaml:3:3" in text
     assert "more.yaml:1:8" in text
 
 
 def test_the_name_of_the_site_in_two_files_is_an_error(tmp_path: Path) -> None:
-    assert "site stands twice" in str(problems(tmp_path, OAK, more="site: other\n")[0])
+    assert "site is defined twice" in str(problems(tmp_path, OAK, more="site: other\n")[0])
 
 
 def test_a_site_without_a_name_is_told_to_take_one(tmp_path: Path) -> None:
     assert (
         only(tmp_path, "tree: {oak: {}}\n")
-        == "1:1 the site has no name; no file says site:; add site: a-name; every object made will carry it"
+        == "1:1 the site has no name; no file says site:; add site: a-name; every object that bfinfra makes carries it"
     )
 
 
@@ -193,10 +193,7 @@ def test_a_file_that_has_no_neighbour_is_named_with_what_to_do(tmp_path: Path) -
     for path in (tmp_path / "nosuch.yaml", tmp_path / "nowhere" / "site.yaml"):
         with pytest.raises(
             SiteError,
-            match=(
-                r"the file can't be read; No such file or directory; correct the path: name the site's "
-                r"file, or the folder"
-            ),
+            match=(r"the file can't be read; No such file or directory; name the site's file, or the folder"),
         ):
             load([path], kinds=GROVE)
 
@@ -210,7 +207,7 @@ def test_a_file_that_must_not_be_read_is_not_taken_for_its_own_neighbour(
     (tmp_path / "site.yaml").write_text(OAK)
     monkeypatch.setattr("bfinfra.spec.files.plain_file", refused)
     with pytest.raises(
-        SiteError, match=r"the file can't be read; Permission denied; let the user that runs this read it"
+        SiteError, match=r"the file can't be read; Permission denied; give this user permission to read it"
     ):
         load([tmp_path / "site.yaml"], kinds=GROVE)
 

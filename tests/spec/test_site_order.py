@@ -25,7 +25,7 @@ def test_any_resource_may_come_after_any_other(tmp_path: Path) -> None:
             "[tree/ook]",
             "3:17 tree/oak: after.0 names tree/ook, and there is no such resource; did you mean tree/oak?",
         ),
-        ("[tree/oak]", "3:17 tree/oak: after.0 names itself; take it out"),
+        ("[tree/oak]", "3:17 tree/oak: after.0 names itself; remove it"),
         (
             "[tre/oak]",
             "3:17 tree/oak: after.0 names tre/oak, and there is no such resource; did you mean tree/oak?",
@@ -34,12 +34,12 @@ def test_any_resource_may_come_after_any_other(tmp_path: Path) -> None:
             "[oak]",
             (
                 "3:17 tree/oak: after.0: expected text of the form ^[a-z][a-z0-9_]*/[^\\s/]{1,253}$; "
-                "here stands 'oak'; Addresses of resources, kind/name, "
-                "that must be ready before this one is begun, for reasons that bfinfra can't know; on "
-                "the way down they go after it."
+                "found 'oak'; Addresses of resources, kind/name, "
+                "that must be ready before this one is started, for reasons that bfinfra can't know. "
+                "Deletion runs in the reverse order."
             ),
         ),
-        ("tree/elm", "3:16 tree/oak: after: expected a list; here stands 'tree/elm'"),
+        ("tree/elm", "3:16 tree/oak: after: expected a list; found 'tree/elm'"),
     ],
 )
 def test_what_is_no_address_of_the_site_is_said_at_its_place(
@@ -54,8 +54,8 @@ def test_an_invalid_resource_is_there_to_come_after(tmp_path: Path) -> None:
 
 def test_a_circle_of_references_and_after_is_named_at_the_after(tmp_path: Path) -> None:
     assert only(tmp_path, "site: g\nnest: {n: {tree: oak}}\ntree: {oak: {after: [nest/n]}}\n") == (
-        "3:22 tree/oak → nest/n → tree/oak: these wait for each other in a circle; "
-        "tree/oak waits for nest/n (after); nest/n waits for tree/oak (tree); take nest/n out of after"
+        "3:22 tree/oak → nest/n → tree/oak: these wait for each other in a cycle; "
+        "tree/oak waits for nest/n (after); nest/n waits for tree/oak (tree); remove nest/n from after"
     )
 
 
@@ -73,9 +73,9 @@ def test_a_circle_with_what_one_requires_of_the_other_is_named_too(
     monkeypatch.setattr(GROVE["tree"], "Spec", Shade)
     monkeypatch.setattr(GROVE["pole"], "Spec", Pole)
     assert only(tmp_path, "site: g\npole: {p: {}}\ntree: {oak: {after: [pole/p]}}\n") == (
-        "3:22 tree/oak → pole/p → tree/oak: these wait for each other in a circle; "
-        "tree/oak waits for pole/p (after); pole/p waits for tree/oak (shade on the garden); take "
-        "pole/p out of after"
+        "3:22 tree/oak → pole/p → tree/oak: these wait for each other in a cycle; "
+        "tree/oak waits for pole/p (after); pole/p waits for tree/oak (shade on the garden); "
+        "remove pole/p from after"
     )
 
 

@@ -24,25 +24,19 @@ TREE = "site: g\ntree:\n  oak: "
         ),
         (
             "{grows: fats}",
-            "3:16 tree/oak: grows: expected one of fast, slow; here stands 'fats'; did you mean fast?",
+            "3:16 tree/oak: grows: expected one of fast, slow; found 'fats'; did you mean fast?",
         ),
-        ("{evergreen: perhaps}", "3:20 tree/oak: evergreen: expected true or false; here stands 'perhaps'"),
-        (
-            "{trunk: {length: tall}}",
-            "3:25 tree/oak: trunk.length: expected a whole number; here stands 'tall'",
-        ),
-        ("{trunk: {length: 12}}", "3:25 tree/oak: trunk.length: expected 9 or less; here stands '12'"),
-        ("{trunk: 3}", "3:16 tree/oak: trunk: expected fields, each `name: value`; here stands '3'"),
-        ("{trunk: }", "3:16 tree/oak: trunk: expected fields, each `name: value`; here stands nothing"),
-        ("{rings: 3}", "3:16 tree/oak: rings: expected a list; here stands '3'"),
-        ("{rings: [1, x]}", "3:20 tree/oak: rings.1: expected a whole number; here stands 'x'"),
-        (
-            "{branches: [a]}",
-            "3:9 tree/oak: branches: expected fields, each `name: value`; here stands a list",
-        ),
-        ("{label: {a: b}}", "3:9 tree/oak: label: expected text; here stand fields"),
-        ("{label: }", "3:16 tree/oak: label: expected text; here stands nothing"),
-        ("{size: tall}", "3:15 tree/oak: size: expected a whole number or one of any; here stands 'tall'"),
+        ("{evergreen: perhaps}", "3:20 tree/oak: evergreen: expected true or false; found 'perhaps'"),
+        ("{trunk: {length: tall}}", "3:25 tree/oak: trunk.length: expected a whole number; found 'tall'"),
+        ("{trunk: {length: 12}}", "3:25 tree/oak: trunk.length: expected 9 or less; found '12'"),
+        ("{trunk: 3}", "3:16 tree/oak: trunk: expected fields, each `name: value`; found '3'"),
+        ("{trunk: }", "3:16 tree/oak: trunk: expected fields, each `name: value`; found nothing"),
+        ("{rings: 3}", "3:16 tree/oak: rings: expected a list; found '3'"),
+        ("{rings: [1, x]}", "3:20 tree/oak: rings.1: expected a whole number; found 'x'"),
+        ("{branches: [a]}", "3:9 tree/oak: branches: expected fields, each `name: value`; found a list"),
+        ("{label: {a: b}}", "3:9 tree/oak: label: expected text; found fields"),
+        ("{label: }", "3:16 tree/oak: label: expected text; found nothing"),
+        ("{size: tall}", "3:15 tree/oak: size: expected a whole number or one of any; found 'tall'"),
         (
             "{trunk: {leaves: many}}",
             (
@@ -61,32 +55,32 @@ TREE = "site: g\ntree:\n  oak: "
         (
             "{code: A1}",
             (
-                "3:15 tree/oak: code: expected text of the form ^[a-z]+$; here stands 'A1'; Lower-case "
+                "3:15 tree/oak: code: expected text of the form ^[a-z]+$; found 'A1'; Lower-case "
                 "letters, such as oak."
             ),
         ),
         (
             "{codes: {A1: 2}}",
             (
-                "3:17 tree/oak: codes.A1: expected text of the form ^[a-z]+$; here stands 'A1'; Codes as "
+                "3:17 tree/oak: codes.A1: expected text of the form ^[a-z]+$; found 'A1'; Codes as "
                 "lower-case letters → how many."
             ),
         ),
         (
             "{trunk: {length: 03}}",
             (
-                "3:25 tree/oak: trunk.length: expected a number without leading zeros; here stands 03, "
-                "which YAML 1.1 reads as octal, and others don't; write 3 if that is meant"
+                "3:25 tree/oak: trunk.length: expected a number without leading zeros; found 03, "
+                "which YAML 1.1 reads as octal, and YAML 1.2 does not; write 3 if you mean that"
             ),
         ),
         (
             "{rings: [1, 010]}",
             (
-                "3:20 tree/oak: rings.1: expected a number without leading zeros; here stands 010, which "
-                "YAML 1.1 reads as octal, and others don't; write 10 if that is meant"
+                "3:20 tree/oak: rings.1: expected a number without leading zeros; found 010, which "
+                "YAML 1.1 reads as octal, and YAML 1.2 does not; write 10 if you mean that"
             ),
         ),
-        ("[a]", "3:3 tree/oak: expected fields, each `name: value`; here stands a list"),
+        ("[a]", "3:3 tree/oak: expected fields, each `name: value`; found a list"),
     ],
 )
 def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, message: str) -> None:
@@ -105,10 +99,7 @@ def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, m
         ("site: g\nnest: {n: {}}\n", "2:8 nest/n: tree is missing"),
         (
             "site: g\ntree: [oak]\n",
-            (
-                "2:1 under tree: names are expected, each with its fields; here stands a list; write tree: "
-                "{a-name: {…}}"
-            ),
+            ("2:1 tree: expected names, each with its fields; found a list; write tree: {a-name: {…}}"),
         ),
         (
             "site: g\nvcenter: {server: v, trust: {sha256: xyz}}\n",
@@ -158,7 +149,7 @@ def test_everything_in_every_file_is_said_at_once_in_reading_order(tmp_path: Pat
 def test_a_literal_secret_is_refused_and_never_shown(tmp_path: Path) -> None:
     found = problems(tmp_path, TREE + "{key: hunter2}\nvcenter: {server: v, password: hunter2}\n")
     assert len(found) == 2
-    assert all("a secret never stands in a file; write a reference" in str(p) for p in found)
+    assert all("write a reference, never the secret itself; write a reference" in str(p) for p in found)
     assert "hunter2" not in repr(found)
 
 
@@ -203,8 +194,8 @@ def test_a_reference_to_something_invalid_is_no_second_problem(tmp_path: Path) -
 def test_a_circle_is_named_by_its_path(tmp_path: Path) -> None:
     text = "site: g\ntree:\n  a: {near: b}\n  b: {near: c}\n  c: {near: a}\n  d: {near: a}\n"
     assert only(tmp_path, text) == (
-        "3:13 tree/a → tree/b → tree/c → tree/a: these name each other in a circle; "
-        "none of them could be made first; take one of the references out"
+        "3:13 tree/a → tree/b → tree/c → tree/a: these name each other in a cycle; "
+        "none of them could be created first; remove one of the references"
     )
 
 

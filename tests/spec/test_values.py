@@ -113,8 +113,8 @@ def test_a_value_that_nothing_names_is_a_warning(tmp_path: Path) -> None:
     found = variant(tmp_path, "site: g\nvalues: {k: {default: x}}\n")
     assert [message(each.problem) for each in found.warnings] == [
         (
-            "site.yaml:2:10 the value k is not used; nothing in the site says {value: k}; write that where it "
-            "belongs, or take the declaration out"
+            "site.yaml:2:10 the value k is not used; nothing in the site uses {value: k}; use it, or remove "
+            "the declaration"
         )
     ]
 
@@ -125,24 +125,25 @@ def test_a_value_that_nothing_names_is_a_warning(tmp_path: Path) -> None:
         (
             {},
             (
-                "site.yaml:3:3 the value size is not given; it has no default, and tree/oak: size names it; give "
+                "site.yaml:3:3 the value size is not given; it has no default, and tree/oak: size uses it; "
+                "give "
                 "it: --set size=…, or a line size: … in a file for --values"
             ),
         ),
         (
             {"given": {"size": "many"}},
-            "--set size the value size: expected a whole number; here stands 'many'" + DECLARED + "3:3",
+            "--set size the value size: expected a whole number; found 'many'" + DECLARED + "3:3",
         ),
         (
             {"given": {"size": "03"}},
-            "--set size the value size: expected a whole number without leading zeros; here stands '03'"
+            "--set size the value size: expected a whole number without leading zeros; found '03'"
             + DECLARED
             + "3:3",
         ),
         ({"given": {"size": "3", "nam": "y"}}, "--set nam the site has no value nam; did you mean name?"),
         (
             {"given": {"size": "3", "rings": "[4, x]"}},
-            "--set rings:1:5 tree/oak: rings.1: expected a whole number; here stands 'x'",
+            "--set rings:1:5 tree/oak: rings.1: expected a whole number; found 'x'",
         ),
         (
             {"given": {"size": "3", "rings": "[4,"}},
@@ -150,19 +151,19 @@ def test_a_value_that_nothing_names_is_a_warning(tmp_path: Path) -> None:
         ),
         (
             {"given": {"size": "3", "rings": "4"}},
-            "--set rings:1:1 the value rings: expected a list; here stands '4'" + DECLARED + "5:3",
+            "--set rings:1:1 the value rings: expected a list; found '4'" + DECLARED + "5:3",
         ),
         (
             {"given": {"size": "3", "name": ["a"]}},
-            "--set name the value name: expected text; here stands a list" + DECLARED + "4:3",
+            "--set name the value name: expected text; found a list" + DECLARED + "4:3",
         ),
         (
             {"values": ("size: 3\nname: \n",)},
-            "values1.yaml:2:6 the value name: expected text; here stands nothing" + DECLARED + "4:3",
+            "values1.yaml:2:6 the value name: expected text; found nothing" + DECLARED + "4:3",
         ),
         (
             {"values": ("size: 3\nrings: [x]\n",)},
-            "values1.yaml:2:9 tree/oak: rings.0: expected a whole number; here stands 'x'",
+            "values1.yaml:2:9 tree/oak: rings.0: expected a whole number; found 'x'",
         ),
         (
             {"values": ("size: 3\nnme: b\n",)},
@@ -170,10 +171,7 @@ def test_a_value_that_nothing_names_is_a_warning(tmp_path: Path) -> None:
         ),
         (
             {"values": ("- 4\n",), "given": {"size": "3"}},
-            (
-                "values1.yaml:1:1 a file of values holds names, each with its value; here stands a list; write "
-                "a-name: its value"
-            ),
+            ("values1.yaml:1:1 expected names, each with its value; found a list; write a-name: its value"),
         ),
     ],
 )
@@ -191,33 +189,34 @@ def test_what_is_wrong_with_a_given_value_is_told_where_it_was_given(
         (
             "",
             (
-                "3:24 tree/oak: label names the value name, and the site has no such value; declare it: values: "
+                "3:24 tree/oak: label uses the value name, which the site does not declare; declare it: "
+                "values: "
                 "{name: {type: string}}"
             ),
         ),
         (
             "{nme: {}}",
-            "3:24 tree/oak: label names the value name, and the site has no such value; did you mean nme?",
+            "3:24 tree/oak: label uses the value name, which the site does not declare; did you mean nme?",
         ),
         ("{name: {typ: string}}", "4:17 values.name: there is no field typ; did you mean type?"),
         (
             "{name: {type: text}}",
             (
-                "4:23 values.name: type: expected one of string, integer, number, boolean, list, map; here "
-                "stands 'text'"
+                "4:23 values.name: type: expected one of string, integer, number, boolean, list, map; "
+                "found 'text'"
             ),
         ),
-        ("{name: x}", "4:16 values.name: expected fields, each `name: value`; here stands 'x'"),
+        ("{name: x}", "4:16 values.name: expected fields, each `name: value`; found 'x'"),
         (
             "[name]",
             (
-                "4:1 under values: names are expected, each with its type; here stands a list; write values: "
+                "4:1 values: expected names, each with its type; found a list; write values: "
                 "{a-name: {type: string}}"
             ),
         ),
         (
             "{name: {type: integer, default: x}}",
-            "4:41 the value name: expected a whole number; here stands 'x'; it is declared at site.yaml:4:10",
+            "4:41 the value name: expected a whole number; found 'x'; it is declared at site.yaml:4:10",
         ),
         (
             "{name: {}, 1a: {default: x}}",
@@ -236,7 +235,10 @@ def test_what_is_wrong_with_a_declaration_is_told_once(tmp_path: Path, declared:
 def test_a_literal_is_no_secret_also_as_a_value(tmp_path: Path, how: dict[str, Any]) -> None:
     found = refused(tmp_path, "site: g\nvalues: {k: {}}\ntree:\n  oak: {key: {value: k}}\n", **how)
     assert len(found) == 1
-    assert "tree/oak: key: a secret never stands in a file; write a reference: {env: NAME}" in found[0]
+    assert (
+        "tree/oak: key: write a reference, never the secret itself; write a reference: {env: NAME}"
+        in found[0]
+    )
     assert "hunter2" not in found[0]
 
 

@@ -1,4 +1,4 @@
-"""operator: Sites in a Kubernetes cluster, kept as they are described."""
+"""operator: apply the Site objects of a Kubernetes cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bfinfra.cli.operator import crd, job, run, site
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb, and those that follow it."""
+    """Add the command and its subcommands."""
     inner = arguments.inner(arguments.verb(verbs, "operator", about), "run|crd|site|job")
     for each in (run, site, job, crd):
         each.add(inner)

@@ -1,4 +1,4 @@
-"""operator crd: the manifest that teaches a cluster what a Site is."""
+"""operator crd: print the custom resource definition of a Site."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> None:
-    """The verb."""
+    """Add the command."""
     arguments.verb(inner, "crd", "print the custom resource definition of a Site", run)
 
 
 def run(_: argparse.Namespace) -> int:
-    """Print it; 0."""
+    """Print the definition; returns 0."""
     from bfinfra.render.schedule import manifest
 
     print(manifest([site_definition()]))
@@ -24,7 +24,7 @@ def run(_: argparse.Namespace) -> int:
 
 
 def site_definition() -> dict[str, Any]:
-    """The custom resource definition of a Site."""
+    """The custom resource definition of a Site, as YAML."""
     from bfinfra.operator.crd import definition
     from bfinfra.spec.schema import schema
 

@@ -1,4 +1,4 @@
-"""operator job: what a Job of the operator does."""
+"""operator job: what a Job of the operator runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     about = (
-        "what a Job of the operator runs: check one site, apply what may be applied, leave the result in a "
-        "file"
+        "what a Job of the operator runs: check one site, apply what may be applied, write the result to "
+        "a file"
     )
     parser = arguments.verb(inner, "job", about, run)
     parser.add_argument("--site", metavar="FILE", required=True, help="the site")
@@ -23,7 +23,7 @@ def add(inner: arguments.Verbs) -> None:
         "--result",
         metavar="FILE",
         required=True,
-        help="where the result goes: the container's termination message",
+        help="the file for the result: the container's termination message",
     )
     parser.add_argument(
         "--approval",
@@ -31,7 +31,7 @@ def add(inner: arguments.Verbs) -> None:
         default="Disruptive",
         help="which plans wait for approval (default Disruptive)",
     )
-    parser.add_argument("--approved", metavar="DIGEST", default="", help="the plan that was approved")
+    parser.add_argument("--approved", metavar="DIGEST", default="", help="the approved plan")
     parser.add_argument("--destroy", action="store_true", help="delete what the site made")
     parser.add_argument(
         "--stood",
@@ -48,8 +48,8 @@ def add(inner: arguments.Verbs) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """One look at one site. Ends with 0 once the result is written, whatever it is: a Job that is begun again
-    finds nothing else.
+    """Check one site. Returns 0 once the result is written, whatever it is, so that Kubernetes does not
+    restart the Job.
     """
     from bfinfra.operator.approval import Approval
     from bfinfra.operator.work import Order, work

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     about = "run the operator: it checks each Site with a Job and reports in the Site's status"
     parser = arguments.verb(inner, "run", about, run)
     parser.add_argument(
         "--image",
         metavar="IMAGE",
         default="",
-        help="the Jobs' container image; else that of the pod that this runs in",
+        help="the Jobs' container image; default: that of the operator's pod",
     )
     parser.add_argument(
         "--namespace",
@@ -27,7 +27,7 @@ def add(inner: arguments.Verbs) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="keep the Sites of this namespace; repeat; default all",
+        help="manage the Sites of this namespace; repeat; default: all",
     )
     parser.add_argument(
         "--jobs", type=arguments.positive, default=20, metavar="N", help="Jobs at a time (default 20)"
@@ -44,19 +44,19 @@ def add(inner: arguments.Verbs) -> None:
         "--lease",
         default="/bfinfra-operator",
         metavar="NAMESPACE/NAME",
-        help="the Lease of whoever leads (default bfinfra-operator in the pod's own namespace)",
+        help="the Lease of the leader (default bfinfra-operator in the pod's own namespace)",
     )
     parser.add_argument(
         "--metrics",
         default="0.0.0.0:8080",
         metavar="ADDRESS:PORT",
-        help="where Prometheus reads the figures (default 0.0.0.0:8080)",
+        help="address of the metrics for Prometheus (default 0.0.0.0:8080)",
     )
     parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig to use outside of the cluster")
 
 
 def run(args: argparse.Namespace) -> int:
-    """The exit code that the operator ends with."""
+    """Run the operator, and return its exit code."""
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.extras import missing
 
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         (namespace, name),
         args.kubeconfig or "",
     )
-    gc.set_threshold(700, 10, 10)  # Python's own: this one lives for months
+    gc.set_threshold(700, 10, 10)  # Python's default: this process lives for months
     gc.enable()
     args.stop.serves = True
     args.stop.begin_writing()

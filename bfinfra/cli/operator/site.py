@@ -1,4 +1,4 @@
-"""operator site: a site's files as a Site object."""
+"""operator site: print a site's files as a Site object."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> None:
-    """The verb and its arguments."""
-    about = "print a site's files as a Site object, and how its Secret is made"
+    """Add the command and its arguments."""
+    about = "print a site's files as a Site object, and the command that makes its Secret"
     parser = arguments.site(arguments.verb(inner, "site", about, run))
     parser.add_argument(
         "--every", metavar="TIME", default="1h", help="time between checks: 15m, 1h, 1d (default 1h)"
@@ -25,7 +25,7 @@ def add(inner: arguments.Verbs) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The Site, and on stderr how its Secret is made; 0."""
+    """Print the Site, and to stderr the command that makes its Secret; returns 0."""
     from bfinfra.cli.operator.crd import site_definition
     from bfinfra.cli.screen import Screen
     from bfinfra.operator.manifest import called, manifests
@@ -50,14 +50,14 @@ def run(args: argparse.Namespace) -> int:
     if commands:
         into = f" --namespace {args.namespace}" if args.namespace else ""
         Screen.of(args).say(
-            f"its Secret is yours to make:\n  kubectl create secret generic {name}{into} {' '.join(commands)}"
+            f"make its Secret with:\n  kubectl create secret generic {name}{into} {' '.join(commands)}"
         )
     return 0
 
 
 def _given(loaded: Site) -> tuple[Given, list[str], str]:
-    """What the site names outside of itself, the words that make the Secret, and what is left out.
-    BfinfraError for what a Job can't have.
+    """The files for the Site, the arguments that make its Secret, and what is left out. Raises BfinfraError
+    for what a Job can't have.
     """
     from bfinfra.cli.bundle import below, bundle
     from bfinfra.cli.references import no_keyring, variables
@@ -73,9 +73,9 @@ def _given(loaded: Site) -> tuple[Given, list[str], str]:
     if bad := [path for path in (*plain, *secrets) if unfit(path)]:
         raise BfinfraError(
             Problem(
-                f"a Site can't carry {', '.join(bad)}",
+                f"a Site can't contain {', '.join(bad)}",
                 str(base),
-                "letters, digits, dots and dashes may be in a path, and site.yaml is the site itself",
+                "a path may have letters, digits, dots and dashes; site.yaml is the site itself",
                 "give it another name",
             )
         )

@@ -17,16 +17,16 @@ TIMEOUT = 10  # seconds
 
 
 def add(inner: arguments.Verbs) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.world(arguments.verb(inner, "faults", "make its servers fail", run))
     parser.add_argument(
         "--rules", metavar="FILE", help="faults as a YAML or JSON list; - reads them from standard input"
     )
-    parser.add_argument("--clear", action="store_true", help="no more faults")
+    parser.add_argument("--clear", action="store_true", help="remove all faults")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Add fault rules, or clear them; 0."""
+    """Add fault rules, or remove all; returns 0."""
     from bfinfra import sandbox
     from bfinfra.cli.sandbox.folders import the_one
     from bfinfra.cli.screen import Screen
@@ -34,12 +34,12 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.render.values import count
 
     if bool(args.rules) == args.clear:
-        raise BfinfraError(Problem("say either --rules FILE or --clear"))
+        raise BfinfraError(Problem("give either --rules FILE or --clear"))
     folder = the_one(args)
     running = sandbox.running(folder)
     if running is None:
         raise BfinfraError(
-            Problem(f"the sandbox {folder.name} does not run", next="bfinfra sandbox start SITE")
+            Problem(f"the sandbox {folder.name} is not running", next="bfinfra sandbox start SITE")
         )
     if args.clear:
         _call(running, "DELETE", None)
@@ -70,7 +70,7 @@ def _rules(path: str) -> list[Any]:
 
 
 def _call(running: Running, method: str, body: Any) -> None:
-    """One call of the sandbox's control door, which is plain HTTP on loopback."""
+    """One call of the sandbox's control server, which is plain HTTP on loopback."""
     import http.client
     import json
 

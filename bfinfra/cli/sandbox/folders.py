@@ -1,4 +1,4 @@
-"""Which sandbox the arguments name: the folder of its state."""
+"""Finds the sandbox that the arguments name: the folder of its state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def named(args: argparse.Namespace) -> list[Path]:
-    """The sandbox that the arguments name, by its site, world or own name, or all there are."""
+    """The sandbox that the arguments name, by its site, world file or own name; all sandboxes without a
+    name.
+    """
     if args.sites and not args.world and (named := worlds.states() / args.sites[0]).is_dir():
         return [named]
     if args.sites or args.world:
@@ -22,7 +24,7 @@ def named(args: argparse.Namespace) -> list[Path]:
 
 
 def the_one(args: argparse.Namespace) -> Path:
-    """The one that is meant: of several the one that runs. BfinfraError where that isn't one."""
+    """The one sandbox that is meant; of several, the running one. Raises BfinfraError if that isn't one."""
     found = [folder for folder in named(args) if sandbox.running(folder)] or named(args)
     if len(found) == 1:
         return found[0]
@@ -31,6 +33,6 @@ def the_one(args: argparse.Namespace) -> Path:
         Problem(
             "which sandbox?" if found else "there is no sandbox",
             why=names,
-            next="name it, or the SITE whose world it is, or --world FILE",
+            next="give its name, its SITE, or --world FILE",
         )
     )

@@ -1,4 +1,4 @@
-"""sandbox reset: set it back to its beginning."""
+"""sandbox reset: reset a sandbox to its first state."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.world(arguments.verb(inner, "reset", "reset it to its first state", run))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Reset it, running or not; 0."""
+    """Reset the sandbox, running or not; returns 0."""
     from bfinfra import sandbox, worlds
     from bfinfra.cli.sandbox.folders import the_one
     from bfinfra.cli.screen import Screen
@@ -24,5 +24,5 @@ def run(args: argparse.Namespace) -> int:
     folder = the_one(args)
     with worlds.spoken():
         sandbox.reset(folder)
-    Screen.of(args).say(f"{folder.name} is as at its beginning")
+    Screen.of(args).say(f"{folder.name} is in its first state again")
     return 0

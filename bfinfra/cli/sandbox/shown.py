@@ -1,4 +1,4 @@
-"""How a running sandbox is shown: as lines for a shell."""
+"""Shows running sandboxes as lines for a shell."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def show(args: argparse.Namespace, found: dict[Path, Running]) -> None:
-    """Lines for a shell, without the passwords: those stand in a file that the last line reads."""
+    """Lines for a shell, without the passwords, which are in a file that the last line reads."""
     screen = Screen.of(args)
     if not found and screen.output not in ("json", "jsonl"):
-        screen.say("no sandbox runs")
+        screen.say("no sandbox is running")
         return
     screen.show(
         lambda _: "\n".join(line for folder, each in found.items() for line in _text(folder, each)),
@@ -44,7 +44,7 @@ def show(args: argparse.Namespace, found: dict[Path, Running]) -> None:
     )
     if screen.output == "text" and sys.stdout.isatty():
         screen.say(
-            'For govc, kubectl and others, let a shell take these lines in: eval "$(bfinfra sandbox '
+            'To use govc, kubectl and others, run in a shell: eval "$(bfinfra sandbox '
             f'status {next(iter(found)).name})"'
         )
 

@@ -1,4 +1,4 @@
-"""sandbox start: start it, or find it running."""
+"""sandbox start: start a sandbox, or find it running."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.world(arguments.verb(inner, "start", "start it, or find it running", run))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Start it, and show where it listens; 0."""
+    """Start the sandbox, and show where it listens; returns 0."""
     from bfinfra import sandbox, worlds
     from bfinfra.cli.sandbox.shown import show
 

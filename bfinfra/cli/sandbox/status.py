@@ -1,4 +1,4 @@
-"""sandbox status: where its servers listen."""
+"""sandbox status: show where a sandbox's servers listen."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     arguments.world(arguments.verb(inner, "status", "show where its servers listen", run))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show those that run; 0."""
+    """Show the running sandboxes; returns 0."""
     from bfinfra import sandbox
     from bfinfra.cli.sandbox.folders import named
     from bfinfra.cli.sandbox.shown import show

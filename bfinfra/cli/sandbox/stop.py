@@ -1,4 +1,4 @@
-"""sandbox stop: stop it; its state stays for the next start."""
+"""sandbox stop: stop a sandbox; its state is kept for the next start."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> None:
-    """The verb and its arguments."""
-    arguments.world(arguments.verb(inner, "stop", "stop it; its state stays", run))
+    """Add the command and its arguments."""
+    arguments.world(arguments.verb(inner, "stop", "stop it; its state is kept", run))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Stop those that run; 0."""
+    """Stop the running sandboxes; returns 0."""
     from bfinfra import sandbox, worlds
     from bfinfra.cli.sandbox.folders import named
     from bfinfra.cli.screen import Screen
@@ -25,5 +25,7 @@ def run(args: argparse.Namespace) -> int:
     with worlds.spoken():
         for folder in folders:
             sandbox.stop(folder)
-    Screen.of(args).say(f"stopped {', '.join(f.name for f in folders)}" if folders else "no sandbox runs")
+    Screen.of(args).say(
+        f"stopped {', '.join(f.name for f in folders)}" if folders else "no sandbox is running"
+    )
     return 0

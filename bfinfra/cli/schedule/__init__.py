@@ -1,4 +1,4 @@
-"""schedule: what runs drift checks by itself. Prints or writes files; installs nothing."""
+"""schedule: print or write the configuration of scheduled drift checks; installs nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bfinfra.cli.schedule import cron, kubernetes, systemd
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb, and those that follow it."""
+    """Add the command and its subcommands."""
     inner = arguments.inner(arguments.verb(verbs, "schedule", about), "systemd|cron|kubernetes")
     for each in (systemd, cron, kubernetes):
         parser = each.add(inner)

@@ -1,4 +1,4 @@
-"""The check that is scheduled."""
+"""The scheduled drift check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_of(args: argparse.Namespace, site: Site) -> Check:
-    """The site's drift check, as the arguments ask for it."""
+    """The drift check of the site with these arguments."""
     return Check(
         site.name,
         _program(),
@@ -30,7 +30,9 @@ def check_of(args: argparse.Namespace, site: Site) -> Check:
 
 
 def options(site: Site, written: Callable[[Path], str]) -> tuple[str, ...]:
-    """The arguments that make the same variant of the site. `written`: a path as the check finds it."""
+    """The options that make the same variant of the site. `written`: turns a path into the one that the check
+    uses.
+    """
     variant = site.variant
     return (
         *(word for path in variant.overlays for word in ("--overlay", written(path))),
@@ -40,7 +42,7 @@ def options(site: Site, written: Callable[[Path], str]) -> tuple[str, ...]:
 
 
 def _program() -> str:
-    """The bfinfra that is running; as a module of its Python where it was started so."""
+    """The command line of the running bfinfra; `python -m bfinfra` if it was started so."""
     here = Path(sys.argv[0]).absolute()
     beside = Path(sys.executable).with_name("bfinfra")
     return str(here if here.name == "bfinfra" else beside)

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> arguments.Parser:
-    """The verb and its own arguments."""
+    """Add the command and its own arguments."""
     return arguments.verb(
         inner, "cron", "a line for a crontab; cron mails the drift that started or ended", run
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it; 0."""
+    """Print the line; returns 0."""
     from bfinfra.cli.references import no_keyring
     from bfinfra.cli.schedule.check import check_of
     from bfinfra.render.schedule import cron

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> arguments.Parser:
-    """The verb and its own arguments."""
+    """Add the command and its own arguments."""
     about = "a CronJob with its account, its rights and the site's files"
     parser = arguments.verb(inner, "kubernetes", about, run)
     parser.add_argument(
-        "--image", metavar="IMAGE", required=True, help="a container image with bfinfra in it"
+        "--image", metavar="IMAGE", required=True, help="a container image that contains bfinfra"
     )
     parser.add_argument("--namespace", metavar="NAME", help="the namespace to run in")
     parser.add_argument(
@@ -30,13 +30,13 @@ def add(inner: arguments.Verbs) -> arguments.Parser:
     parser.add_argument(
         "--in-cluster",
         metavar="ADDRESS",
-        help="the cluster of the site that it runs in: its account may read there what a check reads",
+        help="the site's cluster that it runs in; its account gets the rights that a check needs there",
     )
     return parser
 
 
 def run(args: argparse.Namespace) -> int:
-    """The manifests, and on stderr how its Secret is made; 0."""
+    """Print the manifests, and to stderr the command that makes the Secret; returns 0."""
     from dataclasses import replace
 
     from bfinfra.cli.bundle import below, bundle
@@ -69,14 +69,13 @@ def run(args: argparse.Namespace) -> int:
             *(f"--from-file={key}={base / path}" for path, key in secrets.items()),
         ]
         Screen.of(args).say(
-            f"its Secret is yours to make:\n  kubectl create secret generic {check.name}{into} "
-            f"{' '.join(words)}"
+            f"make its Secret with:\n  kubectl create secret generic {check.name}{into} {' '.join(words)}"
         )
     return 0
 
 
 def _rights(args: argparse.Namespace, site: Site, check: Check) -> list[dict[str, Any]]:
-    """What its account may read in the cluster that it runs in. BfinfraError where the site has no such
+    """The rights of its account in the cluster that it runs in. Raises BfinfraError if the site has no such
     cluster.
     """
     from bfinfra import app

@@ -12,18 +12,20 @@ if TYPE_CHECKING:
 
 
 def add(inner: arguments.Verbs) -> arguments.Parser:
-    """The verb and its own arguments."""
+    """Add the command and its own arguments."""
     about = "a service and its timer; a check that finds drift fails the service"
     parser = arguments.verb(inner, "systemd", about, run)
     parser.add_argument(
-        "--user", metavar="NAME", help="the user that runs it; else a temporary user (DynamicUser)"
+        "--user", metavar="NAME", help="the user that runs it; default: a temporary user (DynamicUser)"
     )
-    parser.add_argument("--out", metavar="FOLDER", help="write the units there, such as /etc/systemd/system")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="write the units to this folder, such as /etc/systemd/system"
+    )
     return parser
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the units, or write them where --out says; 0."""
+    """Print the units, or write them to --out; returns 0."""
     from bfinfra.cli.references import no_keyring
     from bfinfra.cli.schedule.check import check_of
     from bfinfra.cli.screen import Screen

@@ -86,7 +86,7 @@ def test_a_reboot_is_never_planned_unasked_and_is_said_to_be_owed():
     assert steps(spec(), state) == []
     answer = unwired().ready(spec(), state)
     assert answer.status is Ready.FAILED
-    assert "owed" in answer.why
+    assert "write reboot: if_needed" in answer.why
 
 
 def test_a_reboot_that_may_be_needed_is_announced_with_the_change():

@@ -332,7 +332,7 @@ def test_a_policy_that_a_namespace_still_names_does_not_go(sandbox, tmp_path):
     (problem,) = plan(path, sandbox).problems
     assert (
         problem.what
-        == "supervisor_namespace/team-a: storage_policy/bf-k8s would be deleted, and this names it"
+        == "supervisor_namespace/team-a: storage_policy/bf-k8s would be deleted, but this field names it"
     )
     assert str(problem.where).startswith(f"{path}:")
 

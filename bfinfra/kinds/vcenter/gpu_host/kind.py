@@ -152,10 +152,13 @@ class GpuHost(kind.Kind[Spec, State]):
         cards = [] if state.rebooting else decide.owed(spec, state, self._machines)
         if not cards or (spec.reboot == "if_needed" and not state.tried):
             return READY
-        did = "it was rebooted, and that did not help" if state.tried else "the site says reboot: never"
+        if state.tried:
+            return failed(
+                f"passthrough of {', '.join(cards)} is not in effect, even after a reboot of the host"
+            )
         return failed(
-            f"passthrough of {', '.join(cards)} takes effect with the next reboot of the host, which is "
-            f"owed; {did}"
+            f"passthrough of {', '.join(cards)} takes effect when the host reboots; "
+            "the site says reboot: never; write reboot: if_needed, or reboot the host yourself"
         )
 
     def run(self, step: Step, report: Report) -> None:
