@@ -13,7 +13,7 @@ VERBS = {
     "demo": "write a whole site into a folder and apply it to the embedded sandbox",
     "init": "write a new site with commented examples, or with --from one that describes a vCenter's objects",
     "validate": "check a site without a network",
-    "fmt": "lay out a site's files in the canonical way; comments are kept; ends with 2 where --check finds a "
+    "fmt": "lay out a site's files in the canonical way; keeps comments; ends with 2 if --check finds a "
     "file that would change",
     "render": "print the site as one YAML document, with overlays merged and values filled in; with -v the "
     "origin of each value",
