@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunContext:
-    """The sandbox or the live servers, further transport middleware, the retry policy, what stops the run, and
-    what shows the progress of a survey.
+    """The sandbox or the live servers, further transport middleware, the retry policy, what stops the run,
+    and what shows the progress of a survey.
     """
 
     sandbox: Running | None = None
