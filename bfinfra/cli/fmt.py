@@ -17,7 +17,7 @@ DIFFERENT = 2
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
-    """The verb and its arguments."""
+    """Add the command and its arguments."""
     parser = arguments.verb(verbs, "fmt", about, run)
     parser.add_argument(
         "sites",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
     import argparse
@@ -13,16 +13,23 @@ if TYPE_CHECKING:
 
 def add(verbs: arguments.Verbs, about: str) -> None:
     """Add the command and its arguments."""
-    arguments.verb(verbs, "show", about, run).add_argument(
-        "plan", metavar="PLAN", help="the file that bfinfra plan --out wrote"
-    )
+    parser = arguments.verb(verbs, "show", about, run)
+    parser.add_argument("plan", metavar="PLAN", help="the file that bfinfra plan --out wrote")
+    parser.add_argument("--html", metavar="FILE", help="also write it as one self-contained HTML page")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan; returns 0."""
     from bfinfra.app.saved import Saved
     from bfinfra.app.saved_plan import plan_of
-    from bfinfra.cli.screen import Screen
+    from bfinfra.cli.screen import Screen, unit
+    from bfinfra.render.style import Style
 
-    Screen.of(args).plan(plan_of(Saved.read(Path(args.plan)).plan))
+    context.has_folder(args.html)
+    found, screen = plan_of(Saved.read(Path(args.plan)).plan), Screen.of(args)
+    screen.plan(found)
+    if args.html:
+        from bfinfra.render import plan_page
+
+        screen.write(args.html, plan_page.saved(found, Style(units=unit)))
     return 0

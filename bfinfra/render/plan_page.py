@@ -46,6 +46,12 @@ def plan(found: Plan, resources: Specs, before: Before, style: Style = PLAIN) ->
     )
 
 
+def saved(found: Plan, style: Style = PLAIN) -> str:
+    """The same of a saved plan, without its site: what is inside a resource isn't drawn."""
+    before = {item.key: {key: item.because.get(key, "") for key in item.waits_for} for item in found.items}
+    return plan(found, dict.fromkeys(before), before, style)
+
+
 def rows(found: Plan, style: Style = PLAIN) -> list[str]:
     """A row of the table for each item that changes or waits."""
     return [_planned(item, style) for item in _shown(found)]

@@ -17,10 +17,14 @@ from bfinfra.app import saved
 from bfinfra.app.saved import Saved
 from bfinfra.app.saved_plan import plan_of
 from bfinfra.cli.main import main
+from bfinfra.cli.screen import unit
+from bfinfra.engine.graph import waits
 from bfinfra.model.errors import BfinfraError, Diverged
+from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.variant import PLAIN, Given, Variant
-from bfinfra.render import data, markdown, text
+from bfinfra.render import data, markdown, plan_page, text
+from bfinfra.render.style import Style
 from bfinfra.sandbox import SMALL_WORLD, Running
 from bfinfra.spec.load import load as load_files
 
@@ -211,6 +215,16 @@ def test_show_prints_a_plan_in_every_output(
     file = here.plan(tmp_path / "plan.json")
     assert main(["show", str(file), "--output", output]) == 0
     assert "supervisor_namespace" in capsys.readouterr().out
+
+
+def test_show_writes_the_page_that_plan_writes(here: Checkout, tmp_path: Path) -> None:
+    site, page = here.load(), tmp_path / "page.html"
+    file = here.plan(tmp_path / "plan.json")
+    assert main(["show", str(file), "--html", str(page)]) == 0
+    planned = app.plan(site, context=setting(here.sandbox))
+    before = waits(site.resources, {})
+    assert before[Key.parse("supervisor_namespace/team-a")] == {Key.parse("vm_class/big"): ""}
+    assert page.read_text() == plan_page.plan(planned, site.resources, before, Style(units=unit))
 
 
 @pytest.mark.parametrize(

@@ -271,6 +271,7 @@ def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(
         ["plan", "SITE", "--out", "nowhere/plan"],
         ["plan", "SITE", "--html", "nowhere/page.html"],
         ["apply", "SITE", "--yes", "--html", "nowhere/page.html"],
+        ["show", "PLAN", "--html", "nowhere/page.html"],
         ["drift", "SITE", "--junit", "nowhere/junit.xml"],
         ["drift", "SITE", "--html", "nowhere/page.html"],
         ["kubeconfig", "SITE", "tanzu_cluster/a", "--out", "nowhere/kubeconfig"],
