@@ -5,7 +5,6 @@ still being downloaded.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -35,7 +34,7 @@ class Awaited(Refusal):
         super().__init__(what, field=field, why=why, next=next)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Absent(Problem):
     """Which file is missing, how to get it, and where to put it."""
 
@@ -69,7 +68,8 @@ def source(spec: type[Spec], path: str) -> str:
 
     `path`: the dotted field, also of an item or entry.
     """
-    fields = (path, re.sub(r"\.\d+$", "", path), path.partition(".")[0])
+    above, _, last = path.rpartition(".")
+    fields = (path, above if last.isdecimal() else path, path.partition(".")[0])
     return next((spec.awaits[field] for field in fields if field in spec.awaits), "")
 
 

@@ -4,6 +4,7 @@ itself.
 
 from __future__ import annotations
 
+import functools
 import socket
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -200,6 +201,7 @@ def _double(first: tuple[int, Key, Taken], second: tuple[int, Key, Taken]) -> Co
     )
 
 
+@functools.lru_cache(maxsize=1024)
 def _number(text: str) -> tuple[str, int] | None:
     for version, family in (("IPv4", socket.AF_INET), ("IPv6", socket.AF_INET6)):
         try:
@@ -209,6 +211,7 @@ def _number(text: str) -> tuple[str, int] | None:
     return None
 
 
+@functools.lru_cache(maxsize=1024)
 def _span(cidr: str) -> tuple[str, int, int] | None:
     text, _, prefix = cidr.partition("/")
     found = _number(text) if prefix.isdecimal() else None

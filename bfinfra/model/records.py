@@ -23,12 +23,10 @@ else:
     def dataclass(
         cls: type[Any] | None = None, /, *, frozen: bool = False, slots: bool = False, kw_only: bool = False
     ) -> Any:
-        """As the standard decorator, with these options only."""
+        """As the standard decorator, with these options only; `slots` of a class without bases."""
 
         def make(cls: type[Any]) -> type[Any]:
             bases = [base for base in reversed(cls.__mro__[1:]) if dataclasses.is_dataclass(base)]
-            if slots and bases:
-                return dataclasses.dataclass(cls, frozen=frozen, slots=slots, kw_only=kw_only)
             made: Any = (
                 _derived(cls, bases, kw_only=kw_only)
                 if bases

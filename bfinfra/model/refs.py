@@ -115,12 +115,14 @@ def _named(cls: Any) -> frozenset[str]:
 
 
 def _kinds_in(hint: Any) -> Iterator[str]:
+    if isinstance(hint, type):
+        if issubclass(hint, BaseModel) or dataclasses.is_dataclass(hint):
+            yield from kinds_named(hint)
+        return
     if ref := _ref(hint):
         yield from ref.kinds
     for part in _parts(hint):
-        if isinstance(part, type) and (issubclass(part, BaseModel) or dataclasses.is_dataclass(part)):
-            yield from kinds_named(part)
-        for arg in typing.get_args(part):
+        for arg in (part,) if isinstance(part, type) else typing.get_args(part):
             if arg is not Ellipsis:
                 yield from _kinds_in(arg)
 

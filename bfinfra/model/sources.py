@@ -113,7 +113,7 @@ class LocalFile:
         return {"type": "string", "minLength": 1}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LocalOutput(LocalFile):
     """A file or folder that bfinfra makes on this machine. In the sandbox it is made inside of
     `stand_ins`.

@@ -60,7 +60,7 @@ def _octals(node: Node, value: object, path: tuple[str, ...]) -> Iterator[Proble
             zip(node.value, value if isinstance(value, list | tuple) else (), strict=False)
         ):
             yield from _octals(each, inner, (*path, str(number)))
-    elif node.plainly and type(value) in (int, float) and ZEROS.fullmatch(node.value):
+    elif node.plainly and type(value) in (int, float) and ZEROS.fullmatch(node.value.lstrip("+-")):
         yield Problem(
             f"{'.'.join(path)}: expected a number without leading zeros",
             node.at,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import sys
 import tempfile
@@ -23,13 +24,18 @@ PIPED = Path("<stdin>")
 """Its name in problems; relative paths in it start from the current folder."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Document:
     """One file of a site. `root` is None if it is empty or can't be read."""
 
     path: Path
     digest: str
     root: Node | None
+
+    @functools.cached_property
+    def folder(self) -> Path:
+        """Where its relative paths begin."""
+        return self.path.absolute().parent
 
 
 def read(paths: Sequence[Path], problems: list[Problem]) -> list[Document]:

@@ -60,7 +60,7 @@ def merge(documents: list[Document], kinds: Collection[str], problems: list[Prob
 
 
 def _block(document: Document, entry: Entry) -> Block:
-    return Block(document.path.absolute().parent, entry, (entry.node.source,))
+    return Block(document.folder, entry, (entry.node.source,))
 
 
 def _top(document: Document, problems: list[Problem]) -> Iterator[tuple[str, Entry]]:

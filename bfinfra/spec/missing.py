@@ -46,19 +46,20 @@ class _Search:
 
     def see(self, at: Spot, value: Secret | LocalFile) -> None:
         """Add the reference to `found` if it leads nowhere."""
-        file = value if isinstance(value, LocalFile) else value.file
-        if file and (how := self._awaits(at)):
-            self._see_awaited(at, file, how)
+        read = isinstance(value, LocalFile) or value.way == "file"
+        if read and (how := self._awaits(at)):
+            self._see_awaited(at, value, how)
         elif isinstance(value, Secret):
             if why := self._once(value.leads, value.missing):
                 self._note(at, str(why), f"export {value.target}=…" if value.way == "env" else "")
-        elif not isinstance(value, LocalOutput) and not self._once(value.path, value.path.exists):
+        elif not isinstance(value, LocalOutput) and not self._once(str(value.path), value.path.exists):
             self._note(at, f"there is no {value.path}", "paths begin at the folder of the site file")
 
-    def _see_awaited(self, at: Spot, file: LocalFile, how: str) -> None:
+    def _see_awaited(self, at: Spot, value: Secret | LocalFile, how: str) -> None:
         key, path = at
         why = meaning(type(self.site.resources[key]), path) if key else WHY
-        problem = self._once(("awaited", file.path, why), lambda: absent(file, how, why))
+        leads = str(value.path) if isinstance(value, LocalFile) else value.leads
+        problem = self._once(("awaited", leads, why), lambda: _absent(value, how, why))
         if isinstance(problem, Problem):
             where = self.site.place(key, path) or str(key)
             placed = Problem(f"{key}: {problem.what}", where, problem.why, problem.next)
@@ -80,3 +81,8 @@ class _Search:
         if what not in self.looked:
             self.looked[what] = look()
         return self.looked[what]
+
+
+def _absent(value: Secret | LocalFile, how: str, why: str) -> Problem | None:
+    file = value if isinstance(value, LocalFile) else value.file
+    return absent(file, how, why) if file else None

@@ -80,6 +80,13 @@ TREE = "site: g\ntree:\n  oak: "
                 "YAML 1.1 reads as octal, and YAML 1.2 does not; write 10 if you mean that"
             ),
         ),
+        (
+            "{rings: [1, -010]}",
+            (
+                "3:20 tree/oak: rings.1: expected a number without leading zeros; found -010, which "
+                "YAML 1.1 reads as octal, and YAML 1.2 does not; write -10 if you mean that"
+            ),
+        ),
         ("[a]", "3:3 tree/oak: expected fields, each `name: value`; found a list"),
     ],
 )

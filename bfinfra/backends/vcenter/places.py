@@ -22,7 +22,7 @@ class Thing:
     ref: Any = field(repr=False, compare=False, default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Cluster(Thing):
     """A cluster, or a host that stands alone. `pool`: its root resource pool's id."""
 
@@ -30,7 +30,7 @@ class Cluster(Thing):
     browser: Any = field(repr=False, compare=False, default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Host(Thing):
     """`cluster`: id of its cluster."""
 
@@ -39,7 +39,7 @@ class Host(Thing):
     maintenance: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Datastore(Thing):
     """Sizes in bytes; `hosts`: ids of the hosts that reach it."""
 
@@ -49,7 +49,7 @@ class Datastore(Thing):
     hosts: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Network(Thing):
     """`distributed`: a port group of a distributed switch."""
 
@@ -57,14 +57,14 @@ class Network(Thing):
     hosts: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Folder(Thing):
     """`path` within its datacenter, such as `vm/gpu`."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Pool(Thing):
     """`owner`: id of its cluster; `root` for the cluster's own."""
 
@@ -86,7 +86,7 @@ class Allocation:
     expandable: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ResourcePool(Thing):
     """A pool below another one. `owner`: id of its cluster; `parent`: of the pool that it is in; `vms`: ids;
     `note`: what bfinfra wrote on it.

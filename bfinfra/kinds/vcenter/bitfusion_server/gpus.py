@@ -88,7 +88,7 @@ def _cards(state: State | None, host: ResolvedRef, context: PlanContext) -> tupl
         ]
         seen = replace(seen, detail=replace(detail, holders=tuple(own)))
     try:
-        return chosen(host.spec, seen, context.mark.site, frozenset(context.siblings))
+        return chosen(host.spec, seen, context.mark.site, context.siblings)
     except Refusal as refusal:
         problem = refusal.problems[0]
         raise Refusal(

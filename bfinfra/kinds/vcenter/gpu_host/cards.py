@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from bfinfra.backends.vcenter.esxi import Holder, PciDevice
 from bfinfra.kinds.vcenter.gpu_host.spec import Passthrough, Spec
@@ -25,7 +25,7 @@ class Gpu:
     memory: int | None
 
 
-def chosen(spec: Spec, state: State, site: str, own: frozenset[str] = frozenset()) -> tuple[Gpu, ...]:
+def chosen(spec: Spec, state: State, site: str, own: Container[str] = ()) -> tuple[Gpu, ...]:
     """The cards that a spec means, those named by address first. Refusal where one isn't there or is
     another's. `own`: names of VMs that the site describes: until they are adopted their cards are not
     another's.
@@ -118,7 +118,7 @@ def _too_few(  # noqa: PLR0913 - one sentence's parts
     )
 
 
-def unmanaged(holders: Iterable[Holder], site: str, own: frozenset[str] = frozenset()) -> dict[str, str]:
+def unmanaged(holders: Iterable[Holder], site: str, own: Container[str] = ()) -> dict[str, str]:
     """The devices that VMs of somebody else hold, by address, and which VM each. `own`: names of unmarked
     VMs that are not somebody else's.
     """
