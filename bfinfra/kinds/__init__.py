@@ -1,6 +1,6 @@
-"""The folders are the registry: a kind is a module, or a package with `spec` and `kind`, in its group.
-
-A group is where objects live; `base` in it is no kind, but what several of its kinds share.
+"""The kinds. The folders are the registry: a kind is a module, or a package with `spec` and `kind`, in its
+group. The groups are named for where their objects are. `base` in a group is not a kind, but what its kinds
+share.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GROUPS = ("cluster", "image", "machine", "source", "supervisor", "vcenter")
 
 @functools.cache
 def groups() -> dict[str, str]:
-    """The group of every kind by its name, in alphabetical order; imports none of them."""
+    """Kind → its group, in alphabetical order. Imports no kind."""
     found = {
         each.name: group
         for group in GROUPS
@@ -31,20 +31,20 @@ def groups() -> dict[str, str]:
 
 
 def names(*only: str) -> tuple[str, ...]:
-    """The names of the kinds of these groups, of all where none is given, in alphabetical order."""
+    """The kinds of these groups, or all kinds, in alphabetical order."""
     return tuple(name for name, group in groups().items() if not only or group in only)
 
 
 def cluster_kinds() -> tuple[str, ...]:
-    """The kinds that are whole Kubernetes clusters, where namespaces and definitions can be made: those whose
-    names say so.
+    """The kinds that are whole Kubernetes clusters, by their names: in these, namespaces and definitions can
+    be created.
     """
     return tuple(name for name in names() if name.endswith("_cluster"))
 
 
 @functools.cache
 def kind(name: str) -> type[Kind[Any, Any]]:
-    """The Kind subclass of that name. Imports this kind only; KeyError where there is no such kind."""
+    """The Kind subclass of that name. Imports this kind only. Raises KeyError if there is no such kind."""
     module = _part(name, "kind")
     found = [
         c
@@ -60,12 +60,14 @@ def kind(name: str) -> type[Kind[Any, Any]]:
 
 @functools.cache
 def spec(name: str) -> type[Spec]:
-    """The Spec of a kind: all that it takes to read a site. KeyError where there is no such kind."""
+    """The Spec of a kind, which is all that reading a site needs. Raises KeyError if there is no
+    such kind.
+    """
     found: type[Spec] = _part(name, "spec").Spec
     return found
 
 
 def _part(name: str, part: str) -> ModuleType:
-    """That module of a kind that is a package; else the one that it is."""
+    """The named module of a kind that is a package; else the kind's only module."""
     home = importlib.import_module(f"{__name__}.{groups()[name]}.{name}")
     return importlib.import_module(f"{home.__name__}.{part}") if hasattr(home, "__path__") else home

@@ -1,5 +1,5 @@
-"""Who moved what, for drift reports: machines by vCenter's events, objects of Kubernetes by their
-managedFields.
+"""Finds who changed something, for drift reports: for VMs in vCenter's events, for Kubernetes objects in
+their managedFields.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 Asked = Mapping[str, tuple[Any, tuple[str, ...]]]
 Writers = dict[str, dict[str, LastWriter]]
-FEW = 20  # machines that are asked about in one check, a request each
+FEW = 20  # the most VMs to ask about in one check, as each takes a request
 WAYS = {"": "powered", "power": "powered", "host": "moved", "datastore": "moved"}
-"""What a field of a machine is moved by, where that is no reconfiguration; a machine that only has to be
-started again has no field that differs.
+"""Field of a VM → the events that change it, for fields that don't change by a reconfiguration. A VM that was
+only switched off has no field that differs.
 """
 PARTS = {
     "cpus": {"numCPUs"},
@@ -35,11 +35,11 @@ PARTS = {
     "settings": {"extraConfig"},
     "properties": {"vAppConfig"},
 }
-"""What a reconfiguration of a field names."""
+"""Field → the words for it in the text of a reconfiguration event."""
 
 
 def of_machines(events: Events, asked: Asked, moid: Callable[[Any], str]) -> Writers:
-    """By name and field; of those that are gone, who removed them."""
+    """The last writer by name and field; for VMs that are gone, who removed them."""
     writers: Writers = {}
     gone = events.removed() if any(state is None for state, _ in asked.values()) else []
     standing = [name for name, (state, _) in asked.items() if state is not None][:FEW]
@@ -54,7 +54,7 @@ def of_machines(events: Events, asked: Asked, moid: Callable[[Any], str]) -> Wri
 
 
 def _who(happened: Iterable[Happened], field: str) -> Happened | None:
-    """The newest that may have moved a field; of reconfigurations rather one that names it."""
+    """The newest event that may have changed a field. Prefers reconfigurations that name the field."""
     first = field.partition(".")[0]
     fit = [each for each in happened if each.what == WAYS.get(first, "reconfigured")]
     if first not in PARTS or not any(each.set for each in fit):
@@ -63,11 +63,11 @@ def _who(happened: Iterable[Happened], field: str) -> Happened | None:
 
 
 def of_field(obj: Mapping[str, Any] | None, *path: str) -> LastWriter | None:
-    """Who else wrote a field of an object last."""
+    """The last other writer of a field of an object."""
     found = writer(obj, path) if obj else None
     return LastWriter(*found) if found else None
 
 
 def trace(found: Happened) -> LastWriter:
-    """As a report tells it."""
+    """The last writer as a report shows it."""
     return LastWriter(found.by, found.at)

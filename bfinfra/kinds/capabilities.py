@@ -1,6 +1,5 @@
-"""What kinds provide to each other and require of each other within a site.
-
-It stands in one place, so that two kinds that mean the same capability use the same words.
+"""What kinds provide to each other and require of each other in a site. All capabilities are here, so that
+two kinds that mean the same one use the same words.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from bfinfra.model.refs import Key
 NVIDIA = "nvidia.com/gpu"
 PARTS = ("nvidia.com/gpu.", "nvidia.com/mig-")
 SERVERS = Capability("Bitfusion servers")
-"""Any Bitfusion server of the site: for a resource that does not name one."""
+"""Any Bitfusion server of the site, for a resource that doesn't name one."""
 
 LICENSE, TOOLKIT, FLEXDIRECT, LISTS = (
     "vGPU license",
@@ -25,12 +24,12 @@ LICENSE, TOOLKIT, FLEXDIRECT, LISTS = (
 )
 """Capabilities of Linux machines."""
 SETTINGS, GRAPHICS, PVRDMA = "settings of the host", "graphics of type sharedDirect", "settings for PVRDMA"
-"""Capabilities of ESXi hosts: they are needed before a host restarts or a machine starts there."""
+"""Capabilities of ESXi hosts. They are needed before a host restarts or a VM starts there."""
 
 
 def allocatable(resource: str, cluster: str, site: Specs) -> Capability:
-    """A resource that nodes of a cluster offer to pods. Whatever pods ask Bitfusion with, the nodes offer one
-    thing; parts of NVIDIA's GPUs come with GPUs.
+    """A resource that a cluster's nodes offer to pods. All of Bitfusion's resource names count as one; parts
+    of NVIDIA's GPUs count as GPUs.
     """
     offered = (
         ALLOCATED if resource.startswith(f"{GROUP}/") else NVIDIA if resource.startswith(PARTS) else resource
@@ -39,7 +38,7 @@ def allocatable(resource: str, cluster: str, site: Specs) -> Capability:
 
 
 def gpus(resource: str, cluster: str, site: Specs) -> Iterator[Capability]:
-    """GPUs for pods, with all that NVIDIA's need on the nodes before containers see them."""
+    """GPUs for pods, and everything that NVIDIA's GPUs need on the nodes first."""
     offered = allocatable(resource, cluster, site)
     yield offered
     if offered.name == NVIDIA:
@@ -58,7 +57,7 @@ def secret(name: str, space: str, cluster: str, site: Specs) -> Capability:
 
 
 def token(form: str, space: str, cluster: str, site: Specs) -> Capability:
-    """A Bitfusion token, in the form that a release of the device plug-in looks for."""
+    """A Bitfusion token, in the form that a release of the device plug-in reads."""
     return Capability(f"a Bitfusion token of form {form} in {space}", whole(cluster, site))
 
 
@@ -78,7 +77,7 @@ def mpi(cluster: str, site: Specs) -> Capability:
 
 
 def image(name: str) -> Capability:
-    """A container image, under whatever of its names."""
+    """A container image, by any of its names."""
     short = name.removeprefix("docker.io/").removeprefix("library/")
     tagged = "@" in short or ":" in short.rpartition("/")[2]
     return Capability(f"image {short if tagged else f'{short}:latest'}")
@@ -95,12 +94,12 @@ def host(name: str) -> Capability:
 
 
 def hosts(cluster: str) -> Capability:
-    """All of a vSphere cluster's."""
+    """All hosts of a vSphere cluster."""
     return Capability("settled hosts", cluster)
 
 
 def machine(name: str) -> Capability:
-    """A virtual machine whose options are set: that takes it off and on."""
+    """A virtual machine whose options are set, which switches it off and on."""
     return Capability("options of the machine", f"virtual_machine/{name}")
 
 
@@ -130,19 +129,21 @@ def tag(category: str, name: str) -> Capability:
 
 
 def anywhere(what: str, places: Iterable[str]) -> Iterator[Capability]:
-    """What is provided in some places: in each, and somewhere, for those who can't say where they need it."""
+    """A capability in some places: in each one, and "anywhere" for resources that can't say where they need
+    it.
+    """
     yield Capability(what)
     yield from (Capability(what, place) for place in places)
 
 
 def on_machines(what: str, machines: Iterable[str]) -> Iterator[Capability]:
-    """The same on Linux machines."""
+    """The same for Linux machines."""
     return anywhere(what, (f"linux_host/{each}" for each in machines))
 
 
 def on_nodes(what: str, cluster: str, site: Specs) -> Iterator[Capability]:
-    """What a cluster's nodes need, machine by machine where the site makes the cluster of them; somewhere,
-    where nobody knows which machines they are.
+    """What a cluster's nodes need: on each machine if the site makes the cluster of machines,
+    else anywhere.
     """
     key = cluster_key(cluster, site)
     if key is not None and key.kind == "kubeadm_cluster":
@@ -152,12 +153,12 @@ def on_nodes(what: str, cluster: str, site: Specs) -> Iterator[Capability]:
 
 
 def whole(cluster: str, site: Specs) -> str:
-    """A cluster, by the name that specs give it."""
+    """A cluster, by the name that specs use for it."""
     return str(cluster_key(cluster, site) or cluster)
 
 
 def space(written: str | None, cluster: str, site: Specs) -> str:
-    """A namespace's name in the cluster, by what a spec says of it."""
+    """A namespace's name in the cluster, from what a spec writes for it."""
     key = cluster_key(cluster, site)
     if key is not None and key.kind == "supervisor_namespace":
         return key.name

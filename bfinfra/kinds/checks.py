@@ -1,4 +1,4 @@
-"""What the checks of `bfinfra doctor` are given: the site, the way to its servers, and the logins, each tried
+"""The context of the checks of `bfinfra doctor`: the site, its servers, and logins, each of which is tried
 once.
 """
 
@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 @dataclass
 class CheckContext:
-    """`rights`: what the site needs; `state`: the folder of journal and lock; `now`: our own clock; `linux`:
-    the way to Linux machines, made when first asked for.
+    """`rights`: the privileges that the site needs; `state`: the folder of journal and lock; `now`: this
+    machine's clock; `linux`: connects to Linux machines, made at its first use.
     """
 
     site: Site
@@ -56,31 +56,31 @@ class CheckContext:
         return {key: spec for key, spec in self.site.resources.items() if key.kind == kind}
 
     def once(self, find: Callable[[CheckContext], T]) -> T:
-        """What this function finds out, which several checks need: it is asked once."""
+        """The result of a function that several checks need; it is called once."""
         with self._lock:
             if find not in self._known:
                 self._known[find] = find(self)
             return cast("T", self._known[find])
 
     def look(self, server: Server) -> Shown:
-        """The certificate that a server shows. BfinfraError."""
+        """The certificate that a server shows. Raises BfinfraError."""
         return certificate.look(
             self.transport, server.address, server.trust, what=server.what, extra_pem=server.extra_pem
         )
 
     def entered(self) -> VCenter:
-        """VCenter, logged in. Blocked where there is none, or where the one attempt failed: a wrong password
-        tried often locks an account.
+        """The vCenter, logged in. Raises Blocked if the site has none, or if the one login failed. It is
+        tried once, as several wrong passwords lock an account.
         """
         if self.vcenter is None:
             raise Blocked("vcenter", "the site has none")
         if isinstance(self.login, BfinfraError):
-            raise Blocked(self.vcenter.server, "vCenter can't be entered")
+            raise Blocked(self.vcenter.server, "bfinfra can't log in to vCenter")
         return self.vcenter
 
     @property
     def login(self) -> BfinfraError | None:
-        """What came of the one attempt to log in, by SOAP and by REST."""
+        """The error of the one login by SOAP and REST, or None."""
         with self._lock:
             return self._login
 
@@ -89,7 +89,7 @@ class CheckContext:
         try:
             if self.vcenter is not None:
                 self.vcenter.session.content()
-                Namespaces(self.vcenter).list()  # which every survey reads first
+                Namespaces(self.vcenter).list()  # the object that every survey reads first
         except BfinfraError as error:
             return error
         return None

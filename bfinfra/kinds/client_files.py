@@ -1,6 +1,4 @@
-"""The client's files on a machine whose VM the plug-in enabled: where they are, which they are, what is in
-them.
-"""
+"""The Bitfusion client's files on a machine whose VM the plug-in enabled: their paths and contents."""
 
 from __future__ import annotations
 
@@ -24,31 +22,31 @@ Place = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*$")]
 
 
 class ClientFiles(Part):
-    """The client's files on a machine whose VM the plug-in enabled; they are read by SSH when they are
+    """The client's files on a machine whose VM the plug-in enabled. bfinfra reads them by SSH when they are
     needed.
     """
 
     host: Annotated[str, Ref("linux_host")]
     """The enabled machine."""
     authority: Place = "/etc/bitfusion/tls/ca.crt"
-    """Where it has the authority of the servers."""
+    """Path of the servers' certificate authority there."""
     servers: Place = "/etc/bitfusion/servers.conf"
-    """Where it has the list of the servers."""
+    """Path of the list of servers there."""
     client: Place = "/root/.bitfusion/client.yaml"
-    """Where it has a user's access."""
+    """Path of a user's access file there."""
 
     @property
     def paths(self) -> dict[str, str]:
-        """By the names that they have in a token."""
+        """The paths, by their names in a token."""
         return {"ca.crt": self.authority, "servers.conf": self.servers, "client.yaml": self.client}
 
     @property
     def commands(self) -> dict[str, Sequence[str]]:
-        """What is asked of the machine for `digests`."""
+        """The commands for `digests`."""
         return {f"given {path}": ("sha256sum", path) for path in self.paths.values()}
 
     def digests(self, answers: Answers) -> dict[str, str]:
-        """SHA-256 by the names in a token; only of the files that are there."""
+        """SHA-256 by the names in a token, of the files that exist."""
         found = {
             name: first_word(answers[f"given {path}"])
             for name, path in self.paths.items()
@@ -57,18 +55,18 @@ class ClientFiles(Part):
         return {name: value for name, value in found.items() if value}
 
     def check(self, digests: Mapping[str, str]) -> None:
-        """Refusal where the machine lacks one of them."""
+        """Raises Refusal if the machine lacks one of them."""
         if absent := [path for file, path in self.paths.items() if file not in digests]:
             raise Refusal(
                 f"{self.host} has no {', '.join(absent)}",
                 field="client_files.host",
-                why="it has no access to give",
+                why="it has no access to Bitfusion itself",
                 next="enable it in the plug-in, or correct the paths",
             )
 
 
 def token_files(path: str) -> dict[str, str]:
-    """The files of a token, by their names. BfinfraError where it can't be read."""
+    """The files of a token, by their names. Raises BfinfraError if they can't be read."""
     try:
         return read_token(Path(path)).files
     except ValueError as error:
@@ -76,7 +74,9 @@ def token_files(path: str) -> dict[str, str]:
 
 
 def read_files(hosts: LinuxHosts, giver: LinuxMachine, places: Mapping[str, str]) -> dict[str, str]:
-    """The checked files, by their names in a token, hidden in logs as a token's are. BfinfraError."""
+    """The files, checked, by their names in a token. Their content is hidden in logs, as a token's is. Raises
+    BfinfraError.
+    """
     (found,) = hosts.read({giver: {name: ("cat", path) for name, path in places.items()}}).values()
     if isinstance(found, BfinfraError):
         raise found

@@ -1,4 +1,4 @@
-"""Checks of Kubernetes clusters: who gets in, their versions, clocks and rights."""
+"""Checks of Kubernetes clusters: logins, versions, clocks and privileges."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
     from bfinfra.kinds.checks import CheckContext
 
-OLDEST, TESTED = (1, 16), ((1, 16), (1, 36))  # server-side apply is on from 1.16
+OLDEST, TESTED = (1, 16), ((1, 16), (1, 36))  # server-side apply is enabled from 1.16
 BY_RBAC = "with: bfinfra privileges SITE --as rbac --cluster {key} | kubectl apply -f -"
 
 
 def cluster_checks(
     kind: str, enter: Callable[[CheckContext, Key], ClusterClient], given: str = BY_RBAC
 ) -> Mapping[str, Check]:
-    """The checks of the clusters of a kind. `enter`: its API, Blocked where nobody gets there; `given`: how
-    an administrator gives rights there, `{key}` in it stands for the resource.
+    """The checks of the clusters of a kind. `enter`: returns a cluster's API, raises Blocked if it can't be
+    reached; `given`: how an administrator grants privileges there, with `{key}` for the resource.
     """
 
     def entrance(context: CheckContext) -> Iterator[Finding]:
-        """The account gets into each cluster."""
+        """A finding per cluster: whether the account can log in."""
         for key in context.of(kind):
             try:
                 cluster = enter(context, key)
-                cluster.can("list", "pods")  # what everybody may ask who has got in
-                yield good(key, f"the account gets in at {cluster.access().url}")
+                cluster.can("list", "pods")  # every account that is logged in may ask this
+                yield good(key, f"the account can log in at {cluster.access().url}")
             except Blocked as blocked:
-                what = "whether the account gets in, and what it may do there"
+                what = "whether the account can log in, and what it may do there"
                 yield Finding(str(key), Health.SKIPPED, what, blocked.why)
             except BfinfraError as error:
                 yield from (bad(key, each.what, each.why, each.next) for each in error.problems)
@@ -49,15 +49,15 @@ def cluster_checks(
                 yield from look(key, enter(context, key))
 
     def versions(context: CheckContext) -> Iterator[Finding]:
-        """Each cluster's version is one that bfinfra knows."""
+        """A finding per cluster: whether bfinfra supports its version."""
         return each(context, _version)
 
     def clocks(context: CheckContext) -> Iterator[Finding]:
-        """Each cluster's clock agrees with ours."""
+        """A finding per cluster: whether its clock agrees with this machine's."""
         return each(context, functools.partial(_clock, context))
 
     def rights(context: CheckContext) -> Iterator[Finding]:
-        """The account has the rights that the site needs in each cluster."""
+        """A finding per cluster: whether the account has the privileges that the site needs."""
         return each(context, functools.partial(_rights, context, given))
 
     return {
@@ -75,14 +75,14 @@ def _version(key: Key, cluster: ClusterClient) -> Iterator[Finding]:
         yield bad(
             key,
             f"it runs {version}",
-            "server-side apply is on from 1.16 on only",
+            "server-side apply is enabled from 1.16 on",
             "upgrade it to 1.16 or newer",
         )
     elif not TESTED[0] <= number <= TESTED[1]:
         yield warning(
             key,
             f"it runs {version}",
-            f"bfinfra is tried with 1.{TESTED[0][1]} to 1.{TESTED[1][1]}",
+            f"bfinfra is tested with 1.{TESTED[0][1]} to 1.{TESTED[1][1]}",
             "try it with plan first",
         )
     else:

@@ -1,4 +1,4 @@
-"""Where Kubernetes objects live: the clusters among the needs, and one bulk read over all of them."""
+"""Finds the clusters of Kubernetes objects, and reads from all of them at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that can be asked now. `namespace`: the only one that may be looked into, "" = all."""
+    """A cluster that can be read now. `namespace`: the only one to read, "" = all."""
 
     key: Key
     endpoint: Endpoint
@@ -38,13 +38,15 @@ class Cluster:
 
     @property
     def namespace(self) -> str:
-        """A supervisor namespace alone is looked into; other clusters are looked at as a whole."""
+        """The supervisor namespace, the only one to read there; "" for other clusters, which are read as a
+        whole.
+        """
         return self.endpoint.namespace if self.key.kind == NAMESPACE else ""
 
 
 @dataclass(frozen=True)
 class Answers(Generic[T]):
-    """What each cluster answered; `unreadable`: what `Observation.unreadable` takes."""
+    """The answer of each cluster; `unreadable`: see `Observation.unreadable`."""
 
     clusters: Mapping[Key, Cluster]
     found: Mapping[Key, T]
@@ -52,8 +54,8 @@ class Answers(Generic[T]):
 
 
 class ClusterLocator:
-    """One kind's way to its clusters. Remembers where a full survey saw what, so that a resource that moves
-    is found at its old place.
+    """The clusters of one kind. Remembers where a full survey found each resource, so that one that moves is
+    found at its old place.
     """
 
     def __init__(self, clusters: Clusters, kinds: Iterable[str] = CLUSTERS) -> None:
@@ -69,11 +71,11 @@ class ClusterLocator:
         *,
         include_unlisted: bool,
     ) -> Answers[T]:
-        """Ask every cluster once; without `include_unlisted` only those that matter to `wanted` (name → its
-        cluster's name, None = it goes from where it was seen).
+        """Reads every cluster once. Without `include_unlisted`, reads only those that `wanted` needs (name →
+        its cluster's name, None = to delete from where it was found).
 
-        A cluster that doesn't answer leaves what is wanted there unreadable; RemoteError where none answers
-        or only few names were asked for: the caller tries that again.
+        The resources of a cluster that doesn't answer are unreadable. Raises RemoteError if no cluster
+        answers, or if only some names were asked for; the caller retries.
         """
         standing = self._standing(needs)
         placed = {
@@ -102,14 +104,14 @@ class ClusterLocator:
         return Answers(where, found, unreadable)
 
     def saw(self, name: str, key: Key) -> None:
-        """Something under this name stands in this cluster."""
+        """Remembers that this cluster has something of this name."""
         self._seen.setdefault(name, set()).add(key)
 
     def _matters(self, key: Key, placed: Mapping[str, Key | None]) -> bool:
         return key in placed.values() or any(key in self._seen.get(name, ()) for name in placed)
 
     def _standing(self, needs: Mapping[Key, ResolvedRef]) -> dict[Key, Endpoint]:
-        """Every cluster that stands and has an address; one that isn't up yet holds nothing."""
+        """Every cluster that exists and has an address."""
         found = (
             (key, getattr(need.state, "endpoint", None))
             for key, need in needs.items()
@@ -124,10 +126,9 @@ def cluster_key(name: str, known: Container[Key], kinds: Iterable[str] = CLUSTER
 
 
 def api_of(cluster: ResolvedRef, written: str, own: ResolvedRef | None) -> Api:
-    """Where rights are needed for a namespace: itself; the whole cluster where this site makes it (`own`), as
-    RBAC can't name what isn't there yet.
-
-    A supervisor namespace is never more than itself.
+    """The place of privileges for a namespace: the namespace; the whole cluster if this site creates the
+    namespace (`own`), as RBAC can't name one that doesn't exist yet. For a supervisor namespace, always
+    itself.
     """
     if cluster.key.kind == NAMESPACE:
         return Api(cluster.key, cluster.key.name)
@@ -136,8 +137,8 @@ def api_of(cluster: ResolvedRef, written: str, own: ResolvedRef | None) -> Api:
 
 
 def real_name(written: str, cluster: str, need: ResolvedRef | None) -> str:
-    """A namespace's name in the cluster: where `written` is a `namespace` of this site in that cluster, its
-    name there.
+    """A namespace's name in the cluster. If `written` is a `namespace` of this site in that cluster, the name
+    of that one.
     """
     spec = (need.spec or need.state) if need is not None else None
     return (spec.namespace or written) if spec is not None and spec.cluster == cluster else written

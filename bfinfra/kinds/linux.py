@@ -1,4 +1,4 @@
-"""Linux machines among the needs, asked once each and side by side."""
+"""Reads Linux machines, each once and all in parallel."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ Commands = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Asked:
-    """By the machines' names: what each said; `unreadable`: why a machine said nothing."""
+    """By machine name: its answer; `unreadable`: why a machine didn't answer."""
 
     answers: Mapping[str, Answers]
     unreadable: Mapping[str, str]
 
     def blind(self, wanted: Mapping[str, Iterable[str]]) -> dict[str, str]:
-        """Resource → why it can't be read, for those (name → machines) that are on a machine which said
-        nothing.
-        """
+        """Resource → why it can't be read, for those (name → machines) on a machine that didn't answer."""
         found = {
             name: next((f"{host}: {self.unreadable[host]}" for host in hosts if host in self.unreadable), "")
             for name, hosts in wanted.items()
@@ -54,8 +52,8 @@ def ask(
     commands: Callable[[LinuxMachine], Commands],
     patience: float = 60,
 ) -> Asked:
-    """One command a machine. RemoteError where a single machine was asked for and doesn't answer: the caller
-    tries again.
+    """Runs one command on each machine. Raises RemoteError if only one machine was asked and doesn't answer;
+    the caller retries.
     """
     wanted = {machine: commands(machine) for machine in named}
     answers, unreadable = {}, {}
@@ -70,6 +68,6 @@ def ask(
 
 
 def first_word(answer: Answer) -> str:
-    """Of a command that went well, else ""."""
+    """The first word of a command's output; "" if the command failed."""
     words = answer.text.split() if answer.ok else []
     return words[0] if words else ""

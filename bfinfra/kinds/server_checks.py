@@ -1,4 +1,4 @@
-"""Checks of servers before anybody logs in: names, connections, certificates."""
+"""Checks of servers before a login: names, connections, certificates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.certificate import Shown
     from bfinfra.kinds.checks import CheckContext
 
-CONNECT = 5.0  # seconds for a connect
+CONNECT = 5.0  # seconds to wait for a connection
 SOON = timedelta(days=30)
 SKEW = 60  # seconds
 Check = Callable[["CheckContext"], Iterable[Finding]]
@@ -25,17 +25,17 @@ def server_checks(servers: Callable[[CheckContext], Iterable[Server]]) -> Mappin
     """The checks of the servers that the site names."""
 
     def names(context: CheckContext) -> Iterator[Finding]:
-        """The servers' names lead to addresses."""
-        if not context.transport.routed:  # the sandbox has no names: it leads addresses to its own doors
+        """A finding per server: whether its name has addresses."""
+        if not context.transport.routed:  # the sandbox has no DNS: it maps names to its own ports
             yield from map(named, servers(context))
 
     def connections(context: CheckContext) -> Iterator[Finding]:
-        """The servers take connections."""
+        """A finding per server: whether it accepts connections."""
         for each in servers(context):
             yield connected(context, each)
 
     def certificates(context: CheckContext) -> Iterator[Finding]:
-        """The servers' certificates are the trusted ones, and stay good for a month."""
+        """A finding per server: whether its certificate is trusted, and good for a month."""
         for each in servers(context):
             yield certified(context, each, f"{each.what} {each.address}")
 
@@ -43,7 +43,7 @@ def server_checks(servers: Callable[[CheckContext], Iterable[Server]]) -> Mappin
 
 
 def named(server: Server) -> Finding:
-    """Whether its name leads to addresses."""
+    """Whether a server's name has addresses."""
     about = f"{server.what} {server.host}"
     try:
         addresses = sorted(
@@ -55,7 +55,7 @@ def named(server: Server) -> Finding:
     except OSError as error:
         return bad(
             about,
-            "its name leads nowhere",
+            "its name has no address",
             error.strerror or str(error),
             "correct the name, or the machine's name servers",
         )
@@ -63,7 +63,7 @@ def named(server: Server) -> Finding:
 
 
 def connected(context: CheckContext, server: Server) -> Finding:
-    """Whether it takes connections."""
+    """Whether a server accepts connections."""
     about = f"{server.what} {server.host}:{server.port}"
     try:
         context.transport.connect(server.host, server.port, CONNECT)
@@ -74,7 +74,7 @@ def connected(context: CheckContext, server: Server) -> Finding:
 
 
 def certified(context: CheckContext, server: Server, about: str) -> Finding:
-    """Whether its certificate is trusted, and for how long."""
+    """Whether a server's certificate is trusted, and for how long."""
     try:
         return _judged(about, context.look(server), server.trust, context)
     except BfinfraError as error:
@@ -83,7 +83,7 @@ def certified(context: CheckContext, server: Server, about: str) -> Finding:
 
 
 def _judged(about: str, found: Shown, trust: Trust, context: CheckContext) -> Finding:
-    """What is to be said of a certificate."""
+    """The finding about a certificate."""
     until = f"{found.not_after:%Y-%m-%d}"
     if found.objection:
         return bad(
@@ -98,21 +98,21 @@ def _judged(about: str, found: Shown, trust: Trust, context: CheckContext) -> Fi
         return bad(
             about,
             f"its certificate begins on {found.not_before:%Y-%m-%d}",
-            "one of the two clocks is wrong, or it was made too early",
+            "one of the two clocks is wrong, or the certificate is not valid yet",
             "set both clocks by NTP",
         )
     if found.not_after < context.now() + SOON:
         return warning(
             about,
             f"its certificate ends on {until}",
-            "nobody gets in after that",
+            "after that nobody can connect",
             "renew it on the server; a pin has to be changed with it",
         )
     return good(about, f"its certificate is trusted, until {until}")
 
 
 def skew(about: str, off: float) -> Finding:
-    """A server's clock, `off` seconds from ours."""
+    """The finding about a server's clock, `off` seconds from this machine's."""
     if abs(off) <= SKEW:
         return good(about, f"its clock is {abs(off):.0f} s {'ahead' if off > 0 else 'behind'}")
     return warning(

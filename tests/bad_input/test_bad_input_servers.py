@@ -172,7 +172,7 @@ def test_a_server_that_is_ill_is_asked_again_and_then_left_alone(desk: Desk, fau
             ("gpus: 1", "gpus: 2"),
             (
                 "site.yaml:15:11",
-                "bitfusion_server/bf-01: it wants 2 GPUs, and only 1 is to be had on esx1.small.test",
+                "bitfusion_server/bf-01: it needs 2 GPUs, and only 1 is to be had on esx1.small.test",
                 "lower gpus",
             ),
         ),
@@ -186,7 +186,7 @@ def test_two_servers_that_want_more_gpus_than_there_are(desk: Desk):
     second = but(SERVER.split("\n", 1)[1], ("bf-01", "bf-02"), ("0.5/", "0.6/"))
     desk.refuses(
         HEAD + HOST + SERVER + second,
-        "bitfusion_server/bf-02: it wants 1 GPU, and none is to be had",
+        "bitfusion_server/bf-02: it needs 1 GPU, and none is to be had",
         "passes 1 through; bitfusion_server/bf-01 takes 1",
     )
 
@@ -198,8 +198,8 @@ def test_gpus_that_another_vm_holds(desk: Desk):
         HEAD + HOST + but(SERVER, ("bf-01:", "bf-02:")),
         "gpu_host/esx1.small.test: 1 × 10de:1eb8 is wanted, and none can be had",
         "the VM bf-01 holds 0000:3b:00.0",
-        "bitfusion_server/bf-02: gpu_host/esx1.small.test has not the cards",
-        "mend gpu_host/esx1.small.test first",
+        "bitfusion_server/bf-02: gpu_host/esx1.small.test does not have the cards",
+        "correct gpu_host/esx1.small.test first",
     )
 
 
@@ -224,7 +224,7 @@ def test_gpus_that_another_vm_holds(desk: Desk):
             ("    storage", "    limits: {storage: 50GiB}\n    storage"),
             (
                 "site.yaml:11:21",
-                "100GiB of gold can't fit into the namespace's 50GiB",
+                "100GiB of gold is more than the namespace's limit of 50GiB",
                 "raise limits.storage",
             ),
         ),
@@ -278,7 +278,7 @@ def test_what_a_namespace_can_t_have(desk: Desk, change, says):
             (("best-effort", "guaranteed"), ("    storage", "    limits: {memory: 8GiB}\n    storage")),
             (("best-effort", "guaranteed"), ("workers: {count: 1", "workers: {count: 5")),
             (
-                "its nodes are guaranteed 24GiB of memory; the namespace team-a may use 8GiB",
+                "its nodes reserve 24GiB of memory; the namespace team-a may use 8GiB",
                 "6 × guaranteed-small with 4GiB each",
                 "raise limits.memory",
             ),
@@ -286,17 +286,17 @@ def test_what_a_namespace_can_t_have(desk: Desk, change, says):
         (
             (("best-effort", "guaranteed"), ("    storage", "    limits: {cpu: 8GHz}\n    storage")),
             (("best-effort", "guaranteed"),),
-            ("guaranteed 10GHz of CPU; the namespace team-a may use 8GHz", "raise limits.cpu"),
+            ("reserve 10GHz of CPU; the namespace team-a may use 8GHz", "raise limits.cpu"),
         ),
         (
             (("best-effort", "guaranteed"),),
             (("best-effort", "guaranteed"), ("workers: {count: 1", "workers: {count: 100")),
-            ("guaranteed 404GiB of memory; the hosts of compute have 128GiB", "add hosts to compute"),
+            ("reserve 404GiB of memory; the hosts of compute have 128GiB", "add hosts to compute"),
         ),
         (
             (("best-effort", "guaranteed"),),
             (("best-effort", "guaranteed"), ("workers: {count: 1", "workers: {count: 10")),
-            ("guaranteed 55GHz of CPU; the hosts of compute have 40GHz",),
+            ("reserve 55GHz of CPU; the hosts of compute have 40GHz",),
         ),
     ],
 )
@@ -319,7 +319,7 @@ def test_a_change_that_can_t_be_is_refused_like_a_new_cluster(desk: Desk):
         ("vm_classes: [", "vm_classes: [guaranteed-small, "),
         ("workers: {count: 1, vm_class: best-effort", "workers: {count: 40, vm_class: guaranteed"),
     )
-    desk.refuses(more, "guaranteed 160GiB of memory; the hosts of compute have 128GiB")
+    desk.refuses(more, "reserve 160GiB of memory; the hosts of compute have 128GiB")
 
 
 @pytest.mark.parametrize("where", ["team-a", "cluster-01"])

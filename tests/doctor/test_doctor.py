@@ -133,7 +133,7 @@ def test_a_cluster_without_a_supervisor(changed, sandbox):
 def test_what_is_not_made_yet_is_no_fault(sandbox):
     found = seen(EXAMPLE / "tanzu_cluster.yaml", sandbox)
     assert messages(found, BAD) == {}
-    assert "apply makes it" in messages(found, SKIPPED)["clusters.entrance"]
+    assert "apply creates it" in messages(found, SKIPPED)["clusters.entrance"]
     assert "clusters.tanzu" in messages(found, GOOD)
 
 
@@ -193,7 +193,7 @@ def narrow(tmp_path):
 
 def test_a_datastore_without_room_and_a_cluster_that_is_too_old(narrow):
     assert (
-        "free some, or choose another datastore"
+        "free some space, or choose another datastore"
         in messages(seen(EXAMPLE / "bitfusion_server.yaml", narrow), BAD)["vcenter.space"]
     )
     assert (

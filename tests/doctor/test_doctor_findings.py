@@ -47,7 +47,7 @@ def test_names_that_lead_somewhere_and_nowhere(sandbox, monkeypatch):
         assert one(vcenter.CHECKS["servers.names"](outside)) == (
             BAD,
             (
-                "vcenter vc.small.test: its name leads nowhere: Name or service not known → correct the "
+                "vcenter vc.small.test: its name has no address: Name or service not known → correct the "
                 "name, or the machine's name servers"
             ),
         )

@@ -82,7 +82,7 @@ def test_disks_that_want_more_than_is_free_are_told_and_refused_where_they_are_t
     two = {name: servers.spec(disk_provisioning=provisioning, datastore="local") for name in ("a", "b")}
     assert of_servers(two, free=100 * GIB) == []
     assert of_servers(two, free=99 * GIB) == [
-        ("bitfusion_server/a", "datastore", "disks want 100GiB of local, where 99GiB are free", stops)
+        ("bitfusion_server/a", "datastore", "disks need 100GiB of local, where 99GiB are free", stops)
     ]
 
 
@@ -90,15 +90,15 @@ def test_what_a_template_brings_and_what_a_machine_has_already_counts():
     first = Disk(2000, "Hard disk 1", 40 * GIB, "scsi0:0", "[local] centos/centos.vmdk", thin=True)
     wanted = test_virtual_machine.spec(disk=60 * GIB, disks={"scsi0:1": {"size": "10GiB", "thin": False}})
     assert of_machines({"a": wanted}, template=(first,), free=69 * GIB) == [
-        ("virtual_machine/a", "disk", "disks want 70GiB of local, where 69GiB are free", False)
+        ("virtual_machine/a", "disk", "disks need 70GiB of local, where 69GiB are free", False)
     ]
     stands = {"a": test_virtual_machine.standing(wanted, disks=(first,))}
     assert of_machines({"a": wanted}, stands, free=30 * GIB) == []
     assert of_machines({"a": wanted}, stands, free=29 * GIB) == [
-        ("virtual_machine/a", "disk", "disks want 30GiB of local, where 29GiB are free", False)
+        ("virtual_machine/a", "disk", "disks need 30GiB of local, where 29GiB are free", False)
     ]
     assert of_machines({"a": wanted}, stands, free=9 * GIB) == [
-        ("virtual_machine/a", "disk", "disks want 30GiB of local, where 9GiB are free", True)
+        ("virtual_machine/a", "disk", "disks need 30GiB of local, where 9GiB are free", True)
     ]
     gone = {**stands, "b": test_virtual_machine.standing(wanted, disks=(first,))}
     assert of_machines({"a": wanted}, gone, free=9 * GIB)[0][3] is False

@@ -248,7 +248,7 @@ def test_a_clusters_own_networks_hold_no_machine(tmp_path, more, message):
 def test_a_machine_is_a_node_of_one_cluster_under_one_name(tmp_path):
     hosts = machines(one="10.0.0.1", two="10.0.0.1")
     [message] = read(tmp_path, hosts, KUBEADM.format(more=""))
-    assert "kubeadm_cluster/k8s: two and one are one machine" in message
+    assert "kubeadm_cluster/k8s: two and one are the same machine" in message
     twice = KUBEADM.format(more="") + "  more: {control_plane: two, version: v1.20.15, cni: cni.yaml}\n"
     [message] = read(tmp_path, machines(one="10.0.0.1", two="10.0.0.2"), twice)
     assert "kubeadm_cluster/more: the node two is kubeadm_cluster/k8s's already" in message
@@ -311,11 +311,11 @@ MPI = "mpi_job: {train: {cluster: k8s, image: i, command: [c], transport: tcp, w
             5,
             1,
             (
-                "mpi_job/train: 5 workers with 1 GPU each find room for 4; kubeadm_cluster/k8s has 4 worker "
+                "mpi_job/train: 5 workers with 1 GPU each find space for 4; kubeadm_cluster/k8s has 4 worker "
                 "nodes with 4 GPUs; see kubeadm_cluster/k8s at 5:44"
             ),
         ),
-        (2, 2, "mpi_job/train: 2 workers with 2 GPUs each find room for 0"),
+        (2, 2, "mpi_job/train: 2 workers with 2 GPUs each find space for 0"),
         (4, 1, ""),
         (9, 0, ""),
     ],

@@ -1,1 +1,1 @@
-"""Kinds whose objects are in Kubernetes clusters and nowhere else."""
+"""Kinds whose objects are in Kubernetes clusters only."""

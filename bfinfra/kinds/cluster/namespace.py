@@ -34,14 +34,14 @@ from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, PrivilegePlaces, Use, may
 from bfinfra.model.step import Disruption, Step
 
-SPARE = "a cluster that has such objects can't say whether a deletion takes them along"
+SPARE = "if a cluster has such objects, the plan can't tell whether a deletion deletes them"
 PREFIX = "pod-security.kubernetes.io/"
 NAMED = "kubernetes.io/metadata.name"
-"""What namespaces are selected by. Kubernetes sets it from 1.21 on; before, nobody else does."""
+"""The label by which namespaces are selected. Kubernetes sets it from 1.21 on; earlier nothing does."""
 SYSTEM = ("default", "kube-", "tkg-system", "vmware-system")
-"""How the names of namespaces begin that come with a cluster."""
+"""Prefixes of the namespaces that come with a cluster."""
 OF_OTHERS = (PREFIX, "bfinfra.io/", "kubernetes.io/")
-"""How labels begin that a site doesn't set."""
+"""Prefixes of labels that a site can't set."""
 MODES = ("enforce", "audit", "warn")
 Level = Literal["privileged", "baseline", "restricted"]
 Label = Annotated[
@@ -53,11 +53,11 @@ class PodSecurity(Part):
     """What pods in the namespace may do, by Pod Security Admission."""
 
     enforce: Level | None = None
-    """Pods beyond this level are refused."""
+    """Pods above this level are refused."""
     audit: Level | None = None
-    """Pods beyond this level are noted in the audit log."""
+    """Pods above this level are noted in the audit log."""
     warn: Level | None = None
-    """Pods beyond this level get a warning."""
+    """Pods above this level get a warning."""
 
 
 class Spec(resource.Spec):
@@ -69,7 +69,7 @@ class Spec(resource.Spec):
     cluster: Annotated[str, Ref(*WHOLE)]
     """Cluster that the namespace is in."""
     namespace: DnsLabel | None = None
-    """Its name in the cluster, where that differs from the name here."""
+    """Its name in the cluster, if that differs from the resource's name."""
     labels: dict[str, Label] = Field(default_factory=dict)
     """Labels besides those of Pod Security."""
     pod_security: PodSecurity = PodSecurity()
@@ -85,13 +85,13 @@ class Spec(resource.Spec):
         )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Itself, under the name that it has in the cluster."""
+        """The namespace, by its name in the cluster."""
         yield namespace(self.namespace or name, self.cluster, site)
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What the cluster says."""
+    """What the cluster reports."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
     namespace: str
@@ -160,7 +160,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
     resource_privileges = (may("get", "namespaces", "self"),)
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every namespace of every cluster but the system's own."""
+        """Every namespace of every cluster, except the system's."""
         answers = self._locator.ask(
             {}, needs, lambda cluster: cluster.client.list("v1", "Namespace"), include_unlisted=True
         )
@@ -175,7 +175,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Create, label, move by deleting first, delete."""
+        """Creates, labels, deletes; a move deletes first."""
         if spec is None:
             return () if state is None or state.going else (_go(Delete, state),)
         if state is not None and (state.cluster, state.namespace) != (spec.cluster, spec.namespace or name):
@@ -203,14 +203,14 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The cluster, as RBAC can't name a namespace before it is there; what names the object stands for it
-        alone.
+        """The cluster, as RBAC can't name a namespace before it exists. Privileges on an existing namespace
+        are for that one only.
         """
         cluster = needs["cluster"].key
         return {"cluster": (Api(cluster),), "self": (Api(cluster, names=(spec.namespace or name,)),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Not going."""
+        """Ready unless it is being deleted."""
         return waiting("the old one is being removed") if state.going else READY
 
     def _writers(self, state: State, fields: Sequence[str]) -> dict[str, LastWriter]:
@@ -220,12 +220,12 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
         }
 
     def run(self, step: Step, report: kind.Report) -> None:
-        """One call."""
+        """Runs one step, in one call."""
         match step:
             case Create(home=Endpoint() as home, manifest=manifest):
                 self._clusters.at(home).create(manifest)
             case Update(home=home, manifest=manifest):
-                self._clusters.at(home).apply(manifest, force=True)  # the plan showed what others had changed
+                self._clusters.at(home).apply(manifest, force=True)  # the plan showed the changes of others
             case Delete(home=home, namespace=namespace):
                 self._clusters.at(home).delete("v1", "Namespace", namespace)
             case _:
@@ -239,7 +239,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
         *,
         include_unlisted: bool,
     ) -> list[dict[str, Any]]:
-        """Ours, and what stands under a wanted name."""
+        """This site's namespaces, and those with a wanted name."""
         places = [("", real) for real in _names(wanted, cluster)]
         return self._listed(cluster, "v1", "Namespace", places, include_unlisted=include_unlisted)
 
@@ -270,7 +270,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
         except RemoteError as error:
             found = (
                 (
-                    "whatever is in it (it can't be asked: "
+                    "its contents, which can't be read ( "
                     f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
                 ),
             )
@@ -278,7 +278,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
 
 
 def _names(wanted: Mapping[str, Spec | None], cluster: Cluster) -> dict[str, str]:
-    """Name in the cluster → resource, of those that are wanted there."""
+    """Name in the cluster → resource, of those that the site wants there."""
     return {
         spec.namespace or name: name
         for name, spec in wanted.items()
@@ -306,7 +306,7 @@ def _manifest(name: str, spec: Spec, context: PlanContext) -> dict[str, Any]:
     for label in spec.labels:
         if label.startswith(OF_OTHERS):
             raise Refusal(
-                f"the label {label} is not free",
+                f"the label {label} can't be set by a site",
                 field=f"labels.{label}",
                 why="it belongs to the system or to bfinfra",
                 next="write pod_security: for Pod Security, and choose another name for your own",
@@ -321,7 +321,7 @@ def _manifest(name: str, spec: Spec, context: PlanContext) -> dict[str, Any]:
 
 
 def _drift(spec: Spec, state: State) -> tuple[Change, ...]:
-    """Where labels that are written, or were, differ."""
+    """The differences in labels that the site sets or has set."""
     applied = (state.mark.applied if state.mark else None) or {}
     own = {*spec.labels, *(applied.get("labels") or {})}
     modes = {
@@ -362,6 +362,6 @@ def _view(name: str, state: State) -> dict[str, object]:
 
 
 def _label(field: str) -> str:
-    """The label that a field of the spec stands for."""
+    """The label of a field of the spec."""
     what, _, name = field.partition(".")
     return f"{PREFIX}{name}" if what == "pod_security" else name

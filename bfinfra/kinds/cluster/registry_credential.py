@@ -42,11 +42,11 @@ class Spec(of_secrets.Spec):
     server: Annotated[str, StringConstraints(pattern=r"^(https://)?[A-Za-z0-9.-]+(:\d+)?(/[\w./-]*)?$")]
     """The registry, as images name it: `172.24.206.3` or `registry.example.com:5000`."""
     username: str
-    """The account."""
+    """Name of the account."""
     password: Secret
     """Reference to its password or token."""
     secret: DnsLabel | None = None
-    """Name of the Secret, where it differs from the name here."""
+    """Name of the Secret, if it differs from the resource's name."""
 
     def names(self, name: str) -> tuple[str, ...]:
         """One Secret."""
@@ -57,13 +57,13 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
     """The account for a container registry, as an image pull Secret."""
 
     document = Document.SINGAPORE_POC
-    undescribed = "what it is made of is secret, and no secret is read"
+    undescribed = "its content is secret, and bfinfra doesn't read secrets out"
     name = "registry_credential"
     secret_type = "kubernetes.io/dockerconfigjson"  # noqa: S105 - a type, no secret
 
     def expected(self, name: str, spec: Spec, needs: Mapping[Key, ResolvedRef]) -> Content | None:
-        """What kubectl create secret docker-registry would write; None while the password's file isn't there
-        yet.
+        """What `kubectl create secret docker-registry` would write; None as long as the password's file
+        doesn't exist.
         """
         if away(spec, {"password": spec.password}):
             return None
@@ -72,8 +72,8 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
         )
 
     def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
-        """Whether they are of the server and account that were last written, with whatever password: of that
-        nothing is noted.
+        """Whether they have the server and account that were last written. The password is not compared, as
+        no digest of it is noted.
         """
         held = {obj["metadata"]["name"]: obj for obj in objects}
         return all(name in held and _as_applied(held[name]) for name in names)
@@ -85,7 +85,7 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """Besides, the facts: by name, the password's file that isn't there yet."""
+        """See the base class. The facts: by name, the password's file that doesn't exist yet."""
         seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
         gone = {
             name: each
@@ -96,7 +96,7 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """A step a namespace. The source is the reference to the password."""
+        """One step per namespace. The source is the reference to the password."""
         source = {"server": spec.server, "username": spec.username, "password": spec.password} if spec else {}
         closed = (context.facts or {}).get(name) if spec else None
         later = until(spec.password.file) if spec and spec.password.file and closed else None
@@ -109,12 +109,12 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
         return found
 
     def content(self, step: Write) -> Content:
-        """The account, its password revealed now."""
+        """The account with its password, revealed now."""
         return _content(step.names, step.source)
 
 
 def _as_applied(obj: Object) -> bool:
-    """Whether a Secret is of the server and account that its mark says."""
+    """Whether a Secret has the server and account in its mark."""
     mark, text = mark_of(obj), values_of(obj).get(KEY, b"")
     applied = (mark.applied if mark else None) or {}
     try:

@@ -1,1 +1,1 @@
-"""Kinds of container images that are built where bfinfra runs."""
+"""Kinds of container images that are built on the machine where bfinfra runs."""

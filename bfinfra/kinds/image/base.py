@@ -1,4 +1,4 @@
-"""What kinds of images share: what is known of an image that is built on this machine."""
+"""What kinds of images share: how an image is built on this machine, and what was built."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Made(resource.State):
-    """`built`, `pushed`: image and content, "" where not done."""
+    """What was done. `built`, `pushed`: image and content, "" if not done."""
 
     built: str = ""
     pushed: str = ""
     tool: str = ""
-    """What builds here, "" where nothing does."""
+    """The tool that builds here, "" if there is none."""
     due: str = ""
-    """Image and content that it is to be built of, "" where that is known to nobody but its own decision."""
+    """Image and content to build, "" if only `steps` knows them."""
     why: str = ""
-    """Why nothing does."""
+    """Why no tool builds here."""
 
     def undone(self, build: str) -> str:
-        """Why it is left to a person; `build` as the site says it."""
-        return "build is never" if build == "never" else self.why
+        """Why a person has to build it; `build`: the field of the site."""
+        return "the field build is never" if build == "never" else self.why
 
 
 def builders(kind_name: str) -> Check:
-    """The check that the images of a kind can be built here."""
+    """The check whether the images of a kind can be built here."""
 
     def tools(context: CheckContext) -> Iterator[Finding]:
-        """What builds images is installed, where the site has images to build."""
+        """A finding: whether a tool that builds images is installed, if the site has images to build."""
         building = ", ".join(str(key) for key, spec in context.of(kind_name).items() if spec.build != "never")
         if not building:
             return
@@ -46,9 +46,9 @@ def builders(kind_name: str) -> Check:
         else:
             yield warning(
                 building,
-                "nothing builds images here",
+                "no tool here can build images",
                 why,
-                "install docker or podman, or write build: never and build by hand",
+                "install docker or podman, or write build: never and build them by hand",
             )
 
     return tools

@@ -1,4 +1,4 @@
-"""A container image built from a folder with a Dockerfile, and pushed: what a site runs and nobody publishes.
+"""A container image that is built from a folder with a Dockerfile, and pushed: one that nobody publishes.
 (Bitfusion on Kubernetes, Option 2: building images from source.)
 """
 
@@ -46,21 +46,21 @@ class Spec(resource.Spec):
     awaits: ClassVar = {"source": "get the folder, such as a clone of the repository"}
 
     image: ImageName
-    """Name and tag of the image that is made. Built anew under the same tag it is not rolled out: pods keep
-    what they pulled; give it another tag then.
+    """Name and tag of the image. A new build under the same tag is not rolled out, as pods keep what they
+    pulled: give it a new tag.
     """
     source: LocalFile
-    """Folder that it is built from, such as a clone of the plug-in's repository; nothing is written there.
-    What changes in it, `.git` aside, is built anew.
+    """Folder to build from, such as a clone of the plug-in's repository. bfinfra writes nothing there. A
+    change in it, except in `.git`, makes a new build.
     """
     dockerfile: str = "Dockerfile"
     """Path of its Dockerfile in that folder."""
     arguments: dict[Argument, str] = Field(default_factory=dict)
-    """Build arguments, such as the address of a mirror; never a secret: they stay in the image."""
+    """Build arguments, such as the address of a mirror. No secrets: they stay in the image."""
     build: Literal["if_possible", "never"] = "if_possible"
-    """if_possible: build where docker, podman or buildah works; never: only say what to run."""
+    """if_possible: build if docker, podman or buildah works; never: only report the commands."""
     push: bool = True
-    """Push what was built, with the account that the tool is logged in with."""
+    """Push the image after a build, with the account that the tool is logged in with."""
 
     @field_validator("dockerfile")
     @classmethod
@@ -70,7 +70,7 @@ class Spec(resource.Spec):
         return path
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """The image's name: what is pushed later would take the place of what was before."""
+        """The image's name, which two resources can't both push."""
         yield conflict.thing("image", f"the image {self.image}", "image")
 
     @property
@@ -81,7 +81,7 @@ class Spec(resource.Spec):
         )
 
     def content(self, files: str) -> str:
-        """One digest of all that decides what comes out, but base images."""
+        """One digest of everything that decides the result, except base images."""
         return hashlib.sha256(
             json.dumps([files, self.dockerfile, self.arguments], sort_keys=True).encode()
         ).hexdigest()
@@ -98,7 +98,7 @@ class State(Made):
 
 @dataclass(frozen=True)
 class ContainerImageFacts:
-    """What builds here; by resource the digest of its folder, or what is wrong with that."""
+    """The tool that builds here; by resource the digest of its folder, or why it can't be read."""
 
     tool: str = ""
     sources: Mapping[str, str | Problem] = field(default_factory=dict)
@@ -148,13 +148,13 @@ class Forget(Step):
 
 
 class ContainerImage(kind.Kind[Spec, State]):
-    """A container image built from a folder with a Dockerfile."""
+    """A container image that is built from a folder with a Dockerfile."""
 
     document = Document.ON_KUBERNETES
     undescribed = "it is in a registry, of which vCenter knows nothing"
     checks: ClassVar = {"local.tools": builders("container_image")}
     step_types = (Build, Push, Commit, Forget)
-    managed = False  # what was built and pushed stays in the registry
+    managed = False  # images stay in the registry
 
     def __init__(self, images: Images) -> None:
         self._images = images
@@ -166,7 +166,7 @@ class ContainerImage(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """What is noted on this machine, and the folders of what is wanted."""
+        """Reads the notes on this machine, and the folders that the site wants."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         tool, why = (
             self._images.tool() if any(spec.build != "never" for spec in specs.values()) else (None, "")
@@ -197,13 +197,13 @@ class ContainerImage(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Build and push what isn't built of the folder as it is, commit; forget."""
+        """Builds and pushes if the last build was of other content, notes what was done; forgets."""
         if spec is None:
             return () if state is None else (Forget(name=name),)
         return _steps(name, spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Always; says what is left to a person where nothing builds here."""
+        """Always ready; reports what a person has to do if no tool builds here."""
         if spec.build != "never" and state.tool:
             return Readiness(
                 Ready.READY, note=f"{spec.image} is built" + (" and pushed" if spec.push else "")
@@ -217,7 +217,7 @@ class ContainerImage(kind.Kind[Spec, State]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One side effect."""
+        """Runs one step."""
         match step:
             case Build(name=name, mark=mark):
                 self._images.begin(self._images.record(name), mark)
@@ -237,7 +237,7 @@ def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
     files = facts.sources.get(name, "")
     if isinstance(files, Absent):
         if state is not None and state.mark is not None and state.mark.applied == spec.applied():
-            return ()  # what was made of it stays
+            return ()  # images stay in the registry
         raise held(files, "source")
     if isinstance(files, Problem):
         raise Refusal(files.what, field="source", why=files.why, next=files.next)

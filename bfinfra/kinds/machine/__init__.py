@@ -1,1 +1,1 @@
-"""Kinds whose objects are on Linux machines and nowhere else."""
+"""Kinds whose objects are on Linux machines only."""

@@ -1,5 +1,5 @@
-"""Software on Linux machines: what all kinds of it do alike. They read each machine with one command, tell by
-its record in /var/lib/bfinfra whose it is, and set it up and remove it by a role of Ansible.
+"""Base of the kinds of software on Linux machines. It reads each machine with one command, tells by its
+record in /var/lib/bfinfra whose the software is, and installs and removes it by an Ansible role.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 FOLDER = "/var/lib/bfinfra"
-"""Where the records are on a machine."""
+"""The folder of the records on a machine."""
 
 
 class Marked(Protocol):
-    """Something on one machine."""
+    """Something on one machine that may have a mark."""
 
     @property
     def mark(self) -> Mark | None:
-        """Whose it is."""
+        """Its mark."""
 
 
 class Installed(Marked, Protocol):
@@ -47,7 +47,7 @@ class Installed(Marked, Protocol):
 
     @property
     def there(self) -> bool:
-        """Whether there is anything of it."""
+        """Whether the machine has any of it."""
 
 
 On = TypeVar("On")
@@ -59,8 +59,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class OnHosts(resource.State, Generic[On]):
-    """How something stands on machines. `on`: by machine; only where there is something of it. `vms`: the
-    virtual machines of this site among them.
+    """What machines have of a resource. `on`: by machine, without machines that have nothing of it. `vms`:
+    those of the machines that are virtual machines of this site.
     """
 
     hosts: tuple[Annotated[str, Ref(HOST)], ...]
@@ -71,9 +71,8 @@ class OnHosts(resource.State, Generic[On]):
 
 @dataclass(frozen=True)
 class SoftwareFacts(Generic[Found]):
-    """What else a survey saw. `machines`: all that answered; `found`: how each stands. By resource:
-    `packages`: digest of what is to be installed, "" where it can't be read; `away`: the package that isn't
-    there yet.
+    """What else a survey read. `machines`: all that answered; `found`: what each has. By resource:
+    `packages`: digest of what to install, "" if it can't be read; `away`: the package that doesn't exist yet.
     """
 
     machines: Mapping[str, LinuxMachine]
@@ -88,17 +87,17 @@ class SoftwareFacts(Generic[Found]):
 
 @dataclass(frozen=True, kw_only=True)
 class OnMachines(Step):
-    """A play on machines."""
+    """A step that runs a play on machines."""
 
-    rights = ()  # accounts of machines are no rights of vCenter or Kubernetes
+    rights = ()  # accounts on machines are no privileges of vCenter or Kubernetes
     names: str
     machines: Mapping[str, LinuxMachine]
 
 
 @dataclass(frozen=True)
 class Reading(Generic[Found]):
-    """What the machines said. `machines`: all that answered; `found`: how each stands; `answers`: their own
-    words.
+    """The answers of the machines. `machines`: all that answered; `found`: what each has; `answers`: their
+    output.
     """
 
     needs: Mapping[Key, ResolvedRef]
@@ -108,30 +107,31 @@ class Reading(Generic[Found]):
 
 
 class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
-    """A kind of software on Linux machines. `Found`: how it stands on one machine."""
+    """A kind of software on Linux machines. `Found`: what one machine has of it."""
 
     name: ClassVar[str]
-    """The kind's name, as marks have it."""
+    """The kind's name in marks."""
     role: ClassVar[str]
-    """Ansible's role that sets it up; its tasks `remove` take it away."""
+    """The Ansible role that installs it; its tasks `remove` remove it."""
+    undescribed = "it is on a Linux machine, and vCenter doesn't tell how to log in there by SSH"
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts, self._site = hosts, site.name
 
     @abstractmethod
     def commands(self, host: str, specs: Sequence[kind.S]) -> Commands:
-        """What is asked of a machine, by title. `specs`: all that are wanted."""
+        """The commands for a machine, by title. `specs`: all that the site wants."""
 
     @abstractmethod
     def read(self, host: str, answers: Answers) -> Found:
-        """How it stands on a machine that answered."""
+        """What a machine has of it, from the machine's answers."""
 
     def packages(self, spec: kind.S) -> Mapping[str, LocalFile]:
-        """The files that are installed, by the field that names each."""
+        """The files to install, by the field that names each."""
         return {}
 
     def digest(self, spec: kind.S) -> str:
-        """Of what is installed; "" where it can't be read."""
+        """The digest of what to install; "" if it can't be read."""
         return "".join(digest(each.path) for each in self.packages(spec).values())
 
     def askable(self, spec: Any) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """One command a machine: what is recorded, installed and running there."""
+        """Runs one command on each machine: what is recorded, installed and running there."""
         there, specs = machines(needs), {name: spec for name, spec in wanted.items() if spec is not None}
         every = tuple(specs.values())
         asked = ask(self._hosts, there.values(), lambda machine: self.commands(machine.name, every))
@@ -160,13 +160,13 @@ class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
     def states(
         self, wanted: Mapping[str, kind.S | None], reading: Reading[Found], *, include_unlisted: bool
     ) -> Mapping[str, Any]:
-        """How each resource stands, by name; `include_unlisted`: also what else this site made."""
+        """The state of each resource, by name. `include_unlisted`: also of others that this site made."""
         found: Mapping[str, Any] = reading.found
         stands = standing(self.name, found, wanted, self._site, include_unlisted=include_unlisted)
         return {name: across(self.State, on, reading.needs) for name, on in stands.items()}
 
     def facts(self, specs: Mapping[str, kind.S], reading: Reading[Found]) -> SoftwareFacts[Found]:
-        """What else was seen: machines and packages."""
+        """What else decisions need: machines and packages."""
         return SoftwareFacts(
             reading.machines,
             reading.found,
@@ -177,13 +177,13 @@ class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
     def _play(
         self, step: OnMachines, each: Mapping[str, Mapping[str, Any]], tasks: str = "main", **how: Any
     ) -> None:
-        """The role on all machines of the step. `each`: by machine, its variables; `how`: as Play has it."""
+        """Runs the role on all machines of the step. `each`: by machine, its variables; `how`: see Play."""
         on = {machine: each[host] for host, machine in step.machines.items()}
         self._hosts.play(Play(self.role, on, tasks, **how)).check()
 
 
 def across(state: Callable[..., R], on: Mapping[str, M], needs: Mapping[Key, ResolvedRef]) -> R:
-    """An OnHosts: whose it is, where, and what goes only after it."""
+    """An OnHosts: its mark, its machines, and the virtual machines that are deleted after it."""
     there = machines(needs)
     mark = next((each.mark for each in on.values() if each.mark), None)
     return state(
@@ -192,7 +192,7 @@ def across(state: Callable[..., R], on: Mapping[str, M], needs: Mapping[Key, Res
 
 
 def virtual(needs: Mapping[Key, ResolvedRef], on: Iterable[str]) -> tuple[str, ...]:
-    """The virtual machines of this site among these machines: what is on them goes first."""
+    """Those of the machines that are virtual machines of this site: what is on them is deleted first."""
     found = {
         key.name: need.state.vm for key, need in needs.items() if key.kind == HOST and need.state is not None
     }
@@ -202,8 +202,8 @@ def virtual(needs: Mapping[Key, ResolvedRef], on: Iterable[str]) -> tuple[str, .
 def standing(
     kind_name: str, found: Mapping[str, N], wanted: Mapping[str, Any], site: str, *, include_unlisted: bool
 ) -> dict[str, dict[str, N]]:
-    """By resource: on which machines something of it stands, by its mark or because its spec names the
-    machine. `include_unlisted`: also what else this site made.
+    """By resource: the machines that have something of it, by mark or because its spec names the machine.
+    `include_unlisted`: also other resources of this site.
     """
     owned = [
         name
@@ -223,8 +223,8 @@ def standing(
 
 
 def others(on: Mapping[str, Marked], mark: Mark) -> tuple[str, ...]:
-    """The machines where it is not of this resource; none where nobody's mark is on any of them: then all is
-    a stranger's.
+    """The machines whose mark is not this resource's; none if no machine has a mark: then all of it is
+    unmanaged.
     """
     if not any(each.mark for each in on.values()):
         return ()
@@ -234,8 +234,8 @@ def others(on: Mapping[str, Marked], mark: Mark) -> tuple[str, ...]:
 def set_up_changes(
     spec: resource.Spec, state: OnHosts[Any] | None, now: Mapping[str, Any], then: Mapping[str, Any]
 ) -> tuple[Change, ...]:
-    """What a set-up changes. `now`, `then`: by machine, as it is and as it shall be; where it stands on none
-    the whole spec is new.
+    """The changes of an installation. `now`, `then`: by machine, the live and the desired fields. If no
+    machine has it, the whole spec is new.
     """
     if state is None or not state.on:
         return differences(None, spec.applied())
@@ -248,10 +248,11 @@ def while_away(
     decide: Callable[[PlanContext], Sequence[Step]],
     *needs: type[Step],
 ) -> Sequence[Step]:
-    """The steps, also while the package is away: then machines are held against what most of them have.
+    """The steps, also if the package's file doesn't exist yet: then the desired package is the one that most
+    machines have.
 
-    `stood`: the package's digest on each machine, "" where none is; `decide`: the steps; `needs`: the steps
-    that take the package, and are awaited with it. The facts are SoftwareFacts.
+    `stood`: the package's digest on each machine, "" for none. `decide`: returns the steps. `needs`: the step
+    types that take the package; for these it raises Awaited. The facts are SoftwareFacts.
     """
     name = context.name
     if name not in context.facts.away:
@@ -269,8 +270,8 @@ def while_away(
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What /var/lib/bfinfra says of a kind on one machine. `noted`: its lines besides the mark; `stamp`:
-    digest of the package that was installed; `program`: whether there is one; `kept`: it is that package's.
+    """The record of a kind on one machine. `noted`: its lines besides the mark; `stamp`: digest of the
+    installed package; `program`: whether the program exists; `kept`: whether it is from that package.
     """
 
     mark: Mark | None
@@ -281,17 +282,17 @@ class Record:
 
     @property
     def package(self) -> str:
-        """Digest of the package, "" where its program is gone or another."""
+        """The digest of the package, "" if its program is missing or another."""
         return self.stamp if self.kept else ""
 
 
 def record_path(kind_name: str) -> str:
-    """The record of a kind on a machine."""
+    """The path of a kind's record on a machine."""
     return f"{FOLDER}/{kind_name}"
 
 
 def record_commands(kind_name: str, program: str) -> dict[str, Sequence[str]]:
-    """What `read_record` reads."""
+    """The commands whose output `read_record` reads."""
     path = record_path(kind_name)
     return {"record": ("cat", path), "package": ("cat", f"{path}.package"), "program": ("sha256sum", program)}
 
@@ -313,8 +314,8 @@ def read_record(answers: Answers, *names: str) -> Record:
 
 
 def record_texts(mark: Mark, *lines: str, after: Sequence[str] = ()) -> dict[str, str]:
-    """The record while the work is unfinished and once it is done, as roles take it. `lines`: what is noted
-    besides the mark; `after`: what only once it is done.
+    """The text of the record during and after the work, as roles take it. `lines`: lines besides the mark;
+    `after`: lines only for the end.
     """
     return {
         "mark_open": "\n".join((mark.pending.encode(), *lines)),
@@ -323,13 +324,13 @@ def record_texts(mark: Mark, *lines: str, after: Sequence[str] = ()) -> dict[str
 
 
 def text_of(answers: Answers, title: str) -> str | None:
-    """What a command printed; None where it failed or wasn't asked."""
+    """The output of a command; None if it failed or was not run."""
     answer = answers.get(title)
     return answer.text if answer is not None and answer.ok else None
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file here; "" where it can't be read."""
+    """SHA-256 of a local file; "" if it can't be read."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -338,11 +339,11 @@ def digest(path: Path) -> str:
 
 
 def service(unit: str) -> tuple[str, ...]:
-    """The command that tells how a unit stands; `service_state` reads what it says."""
+    """The command that prints the state of a unit, for `service_state`."""
     return ("systemctl", "show", "--property=LoadState,ActiveState", unit)
 
 
 def service_state(answer: Answer) -> str:
-    """As systemd calls it; "" where there is no such unit."""
+    """The state in systemd's words; "" if there is no such unit."""
     shown = dict(line.split("=", 1) for line in answer.text.splitlines() if "=" in line)
     return shown.get("ActiveState", "") if shown.get("LoadState") == "loaded" else ""

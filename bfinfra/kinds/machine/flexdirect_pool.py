@@ -1,4 +1,4 @@
-"""The GPU servers of one type, as the CPU hosts that use them know them: servers.conf. (Guide, step 5.)"""
+"""The list of the GPU servers of one type, for the CPU hosts that use them: servers.conf. (Guide, step 5.)"""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class Spec(resource.Spec):
     name_rule = "letters, digits, dots, dashes and underscores, at most 61: it names a file"
 
     servers: Annotated[tuple[Annotated[str, Ref("flexdirect_host")], ...], Field(min_length=1)]
-    """Whose machines are the servers, in this order; each needs a scheduler."""
+    """The flexdirect_hosts whose machines are the servers, in this order; each needs a scheduler."""
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The CPU hosts that get the list."""
     default: bool = False
-    """Write it as servers.conf too: what a container uses that names no other."""
+    """Write it as servers.conf, too: the list for containers that name no other."""
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """The default of its hosts, where it is that."""
+        """The default list of its hosts, if it is the default."""
         for index, host in enumerate(self.hosts if self.default else ()):
             yield conflict.thing(f"hosts.{index}", f"the default pool of {host}", "machine")
 
@@ -65,32 +65,32 @@ class Spec(resource.Spec):
         return on_machines(LISTS, self.hosts)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The program there, whose folder the list is in."""
+        """The FlexDirect program on those hosts, in whose folder the list is."""
         return (Capability(FLEXDIRECT, f"{HOST}/{each}") for each in self.hosts)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list on a host: whose it is, and its servers; None where it can't be understood."""
+    """A list on a host: its mark, and its servers; None if it can't be parsed."""
 
     mark: Mark | None
     servers: tuple[str, ...] | None
 
 
 Files = Mapping[str, Listed]
-"""By the names of the files."""
+"""By file name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(OnHosts[Files]):
-    """How it stands on machines, by file. `servers`: those that are listed; they go after it."""
+    """What its machines have, by file. `servers`: the listed ones, which are deleted after it."""
 
     servers: tuple[Annotated[str, Ref("flexdirect_host")], ...]
 
 
 @dataclass(frozen=True)
 class FlexDirectPoolFacts(SoftwareFacts[Files]):
-    """Besides, by resource: `servers`: `address:port` of each, or why there is none."""
+    """In addition, by resource: `servers`: `address:port` of each, or why one has none."""
 
     servers: Mapping[str, tuple[str, ...] | str] = field(default_factory=dict)
 
@@ -109,25 +109,24 @@ class Remove(Write):
 
 
 class FlexdirectPool(LinuxSoftware[Spec, State, Files]):
-    """GPU servers of one type, listed on the CPU hosts that use them."""
+    """A list of GPU servers of one type, on the CPU hosts that use them."""
 
     document = Document.FLEXDIRECT
-    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (Write, Remove)
     name = role = "flexdirect_pool"
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
-        """Every list there."""
+        """Reads every list there."""
         return LOOK
 
     def read(self, host: str, answers: Answers) -> Files:
-        """The lists, parsed back."""
+        """The lists, parsed."""
         return _read(answers["lists"].text)
 
     def states(
         self, wanted: Mapping[str, Spec | None], reading: Reading[Files], *, include_unlisted: bool
     ) -> Mapping[str, State]:
-        """By the files: several lists stand on a machine."""
+        """By file, as a machine has several lists."""
         states = {}
         for name in dict.fromkeys([*wanted, *(self._owned(reading.found) if include_unlisted else ())]):
             on = {
@@ -140,7 +139,7 @@ class FlexdirectPool(LinuxSoftware[Spec, State, Files]):
         return states
 
     def facts(self, specs: Mapping[str, Spec], reading: Reading[Files]) -> FlexDirectPoolFacts:
-        """Besides, where the servers listen."""
+        """Adds the addresses of the servers."""
         return FlexDirectPoolFacts(
             reading.machines,
             reading.found,
@@ -149,7 +148,7 @@ class FlexdirectPool(LinuxSoftware[Spec, State, Files]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Write where a list differs, take off where it shall not be."""
+        """Writes a list that differs, removes one that is no longer wanted."""
         if spec is None:
             return (
                 ()
@@ -166,14 +165,14 @@ class FlexdirectPool(LinuxSoftware[Spec, State, Files]):
         return tuple(_decide(name, spec, state, context))
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """It is as it was read back."""
+        """Always ready, as the list was read back."""
         servers = next(
             (each.servers for files in state.on.values() for each in files.values() if each.servers), ()
         )
         return Readiness(Ready.READY, note=f"{len(servers)} servers on {len(state.on)} hosts")
 
     def run(self, step: Step, report: kind.Report) -> None:
-        """One play on all hosts of the step."""
+        """Runs one step, as one play on all its hosts."""
         assert isinstance(step, Write)
         each = {
             host: {"files": dict(step.files), "gone": list(step.gone.get(host, ()))} for host in step.machines
@@ -213,7 +212,7 @@ def _state(on: Mapping[str, Files], reading: Reading[Files]) -> State:
 
 
 def _read(text: str) -> dict[str, Listed]:
-    """From the lines that grep printed, each behind its file's path."""
+    """From the output of grep: lines, each after its file's path."""
     files: dict[str, list[str]] = {}
     for line in text.splitlines():
         path, _, rest = line.partition(":")
@@ -233,7 +232,7 @@ def _parsed(text: str) -> tuple[str, ...] | None:
 
 
 def _addresses(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> tuple[str, ...] | str:
-    """Where the servers listen, as the site says it; or why one doesn't."""
+    """The addresses where the servers listen, by the site; or why one has none."""
     found: list[str] = []
     for name in spec.servers:
         need = needs.get(Key("flexdirect_host", name))
@@ -306,7 +305,7 @@ def _check(state: State | None, context: PlanContext) -> None:
     }
     for where in others(found, context.mark):
         raise Refusal(
-            f"{where} is not of {context.mark.address}",
+            f"{where} does not belong to {context.mark.address}",
             field="hosts",
             next="move that file away, or name another host",
         )

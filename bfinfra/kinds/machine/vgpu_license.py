@@ -1,4 +1,4 @@
-"""vGPU client licensing in Linux machines: gridd.conf, and the service that reads it. (RDG for PVRDMA:
+"""Licensing of vGPU clients on Linux machines: gridd.conf, and the service that reads it. (RDG for PVRDMA:
 licensed NVIDIA GRID, license server on port 7070.)
 """
 
@@ -46,14 +46,14 @@ NAME, CONF, SERVICE = "vgpu_license", "/etc/nvidia/gridd.conf", "nvidia-gridd.se
 LOOK = {"record": ("cat", record_path(NAME)), "conf": ("cat", CONF), "service": service(SERVICE)}
 Port = Annotated[int, Field(ge=1, le=65535)]
 Values = Mapping[str, str | None]
-"""Key of gridd.conf → its value; None where it doesn't stand there."""
+"""Key of gridd.conf → its value; None if it isn't set."""
 
 
 class Spec(resource.Spec):
-    """What a user writes: one license server for one or more machines."""
+    """What a user writes for the license server of one or more machines."""
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
-    """The machines; NVIDIA's guest driver is there, and with it nvidia-gridd."""
+    """The machines. They need NVIDIA's guest driver, which contains nvidia-gridd."""
     server: HostAddress
     """License server."""
     port: Port = 7070
@@ -63,27 +63,27 @@ class Spec(resource.Spec):
     backup_port: Port = 7070
     """Its port."""
     feature_type: Literal["0", "1", "2", "4"] = "4"
-    """What is licensed: 0 nothing, 1 vGPU (by its type), 2 RTX Virtual Workstation, 4 Virtual Compute
+    """The licensed product: 0 none, 1 vGPU (by its type), 2 RTX Virtual Workstation, 4 Virtual Compute
     Server.
     """
     licensed: bool = True
-    """Ready once `nvidia-smi -q` says on each machine that it has its license."""
+    """Ready only when `nvidia-smi -q` reports a license on each machine."""
 
     @model_validator(mode="after")
     def _each_once(self) -> Spec:
         if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine stands there twice")
+            raise ValueError("a machine is listed twice")
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Takes the vGPU license of each of its machines."""
+        """The vGPU license of each of its machines."""
         yield from (
             conflict.thing(f"hosts.{index}", f"the vGPU license on {host}", "machine")
             for index, host in enumerate(self.hosts)
         )
 
     def ways(self, addresses: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, int]]]:
-        """To the license servers."""
+        """The connections to the license servers."""
         servers = [(self.server, self.port), *([(self.backup, self.backup_port)] if self.backup else [])]
         yield from ((host, server) for host in self.hosts for server in servers)
 
@@ -97,15 +97,14 @@ class Spec(resource.Spec):
         )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Licensed vGPUs: programs compute on them."""
+        """Licensed vGPUs, which programs can use."""
         return on_machines(LICENSE, self.hosts)
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What one machine has. `text`: its gridd.conf, None if there is none; `before`: the values of our keys
-    before bfinfra changed them; `made`: whether bfinfra made the file; `service`: its state, in systemd's
-    words.
+    """What one machine has. `text`: its gridd.conf, None if there is none; `before`: the values of bfinfra's
+    keys before it set them; `made`: whether bfinfra made the file; `service`: its state, in systemd's words.
     """
 
     mark: Mark | None
@@ -121,7 +120,7 @@ class Installed:
 
 
 class State(OnHosts[Installed]):
-    """How it stands on machines."""
+    """What its machines have."""
 
 
 VgpuLicenseFacts = SoftwareFacts[Installed]
@@ -133,7 +132,7 @@ class SetUp(OnMachines):
 
     texts: Mapping[str, str]
     notes: Mapping[str, str]
-    """By machine: what its record says besides the mark."""
+    """By machine: the lines of its record besides the mark."""
     mark: Mark
 
 
@@ -142,34 +141,33 @@ class Remove(OnMachines):
     """give gridd.conf on {names} back"""
 
     texts: Mapping[str, str]
-    """By machine; "" = there was none."""
+    """By machine: the earlier text; "" = there was no file."""
 
 
 class VgpuLicense(LinuxSoftware[Spec, State, Installed]):
-    """Linux machines take their vGPU license from a license server."""
+    """The license server of vGPUs on Linux machines."""
 
     document = Document.PVRDMA
-    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (SetUp, Remove)
     name = role = NAME
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
-        """Its record, the file and the service."""
+        """Reads its record, the file and the service."""
         return LOOK
 
     def read(self, host: str, answers: Answers) -> Installed:
-        """From what the machine said."""
+        """From the machine's answers."""
         return _read(answers)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Write where something differs; give back where it shall not be."""
+        """Writes the settings that differ; restores the earlier ones when they are no longer wanted."""
         if spec is None:
             return () if state is None else (_remove(state, tuple(state.on)),)
         return tuple(_decide(spec, state, context))
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """`nvidia-smi -q` says Licensed on each machine."""
+        """Ready when `nvidia-smi -q` says Licensed on each machine."""
         if not spec.licensed or spec.feature_type == "0":
             return Readiness(Ready.READY)
         there = {
@@ -189,7 +187,7 @@ class VgpuLicense(LinuxSoftware[Spec, State, Installed]):
         return Readiness(Ready.READY, note=f"licensed: {', '.join(spec.hosts)}")
 
     def run(self, step: Step, report: kind.Report) -> None:
-        """One play on all machines of the step."""
+        """Runs one step, as one play on all its machines."""
         match step:
             case SetUp():
                 self._play(
@@ -216,8 +214,8 @@ def read(text: str | None) -> dict[str, str]:
 
 
 def merged(text: str | None, values: Values) -> str:
-    """Gridd.conf with these values: each in its line, where it has one; comments and all other lines as they
-    are.
+    """The text with these values, each in its existing line if there is one. Comments and other
+    lines stay.
     """
     lines, left = [], dict(values)
     for line in (text or "").splitlines():
@@ -231,7 +229,7 @@ def merged(text: str | None, values: Values) -> str:
 
 
 def license_status(text: str) -> str:
-    """What `nvidia-smi -q` says of the license; the worst of several GPUs, "" where it says nothing."""
+    """The license status in the output of `nvidia-smi -q`: the worst of several GPUs, "" if it has none."""
     found = [
         value.strip()
         for name, _, value in (line.partition(":") for line in text.splitlines())
@@ -299,9 +297,9 @@ def _decide(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
 def _check(spec: Spec, on: Mapping[str, Installed], facts: VgpuLicenseFacts, context: PlanContext) -> None:
     for host in others(on, context.mark):
         raise Refusal(
-            f"{CONF} on {host} names a license server, and not by {context.mark.address}",
+            f"{CONF} on {host} names a license server that does not belong to {context.mark.address}",
             field="hosts",
-            next="take that out there, or name another machine",
+            next="remove it there, or name another machine",
         )
     if without := [host for host in spec.hosts if host in facts.found and not facts.found[host].service]:
         raise Refusal(

@@ -1,1 +1,1 @@
-"""Kinds that are only read: there is nothing of them but what a file says."""
+"""Kinds that are only read: bfinfra creates and changes nothing for them."""

@@ -29,7 +29,7 @@ from bfinfra.model.step import Step
 
 
 class Source(Part):
-    """Where the token is: as downloaded, or unpacked."""
+    """Where the token is: the tar as downloaded, or a folder with its files."""
 
     tar: LocalFile | None = None
     """The tar as downloaded."""
@@ -44,7 +44,7 @@ class Source(Part):
 
     @property
     def file(self) -> LocalFile:
-        """The one of the two that is given."""
+        """The tar or the folder, whichever is given."""
         file = self.tar or self.folder
         assert file is not None
         return file
@@ -68,28 +68,28 @@ WHERE = (
 
 
 class Spec(resource.Spec):
-    """What a user writes for one token; its content is never printed."""
+    """What a user writes for one token. bfinfra never prints its content."""
 
     awaits: ClassVar = {"source.tar": f"{WHERE} its tar", "source.folder": f"{WHERE} its tar, unpack it"}
 
     source: Source
-    """Where the token is; it needn't be there before the server that hands it out runs: what needs it
+    """Where the token is. It may appear later, once the server that issues it runs: whatever needs the token
     waits.
     """
     servers: tuple[Annotated[str, Ref("bitfusion_server")], ...] = ()
-    """Servers of this site that the token leads to: what uses the token waits for them, and it must name
-    their addresses.
+    """Servers of this site that the token leads to. Whatever uses the token waits for them, and the token
+    must contain their addresses.
     """
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The servers, where it isn't said which it leads to: no token is there before them."""
+        """All servers of the site, if the spec doesn't name any: there is no token before a server runs."""
         if not self.servers:
             yield SERVERS
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """A token that was read and checked. `digest`: of its content; `not_after`: when its CA ends, UTC."""
+    """A token that was read and checked. `digest`: of its content; `not_after`: when its CA ends, in UTC."""
 
     path: str
     digest: str
@@ -114,8 +114,8 @@ class BitfusionToken(kind.Source[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """Reads the files; what is wrong with one stands in the facts, by name, as text; what isn't there yet
-        as Absent.
+        """Reads the files. The facts have, by name, why a token can't be used; Absent if it doesn't exist
+        yet.
         """
         states: dict[str, State] = {}
         for name, spec in wanted.items():
@@ -140,7 +140,7 @@ class BitfusionToken(kind.Source[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """None; refuses a token that can't be used, waits for one that isn't there yet."""
+        """No steps. Raises Refusal for a token that can't be used, Awaited for one that doesn't exist yet."""
         problem = (context.facts or {}).get(name)
         if spec is not None and isinstance(problem, Absent):
             raise held(problem, spec.source.field)
@@ -155,14 +155,14 @@ class BitfusionToken(kind.Source[Spec, State]):
 
 
 def _check_servers(token: State, servers: Mapping[str, ResolvedRef]) -> None:
-    """Refusal where a server has addresses that are all known, and none of them is the token's."""
+    """Raises Refusal if all addresses of a server are known, and the token has none of them."""
     addresses = {_ip(host) for host, _ in token.servers}
     for field, need in servers.items():
         own = [network.ip for network in need.spec.networks.values()] if need.spec else []
         seen = need.state.answers_at() if need.state else ""
         has = {_ip(each) for each in (*own, seen) if each}
         if None in addresses or not all(own) or not has or has & addresses:
-            continue  # a name may be anybody's, and DHCP may give an address yet
+            continue  # a host name may resolve to anything, and DHCP may still assign an address
         raise Refusal(
             f"the token does not lead to {need.key}",
             field=field,
@@ -175,7 +175,7 @@ def _check_servers(token: State, servers: Mapping[str, ResolvedRef]) -> None:
 
 
 def _ip(text: str) -> str | None:
-    """An address in its one spelling; None of a name."""
+    """An IP address in canonical form; None for a host name."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:

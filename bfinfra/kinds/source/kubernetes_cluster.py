@@ -1,6 +1,4 @@
-"""Any Kubernetes cluster that is there already, by kubeconfig: a place for namespaces, tokens and
-workloads.
-"""
+"""Any existing Kubernetes cluster, by its kubeconfig: a place for namespaces, tokens and workloads."""
 
 from __future__ import annotations
 
@@ -39,12 +37,12 @@ class Spec(resource.Spec):
     kubeconfig: Secret
     """Reference whose value is a kubeconfig with a CA and a token or client certificate."""
     context: str = ""
-    """Context in it; empty = its current one."""
+    """Context in the kubeconfig; empty = its current one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """A cluster that answered. `version`: as it says; `url`: of its API."""
+    """A cluster that answered. `version`: as it reports it; `url`: of its API."""
 
     endpoint: Endpoint
     version: str
@@ -70,7 +68,7 @@ def _servers(context: CheckContext) -> Iterator[Server]:
 
 
 def files(context: CheckContext) -> Iterator[Finding]:
-    """Kubeconfigs can be read by nobody else."""
+    """A finding per kubeconfig: whether only its owner can read it."""
     for key, spec in context.of("kubernetes_cluster").items():
         if spec.kubeconfig.way == "file":
             path = spec.kubeconfig.sources.path(str(spec.kubeconfig.target))
@@ -81,7 +79,7 @@ def files(context: CheckContext) -> Iterator[Finding]:
 
 
 class KubernetesCluster(kind.Source[Spec, State]):
-    """Any Kubernetes cluster, by kubeconfig."""
+    """Any existing Kubernetes cluster, by its kubeconfig."""
 
     document = Document.ON_KUBERNETES
     undescribed = "it is a kubeconfig, and secret"
@@ -94,7 +92,8 @@ class KubernetesCluster(kind.Source[Spec, State]):
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
-        # A destroy wants nothing, and yet must get into the clusters that the file names.
+        # On destroy nothing is wanted, but the clusters in the file are still needed to delete what is in
+        # them.
         self._named = {
             key.name: spec for key, spec in site.resources.items() if key.kind == "kubernetes_cluster"
         }
@@ -106,7 +105,9 @@ class KubernetesCluster(kind.Source[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """Asks each for its version; one that doesn't answer is unreadable, and with it all that is in it."""
+        """Reads the version of each cluster. One that doesn't answer is unreadable, and so is everything in
+        it.
+        """
         states: dict[str, State] = {}
         unreadable: dict[str, str | RemoteError] = {}
         awaited: dict[str, Absent] = {}
@@ -128,13 +129,13 @@ class KubernetesCluster(kind.Source[Spec, State]):
                 states[name] = State(endpoint=endpoint, version=cluster.version(), url=cluster.url)
             except BfinfraError as error:
                 if isinstance(error, RemoteError) and len(specs) == 1:
-                    raise  # the caller tries again
+                    raise  # the caller retries
                 unreadable[name] = error if isinstance(error, RemoteError) else str(error)
         return Observation(states, awaited, unreadable)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """None; waits for a kubeconfig that isn't there yet."""
+        """No steps. Raises Awaited for a kubeconfig that doesn't exist yet."""
         if spec is not None and (problem := (context.facts or {}).get(name)):
             raise held(problem, "kubeconfig")
         return ()
@@ -145,5 +146,5 @@ class KubernetesCluster(kind.Source[Spec, State]):
         return {API: (Api(Key("kubernetes_cluster", name)),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """It answered."""
+        """Ready, as it answered."""
         return Readiness(Ready.READY, note=state.version)

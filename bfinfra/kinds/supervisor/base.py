@@ -1,5 +1,5 @@
-"""Steps about a note on a cluster: that a site looks after something there which has no place for a mark
-itself.
+"""Steps that write a note on a vSphere cluster: this site manages something of the cluster that has no place
+for a mark itself.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.cluster_notes import ClusterNotes
 
 RIGHTS = (holds("cluster", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
-"""What writing such a note takes."""
+"""The privileges to write such a note."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnCluster(Step):
-    """A step about what a cluster has. `cluster`: its name, `moid`: its id."""
+    """A step about a note on a cluster. `cluster`: its name, `moid`: its id."""
 
     cluster: str
     moid: str
@@ -44,7 +44,7 @@ class Leave(OnCluster):
 
 
 def run(step: Step, notes: ClusterNotes, attribute: str) -> None:
-    """Run one of the two."""
+    """Runs one of the two."""
     match step:
         case Take(moid=moid, note=note):
             notes.set(moid, attribute, note)

@@ -1,5 +1,5 @@
-"""The registry that comes with a supervisor: Harbor, a project for each namespace. (Solution setup: images in
-the embedded registry.)
+"""The registry of a supervisor: Harbor, with a project for each namespace. (Solution setup: images in the
+embedded registry.)
 """
 
 from __future__ import annotations
@@ -54,26 +54,28 @@ class Spec(resource.Spec):
     """What a user writes for one registry."""
 
     cluster: Cluster
-    """Cluster whose supervisor it belongs to, with NSX: one that this site enables, or that is there anyway.
-    A supervisor has one registry.
+    """Cluster whose supervisor it belongs to, of this site or existing. The supervisor must use NSX, and has
+    one registry.
     """
     policy: Policy
-    """Storage policy of its images; where the registry is there it must be so."""
+    """Storage policy of its images. An existing registry must have this one."""
     storage: Annotated[Bytes, AfterValidator(_whole)] | None = None
-    """Room for images; empty: vCenter's own, 200GiB, or what there is. Where the registry is there it must be
-    so.
+    """Space for images; empty: vCenter's default, 200GiB, or that of an existing registry. An existing
+    registry must have this size.
     """
     delete: bool = False
-    """Whether destroy deletes it, with every image; else it stays as it is, whoever made it."""
+    """Whether destroy deletes it, with every image. If not, it stays, whoever created it."""
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its supervisor: there is one registry."""
+        """Its supervisor, which has one registry."""
         yield conflict.thing("cluster", f"the registry of {self.cluster}", "supervisor")
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """A cluster with a note of ours, or with a registry that is wanted. `found`: None where there is none."""
+    """A cluster with a note of this site, or one that the site names. `found`: its registry, None if there is
+    none.
+    """
 
     cluster: Cluster
     policy: Policy | None = None
@@ -82,14 +84,14 @@ class State(resource.State):
 
     @property
     def authority(self) -> str | None:
-        """PEM of the authority that its certificate is signed by; None where it doesn't tell it yet."""
+        """PEM of the authority that signed its certificate; None while vCenter doesn't tell it."""
         return (self.found.authority or None) if self.found is not None else None
 
 
 @dataclass(frozen=True)
 class RegistryFacts:
-    """Clusters and policies, name → id; the networking of supervisors, by the id of their cluster; registries
-    likewise.
+    """Name → id of clusters and of policies; the networking of supervisors and the registries, by
+    cluster id.
     """
 
     clusters: Mapping[str, str] = field(default_factory=dict)
@@ -119,7 +121,7 @@ class Delete(OnCluster):
 
 
 class RegistryKind(kind.Kind[Spec, State]):
-    """The embedded Harbor of a supervisor."""
+    """The Harbor registry that a supervisor embeds."""
 
     document = Document.SINGAPORE_POC
     managed = False
@@ -141,7 +143,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The notes on all clusters; the registries only where one is wanted or noted."""
+        """Reads the notes of all clusters, and the registries only if one is wanted or noted."""
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=bool(specs))
         marks = {cluster: mark for cluster, (_, text) in notes.items() if (mark := Mark.decode(text))}
@@ -166,7 +168,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         return Observation(states, self._facts(specs, {name: moid for name, (moid, _) in notes.items()}))
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every embedded registry; none where there is no such service."""
+        """Every embedded registry; none if vCenter has no such service."""
         found = self._registries.list()
         if not found:
             return
@@ -184,7 +186,9 @@ class RegistryKind(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Make it, or look after the one that is there; leave it, or delete it where the site says so."""
+        """Creates the registry, or manages an existing one. On deletion removes the note, and deletes the
+        registry only if the site says so.
+        """
         if spec is None:
             return () if state is None or state.mark is None else _release(state)
         facts: RegistryFacts = context.facts
@@ -218,7 +222,7 @@ class RegistryKind(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The cluster; custom attributes and storage policies are the root's."""
+        """The cluster, and the root for custom attributes and storage policies."""
         return {
             "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),
             "definitions": (ROOT,),
@@ -226,10 +230,10 @@ class RegistryKind(kind.Kind[Spec, State]):
         }
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """RUNNING; on its way out: gone."""
+        """Ready when it is RUNNING; for a deletion, when it is gone."""
         found = state.found
         if found is None:
-            return READY if spec is None else waiting("it is not there yet")
+            return READY if spec is None else waiting("it doesn't exist yet")
         if found.status == "ERROR":
             return failed(found.detail or "vCenter gives no reason")
         if spec is not None and found.status in ("RUNNING", "WARNING"):
@@ -237,7 +241,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         return waiting(found.status.lower())
 
     def run(self, step: Step, report: Report) -> None:
-        """The note first, then what it is about."""
+        """Runs one step. The note is written before the registry changes."""
         notes = self._vcenter.cluster_notes
         match step:
             case Create(moid=moid, policy=policy, storage=storage, note=note):
@@ -246,7 +250,7 @@ class RegistryKind(kind.Kind[Spec, State]):
                     raise Rejected(
                         f"there is no storage policy {policy}",
                         server=self._vcenter.server,
-                        why="it went meanwhile",
+                        why="it was deleted meanwhile",
                         next="plan again",
                     )
                 notes.set(moid, ATTRIBUTE, note)
@@ -272,7 +276,7 @@ class RegistryKind(kind.Kind[Spec, State]):
         )
 
     def _strange(self, found: Registry, moid: str) -> tuple[str, ...]:
-        """Projects but those of this site's own namespaces."""
+        """Projects other than those of this site's namespaces."""
         spaces = Supervisors(self._vcenter.rest).namespaces(moid)
         own = {name for name, text in spaces.items() if Mark.site_in(text) == self._site}
         return tuple(f"project {name}" for name in self._registries.projects(found.id) if name not in own)
@@ -303,7 +307,7 @@ def _release(state: State) -> Sequence[Step]:
 
 
 def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
-    """Refusal for what can't be. What this site makes first counts as there."""
+    """Raises Refusal for a spec that can't work. What this site creates first counts as existing."""
     facts: RegistryFacts = context.facts
     made = {need.key for need in context.needs.values() if need.spec is not None}
     if spec.cluster not in facts.clusters:
@@ -315,14 +319,14 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
         raise Refusal(
             f"no supervisor runs on {spec.cluster}",
             field="cluster",
-            why="a registry belongs to one",
-            next="enable it: kind supervisor",
+            why="a registry belongs to a supervisor",
+            next="enable one: kind supervisor",
         )
     if networking not in (None, NSX):
         raise Refusal(
-            f"the supervisor on {spec.cluster} has networking by {networking}",
+            f"the supervisor on {spec.cluster} uses the networking {networking}",
             field="cluster",
-            why="the embedded registry wants NSX",
+            why="the embedded registry needs NSX",
             next="use a registry of its own, and registry_credential",
         )
     if spec.policy not in facts.policies and Key("storage_policy", spec.policy) not in made:
@@ -333,22 +337,22 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
         )
     context.mark.refuse_others(
         state.mark if state is not None else None,
-        f"the registry of {spec.cluster} is looked after by another",
+        f"the registry of {spec.cluster} is managed by another resource",
         "cluster",
     )
     if state is not None and state.mark is not None and state.cluster != spec.cluster:
         raise Refusal(
-            f"the registry is that of {state.cluster}",
+            f"the registry belongs to {state.cluster}",
             field="cluster",
-            why="a registry can't move",
-            next="give the other one another name",
+            why="a registry can't move to another cluster",
+            next="write a resource of another name for the other one",
         )
     _check_standing(spec, state, facts)
 
 
 def _check_standing(spec: Spec, state: State | None, facts: RegistryFacts) -> None:
-    """Refusal for what a registry that is there can't become: vCenter makes and deletes them, and changes
-    none.
+    """Raises Refusal if an existing registry differs: vCenter creates and deletes registries, and can't
+    change them.
     """
     names = {identity: name for name, identity in facts.policies.items()}
     held = {
@@ -359,15 +363,15 @@ def _check_standing(spec: Spec, state: State | None, facts: RegistryFacts) -> No
     }
     if held and spec.policy not in held:
         raise Refusal(
-            f"its images are stored by {', '.join(sorted(held))}",
+            f"its images are stored with the policy {', '.join(sorted(held))}",
             field="policy",
-            why="vCenter changes no registry",
-            next="write what is there, or have it deleted and made anew",
+            why="vCenter can't change a registry",
+            next="write that, or delete the registry and create it again",
         )
     if held and spec.storage not in (None, held[spec.policy]):
         raise Refusal(
-            f"it has room for {bytes_text(held[spec.policy])}",
+            f"it has space for {bytes_text(held[spec.policy])}",
             field="storage",
-            why="vCenter changes no registry",
-            next="write what is there, or have it deleted and made anew",
+            why="vCenter can't change a registry",
+            next="write that, or delete the registry and create it again",
         )

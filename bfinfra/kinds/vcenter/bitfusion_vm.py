@@ -1,5 +1,5 @@
-"""What the Bitfusion plug-in sets of a VM whose guest is to be a client: options, set while it is off.
-(Consolidated GPU cluster: enabling Bitfusion access.)
+"""Options that the Bitfusion plug-in sets on a VM whose guest becomes a client. They are set while the VM is
+off. (Consolidated GPU cluster: enabling Bitfusion access.)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 NAME = "bitfusion_vm"
 BEFORE = "bfinfra.bitfusion.before"
-"""The key under which the values of before are kept, as a mark's `applied`; "" = there was none."""
+"""The key of a mark whose `applied` holds the earlier values; "" = there was none."""
 VM = Annotated[str, Ref("virtual_machine", optional=True)]
 
 
@@ -56,25 +56,25 @@ class Spec(resource.Spec):
     """What a user writes for one VM."""
 
     vm: VM
-    """The VM: one that this site makes, or one that is there anyway."""
+    """The VM, of this site or existing."""
     settings: Annotated[dict[Option, str], Field(min_length=1)]
-    """Options of the VM (extraConfig) as the plug-in sets them. They are not published: compare a VM before
-    and after it is enabled by hand.
+    """Options of the VM (extraConfig) as the plug-in sets them. VMware doesn't publish them: compare a VM
+    before and after you enable it by hand.
     """
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """The VM's settings."""
+        """The settings of the VM, which two resources can't both set."""
         yield conflict.thing("vm", f"the settings of the VM {self.vm}", "VM")
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Its options."""
+        """The VM with its options."""
         yield machine(self.vm)
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """A VM with a note of ours, or one that is wanted. `before`: the values that were there, of what is
-    set.
+    """A VM with a note of this site, or one that the site names. `before`: the earlier values of the options
+    that are set.
     """
 
     vm: VM
@@ -84,7 +84,7 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class BitfusionVmFacts:
-    """All VMs: name → how many bear it."""
+    """`names`: the name of every VM → how many VMs have it."""
 
     names: Mapping[str, int] = field(default_factory=dict)
 
@@ -101,7 +101,7 @@ class Stop(_OnMachine):
 
     rights = (holds("machines", "VirtualMachine.Interact.PowerOff"),)
     disruption = Disruption.POWER_CYCLE
-    why = "the plug-in's settings of a VM count from its next start"
+    why = "the plug-in's settings of a VM take effect at its next start"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ class StopFirst(Stop):
     """shut down {vm}"""
 
     preapproved = True
-    why = "this site makes and starts it, and nobody uses it yet"
+    why = "this site creates and starts it, and nobody uses it yet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ class SetFirst(Set):
 
     disruption = Disruption.POWER_CYCLE
     preapproved = True
-    why = "it is made first, and nobody uses it yet"
+    why = "it is created first, and nobody uses it yet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,13 +146,13 @@ class PutBack(_OnMachine):
 
 
 class BitfusionVM(kind.Kind[Spec, State]):
-    """What the Bitfusion plug-in sets of a VM."""
+    """The options that the Bitfusion plug-in sets on a VM."""
 
     document = Document.CONSOLIDATED
     managed = False
     alone = True
     deadline = 1800
-    undescribed = "which of a VM's options the Bitfusion plug-in set is published nowhere, and no VM tells it"
+    undescribed = "VMware doesn't publish which options the Bitfusion plug-in sets, and a VM doesn't tell"
     step_types = (Stop, StopFirst, Set, SetFirst, Start, PutBack)
     survey_privileges = (holds(VCENTER, *READ),)
 
@@ -164,7 +164,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         self._site = site.name
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> list[Brief]:
-        """The marks of all VMs, with the other kinds of machines."""
+        """The marks of all VMs, which the other kinds of VMs read, too."""
         return self._vcenter.machines.survey(*OF_ALL)
 
     def observe(
@@ -174,7 +174,9 @@ class BitfusionVM(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The notes of all VMs, then everything of those with one of ours and of those that are wanted."""
+        """Reads the notes of all VMs, then the details of those with a note of this site and of those that
+        the site names.
+        """
         briefs = self._cache.read(MARKS, NAME, lambda: self.fetch(MARKS, {}))
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         homes = {
@@ -207,7 +209,9 @@ class BitfusionVM(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Off, set, on again, where something differs; put back where nothing is wanted any more."""
+        """Stop, set and start again, if something differs; restore the earlier values if the resource left
+        the site.
+        """
         if spec is None:
             return () if state is None or state.mark is None else (_put_back(state),)
         _check(spec, state, context)
@@ -215,25 +219,25 @@ class BitfusionVM(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Wherever the VM is."""
+        """The datacenter's root folder, as the VM may be anywhere."""
         return {"machines": (Entity(f"/{datacenter}/vm", "Folder", propagate=True),)}
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """It runs, and its guest does."""
+        """Ready when the VM and VMware Tools run."""
         return (
             READY
             if spec is None or (state.machine.on and state.machine.tools)
-            else waiting("its guest starts" if state.machine.on else "it is off")
+            else waiting("its guest is starting" if state.machine.on else "it is off")
         )
 
     def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """By the events of the VMs."""
+        """The last writer of each field, from the events of the VMs."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
     def run(self, step: Step, report: Report) -> None:
-        """One write."""
+        """Runs one step."""
         machines = self._vcenter.machines
         match step:
             case Stop(moid=str() as moid):
@@ -250,14 +254,14 @@ class BitfusionVM(kind.Kind[Spec, State]):
         return mark.name_of(self._site, NAME) if mark is not None else None
 
     def _with_before(self, machine: Vm) -> Vm:
-        """With what is set there by the note, whatever the file says by now."""
+        """The VM, read again with the keys that its note lists and the site no longer has."""
         more = sorted(_before(machine).keys() - machine.extra.keys())
         again = self._vcenter.machines.read([machine.moid], [*machine.extra, *more]) if more else []
         return again[0] if again else machine
 
 
 def _state(machine: Vm) -> State:
-    """A copy of a VM bears its original's note and another instance UUID: it is nobody's."""
+    """The state of a VM. A copy has its original's note and another instance UUID: it counts as unmarked."""
     noted = Mark.decode(machine.extra.get(SETTINGS))
     mark = noted.where(machine.instance_uuid) if noted else None
     return State(mark=mark, vm=machine.name, machine=machine, before=_before(machine) if mark else {})
@@ -291,7 +295,7 @@ def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
     ours = need is not None and need.spec is not None
     listed = (
         need is not None and ours and need.state is not None and not need.state.machine.on
-    )  # the virtual machine itself is to be started
+    )  # the virtual_machine itself starts it
     power = () if machine.on or listed else (Change("power", "off", "on"),)
     at: dict[str, Any] = {
         "vm": spec.vm,
@@ -313,7 +317,7 @@ def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
 
 
 def _gone(spec: Spec, state: State) -> dict[str, str]:
-    """What is set there, and the file says no more: as it was before."""
+    """Options that were set and have left the site, with their earlier values."""
     return {key: value for key, value in state.before.items() if key not in spec.settings}
 
 
@@ -335,20 +339,23 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
         raise Refusal(
             f"{facts.names[spec.vm]} VMs are called {spec.vm}",
             field="vm",
-            why="one must be meant",
+            why="the name must mean one VM",
             next="give one of them another name",
         )
     if need is not None and need.spec is not None and getattr(need.spec, "power", "on") == "off":
         raise Refusal(
-            f"{need.key} is to be off", field="vm", why="a client runs", next="write power: on there"
+            f"{need.key} is to be off",
+            field="vm",
+            why="a client must be running",
+            next="write power: on there",
         )
     context.mark.refuse_others(
-        state.mark if state else None, f"the settings of {spec.vm} are looked after by another", "vm"
+        state.mark if state else None, f"the settings of {spec.vm} are managed by another resource", "vm"
     )
     if state is not None and state.mark is not None and state.vm != spec.vm:
         raise Refusal(
             f"the settings are those of {state.vm}",
             field="vm",
-            why="they can't move",
-            next="give the other one another name",
+            why="they can't move to another VM",
+            next="write a resource of another name for the other VM",
         )

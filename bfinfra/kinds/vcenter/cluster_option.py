@@ -1,5 +1,5 @@
-"""An advanced option of clusters' DRS, such as how long machines with vGPUs may take to leave a host that
-goes into maintenance. (RDG for PVRDMA, "vGPU Deployment and Configuration".)
+"""An advanced option of clusters' DRS, such as how long VMs with vGPUs may take to leave a host that enters
+maintenance mode. (RDG for PVRDMA, "vGPU Deployment and Configuration".)
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Spec(host_setting.SettingSpec):
     thing = "cluster"
 
     clusters: Annotated[tuple[str, ...], Field(min_length=1)]
-    """vSphere clusters that it is set on, by their names."""
+    """The vSphere clusters that get it, by their names."""
     key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,60}$")]
     """The option, such as VgpuMMAutomationTimeoutSecs."""
     value: Annotated[str, StringConstraints(min_length=1)]
-    """Its value; numbers as text."""
+    """The value; numbers as text."""
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -71,13 +71,13 @@ class PutBack(host_setting.PutBack):
 
 
 class ClusterOption(host_setting.Settings[Spec, State]):
-    """An advanced option of clusters' DRS."""
+    """An advanced option of DRS, set on clusters."""
 
     document = Document.PVRDMA
     step_types = (Set, Commit, PutBack)
     name = "cluster_option"
     prefix = "bfinfra.drs."
-    undescribed = "a cluster doesn't tell which of its options somebody wants"
+    undescribed = "a cluster doesn't tell which of its options were set on purpose"
 
     def __init__(self, vcenter: VCenter, cluster_options: ClusterOptions, site: Site) -> None:
         super().__init__(vcenter, site)
@@ -85,32 +85,34 @@ class ClusterOption(host_setting.Settings[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """A step a cluster."""
+        """One step per cluster."""
         return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The clusters; custom attributes are defined at the root."""
+        """The clusters, and the root, where custom attributes are defined."""
         found = (Entity(f"/{datacenter}/host/{each}", "ClusterComputeResource") for each in spec.clusters)
         return {"clusters": tuple(found), "definitions": (ROOT,)}
 
     def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
-        """On clusters."""
+        """The clusters by name, each with its notes."""
         return self._vcenter.cluster_notes.noted(self.prefix, everyone=everyone)
 
     def note(self, moid: str, attribute: str, text: str) -> None:
-        """On a cluster."""
+        """Writes a note on a cluster."""
         self._vcenter.cluster_notes.set(moid, attribute, text)
 
     def forget(self, moid: str, attribute: str) -> None:
-        """The last one takes the attribute's definition along."""
+        """Removes a note from a cluster. With the last note of an option, the definition of its custom
+        attribute goes, too.
+        """
         self._vcenter.cluster_notes.drop(moid, attribute)
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-        """Options as text; one that nobody set is empty."""
+        """The options as text, by cluster id and key; "" for an option that is not set."""
         empty = dict.fromkeys(keys, "")
         return {moid: {**empty, **found} for moid, found in self._options.read(moids).items()}
 
     def write(self, moid: str, key: str, value: str) -> None:
-        """One call."""
+        """Sets an option, in one call."""
         self._options.set(moid, key, value)

@@ -1,4 +1,4 @@
-"""A content library: the Kubernetes releases of Tanzu, images of machines, appliances. (The solution: VMware
+"""A content library: the Kubernetes releases of Tanzu, images of VMs, appliances. (The solution: VMware
 Kubernetes platforms on a GPU cluster.)
 """
 
@@ -38,18 +38,18 @@ STORE = holds("datastore", "Datastore.AllocateSpace")
 
 
 class Subscription(Part):
-    """Another library that this one follows; by default VMware's own with the Kubernetes releases."""
+    """Another library that this one follows; by default VMware's library of Kubernetes releases."""
 
     url: Annotated[str, StringConstraints(pattern=r"^https?://\S+$")] = RELEASES
-    """Of the publisher's lib.json; a mirror has another one."""
+    """URL of the publisher's lib.json. A mirror has its own."""
     on_demand: bool = True
-    """Files come when they are first used; else all at once."""
+    """Download files when they are first used; false downloads all at once."""
     automatic_sync: bool = True
-    """vCenter looks for what is new by itself."""
+    """Let vCenter look for new items by itself."""
     thumbprint: Annotated[str, StringConstraints(pattern=r"^([0-9A-Fa-f]{2}:){19}[0-9A-Fa-f]{2}$")] | None = (
         None
     )
-    """SHA-1 of the publisher's certificate, as AB:CD:…, where vCenter can't check it otherwise."""
+    """SHA-1 of the publisher's certificate, as AB:CD:…, if vCenter can't check it otherwise."""
 
 
 class Spec(resource.Spec):
@@ -59,27 +59,27 @@ class Spec(resource.Spec):
     name_rule = "no slash, at most 80 characters"
 
     datastore: str
-    """Datastore that holds it."""
+    """The datastore that holds it."""
     subscription: Subscription | None = None
-    """Another library that it follows; without one it is local, filled by hand or by bitfusion_server."""
+    """Another library that it follows. Without one it is local, filled by hand or by bitfusion_server."""
     description: str = ""
-    """Free text; bfinfra keeps its mark in the last line under it."""
+    """Free text. bfinfra writes its mark in a last line below it."""
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Itself, for those who needn't say whether it is there anyway."""
+        """The library, by its name."""
         yield library(name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter says; `library.datastore` is a name where it is known."""
+    """What vCenter reports; `library.datastore` is a name if the datastore is known."""
 
     library: Library
 
 
 @dataclass(frozen=True)
 class ContentLibraryFacts:
-    """Names of all datastores."""
+    """The names of all datastores."""
 
     datastores: tuple[str, ...] = ()
 
@@ -143,7 +143,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """One list, then each library."""
+        """Reads the list of libraries, then each library."""
         if include_unlisted:
             self._stores = self._libraries.datastores() if any(wanted.values()) else {}
         states = {}
@@ -162,7 +162,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
         return Observation(states, ContentLibraryFacts(tuple(sorted(self._stores.values()))))
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every library that stands on a datastore."""
+        """Every library whose items are on a datastore."""
         stores = self._libraries.datastores()
         for found in self._libraries.list():
             library = replace(found, datastore=stores.get(found.datastore, ""))
@@ -170,12 +170,12 @@ class ContentLibrary(kind.Kind[Spec, State]):
                 library.name,
                 {"datastore": library.datastore, **_view(library)},
                 State(mark=_mark(found), library=library),
-                left_out="" if library.datastore else "it stands on something that is no datastore",
+                left_out="" if library.datastore else "its items are not on a datastore",
             )
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Create, patch, delete."""
+        """Creates, changes or deletes it, in one step."""
         if spec is None:
             return (
                 ()
@@ -196,7 +196,9 @@ class ContentLibrary(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Libraries are vCenter's own: as the place of local ones, or of subscribed ones."""
+        """The root, as libraries are vCenter's own. A local library takes other privileges than a subscribed
+        one.
+        """
         local, subscribed = ((ROOT,), ()) if spec.subscription is None else ((), (ROOT,))
         return {
             "local": local,
@@ -205,7 +207,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Synchronised once, where it follows another one by itself."""
+        """Ready at once; a library that follows another one by itself, after its first synchronisation."""
         follows = state.library.subscription
         return (
             waiting("its first synchronisation")
@@ -214,7 +216,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One write."""
+        """Runs one step, in one call."""
         match step:
             case Create(library=library):
                 self._libraries.create(library)
@@ -224,7 +226,9 @@ class ContentLibrary(kind.Kind[Spec, State]):
                 self._libraries.delete(identity, subscribed=subscribed)
 
     def _with_contents(self, state: State) -> State:
-        """Items of a local library that bfinfra didn't store; what is subscribed can be had again."""
+        """The state with the items that bfinfra didn't store in a local library. A subscribed library can be
+        downloaded again.
+        """
         if state.library.subscription is not None:
             return state
         return replace(
@@ -236,7 +240,7 @@ class ContentLibrary(kind.Kind[Spec, State]):
 
 
 def _mark(found: Library) -> Mark | None:
-    """Its own mark; none where it was copied from another library with the description."""
+    """The library's own mark; None if somebody copied it from another library with the description."""
     return Mark.own(found.description, f"content_library/{found.name}")
 
 
@@ -263,8 +267,8 @@ def _view(library: Library) -> dict[str, Any]:
 
 
 def _drift(spec: Spec, state: State, wanted: Library) -> Sequence[Change]:
-    """Where the world differs, in what is written or was. A thumbprint can't be taken away again: vCenter
-    keeps what isn't sent.
+    """The differences between the live library and the site, in the fields that the site sets or has set. A
+    thumbprint can't be removed: vCenter keeps it if the call leaves it out.
     """
     managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
     found = [
@@ -287,12 +291,12 @@ def _check(spec: Spec, facts: ContentLibraryFacts | None) -> None:
 
 
 def _check_change(spec: Spec, state: State) -> None:
-    """Refuses what a library can't become: making it anew would lose what is in it."""
+    """Raises Refusal for a change that vCenter can't make: to make the library anew would lose its items."""
     if spec.datastore != state.library.datastore:
         raise Refusal(
-            f"the library stands on {state.library.datastore or 'something that is no datastore'}",
+            f"the library is on {state.library.datastore or 'something other than a datastore'}",
             field="datastore",
-            why="a library can't move",
+            why="a library can't move to another datastore",
             next="write that, or make another library and delete this one",
         )
     if (spec.subscription is None) != (state.library.subscription is None):
@@ -300,6 +304,6 @@ def _check_change(spec: Spec, state: State) -> None:
         raise Refusal(
             f"the library is {stands}",
             field="subscription",
-            why="a local library can't become a subscribed one, nor the other way",
+            why="a local library can't become a subscribed one, nor the other way round",
             next="make another library and delete this one",
         )

@@ -1,5 +1,5 @@
-"""A rule set of hosts' firewalls that is switched on, such as PVRDMA's. (RDG for PVRDMA, "Network and
-Security Configuration": port 28250.)
+"""A rule set of the firewall on hosts, such as PVRDMA's. (RDG for PVRDMA, "Network and Security
+Configuration": port 28250.)
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Spec(host_setting.Spec):
     """What a user writes for one rule set on hosts."""
 
     ruleset: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,60}$")]
-    """Its name, such as pvrdma."""
+    """The rule set's name, such as pvrdma."""
     enabled: bool = True
-    """Whether what it is about may pass."""
+    """Whether the rule set lets its traffic pass."""
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -37,11 +37,11 @@ class Spec(host_setting.Spec):
         return (self.ruleset,)
 
     def wanted(self, place: Place, context: PlanContext) -> str:
-        """On or off."""
+        """`on` or `off`."""
         return WORDS[self.enabled]
 
     def serves(self) -> tuple[str, ...]:
-        """PVRDMA's own rule."""
+        """The capability that PVRDMA needs, for its own rule set."""
         return (PVRDMA,) if self.ruleset == "pvrdma" else ()
 
 
@@ -67,7 +67,7 @@ class PutBack(host_setting.PutBack):
 
 
 class HostFirewallRule(host_setting.HostSettings[Spec, State]):
-    """A rule set of hosts' firewalls."""
+    """A rule set of the firewall on hosts, enabled or disabled."""
 
     document = Document.PVRDMA
     step_types = (Set, Commit, PutBack)
@@ -77,18 +77,18 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """A step a host."""
+        """One step per host."""
         return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-        """On or off."""
+        """`on` or `off`, by host id and rule set."""
         found = self._vcenter.host_settings.rulesets(moids, keys)
         return {moid: {key: WORDS[on] for key, on in each.items()} for moid, each in found.items()}
 
     def says(self, key: str, value: str) -> Mapping[str, object] | None:
-        """The rule set, where it is on."""
+        """The rule set, if it is on."""
         return {"ruleset": key} if value == WORDS[True] else None
 
     def write(self, moid: str, key: str, value: str) -> None:
-        """One call."""
+        """Switches the rule set, in one call."""
         self._vcenter.host_settings.set_ruleset(moid, key, on=value == "on")

@@ -1,5 +1,5 @@
-"""How hosts share their GPUs: machines with vGPUs want it direct. (RDG for PVRDMA, "vGPU Deployment and
-Configuration".)
+"""How hosts share their GPUs: VMs with vGPUs need the type sharedDirect. (RDG for PVRDMA, "vGPU Deployment
+and Configuration".)
 """
 
 from __future__ import annotations
@@ -31,31 +31,29 @@ class Card(resource.Part):
     """One card, on each of the hosts."""
 
     type: Type | None = None
-    """Its own type, in vSphere's words; left out, it keeps the one it has."""
+    """The card's own type, in vSphere's words; left out, it stays as it is."""
     mode: Literal["sameSize", "mixedSize"] | None = None
-    """Whether machines with vGPUs of several sizes share it, from vSphere 8.0.3; left out, it stays as it
-    is.
+    """Whether VMs with vGPUs of different sizes may share the card, from vSphere 8.0.3; left out, it stays as
+    it is.
     """
 
 
 class Spec(host_setting.Spec):
     """What a user writes for the graphics of hosts. A type takes effect when the host, or its X.Org service,
-    starts again.
+    restarts.
     """
 
     type: Type = "sharedDirect"
-    """In vSphere's words: shared (vSGA) or sharedDirect (vGPU). Cards that have a type of their own
-    keep it.
-    """
+    """In vSphere's words: shared (vSGA) or sharedDirect (vGPU). Cards with a type of their own keep it."""
     placement: Literal["performance", "consolidation"] | None = None
-    """How machines with vGPUs are spread over a host's cards: performance (as widely as can be) or
-    consolidation (a card is filled before the next); left out, it stays as it is.
+    """How VMs with vGPUs are spread over a host's cards: performance (over as many as possible) or
+    consolidation (fill a card before the next); left out, it stays as it is.
     """
     cards: dict[PciAddress, Card] = Field(default_factory=dict)
-    """Cards that are set in a way of their own, by their PCI address, such as 0000:3b:00.0."""
+    """Cards with settings of their own, by PCI address, such as 0000:3b:00.0."""
 
     def _all(self) -> dict[str, str]:
-        """Every value that is set, by its key."""
+        """The keys and values of all settings."""
         found: dict[str, str | None] = {"type": self.type, "placement": self.placement}
         for address, card in self.cards.items():
             found |= {f"type {address}": card.type, f"mode {address}": card.mode}
@@ -63,15 +61,15 @@ class Spec(host_setting.Spec):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Those that are written."""
+        """The keys of the settings that the site gives."""
         return tuple(self._all())
 
     def wanted(self, place: Place, context: PlanContext) -> str:
-        """In vSphere's words."""
+        """The value, in vSphere's words."""
         return self._all()[place[1]]
 
     def serves(self) -> tuple[str, ...]:
-        """Machines with vGPUs don't start with another type."""
+        """The capability that VMs with vGPUs need: with another type they don't start."""
         return (capabilities.GRAPHICS,) if self.type == "sharedDirect" else ()
 
 
@@ -82,7 +80,7 @@ class Set(host_setting.Set):
     rights = GRAPHICS
 
     def title(self) -> str:
-        """A type waits for a restart."""
+        """The title; for a type, with the restart that it needs."""
         late = ", for vGPUs that start once the host or its X.Org service has restarted"
         return f"{super().title()}{late if self.key.startswith('type') else ''}"
 
@@ -112,17 +110,17 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """A step a host."""
+        """One step per host and setting."""
         return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-        """In vSphere's words; a host without GPUs to share may tell none."""
+        """The values in vSphere's words, by host id and key; a host without such GPUs may have none."""
         return self._vcenter.host_settings.graphics(moids)
 
     def says(self, key: str, value: str) -> Mapping[str, object] | None:
-        """The type that vGPUs want; any other, and how a host shares its cards, is the host's own affair."""
+        """The type that vGPUs need. Other types and settings are not described."""
         return {"type": value} if (key, value) == ("type", "sharedDirect") else None
 
     def write(self, moid: str, key: str, value: str) -> None:
-        """One call."""
+        """Sets a value, in one call."""
         self._vcenter.host_settings.set_graphics(moid, key, value)

@@ -30,9 +30,9 @@ class Spec(host_setting.Spec):
     key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,60}$")]
     """The option, such as Net.PVRDMAVmknic."""
     value: str | None = None
-    """Its value; numbers and truth values (True, False) as text."""
+    """The value; numbers and booleans (True, False) as text."""
     adapter: Annotated[str, Ref("vmkernel_adapter")] | None = None
-    """Instead of a value: the VMkernel adapter whose device name it is, on each host its own."""
+    """Instead of a value: the vmkernel_adapter whose device name, on each host its own, is the value."""
 
     @model_validator(mode="after")
     def _one(self) -> Spec:
@@ -46,7 +46,7 @@ class Spec(host_setting.Spec):
         return (self.key,)
 
     def wanted(self, place: Place, context: PlanContext) -> str | Unknown:
-        """The value, or the adapter's device on this host."""
+        """The value, or the adapter's device name on this host."""
         if self.value is not None:
             return self.value
         need = context.needs["adapter"]
@@ -54,13 +54,13 @@ class Spec(host_setting.Spec):
         return devices.get(place[0]) or Unknown(need.key, f"device on {place[0]}")
 
     def serves(self) -> tuple[str, ...]:
-        """PVRDMA needs to know its adapter."""
+        """The capability that PVRDMA needs, for the option that names its adapter."""
         return (PVRDMA,) if self.key == "Net.PVRDMAVmknic" else ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(host_setting.State):
-    """What the hosts say."""
+    """The options as they are on the hosts."""
 
     adapter: Annotated[str, Ref("vmkernel_adapter")] | None = None
 
@@ -97,22 +97,22 @@ class HostOption(host_setting.HostSettings[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """A step a host."""
+        """One step per host."""
         return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The adapter goes after the option that names it."""
+        """The adapter, which is deleted after the option that names it."""
         return {"adapter": applied.get("adapter")}
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-        """Options as text."""
+        """The options as text, by host id and key."""
         found = self._vcenter.host_settings.options(moids, keys)
         return {moid: {key: str(value) for key, value in each.items()} for moid, each in found.items()}
 
     def says(self, key: str, value: str) -> Mapping[str, object] | None:
-        """The option, where it has a value."""
+        """The option, if it has a value."""
         return {"key": key, "value": value} if value else None
 
     def write(self, moid: str, key: str, value: str) -> None:
-        """One call."""
+        """Sets an option, in one call."""
         self._vcenter.host_settings.set_option(moid, key, value)

@@ -32,17 +32,17 @@ class Spec(resource.Spec):
     """What a user writes for one port group; its name is the port group's name in vCenter."""
 
     switch: Annotated[str, Ref("distributed_switch", optional=True)]
-    """Distributed switch: one of this site's, or one that is there anyway."""
+    """Distributed switch, of this site or existing."""
     vlan: Annotated[int, Field(ge=0, le=4094)] = 0
     """VLAN; 0 = untagged."""
     ports: Annotated[int, Field(ge=1, le=8192)] = 8
-    """Ports at first; vCenter adds more when they are used up."""
+    """Number of ports at creation; vCenter adds more when they are used up."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter says. `switch`: its switch's name; `moid`, `key` and `uuid` (of the switch): what adapters
-    connect to.
+    """What vCenter reports. `switch`: the name of its switch; `moid`, `key` and `uuid` (of the switch): what
+    adapters connect to.
     """
 
     switch: Annotated[str, Ref("distributed_switch", optional=True)]
@@ -51,7 +51,7 @@ class State(resource.State):
 
     @property
     def key(self) -> str:
-        """The port group's key, which adapters name."""
+        """The port group's key, which network adapters refer to."""
         return self.group.key
 
 
@@ -68,7 +68,7 @@ class Create(Step):
 
     @property
     def exclusive(self) -> bool:
-        """Its name is taken once."""
+        """The call fails if the name is taken."""
         return True
 
 
@@ -113,7 +113,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """All switches with their port groups."""
+        """Reads all switches with their port groups."""
         found = self._vcenter.switches.read(context=False)
         switches = {switch.moid: switch for switch in found.switches}
         states: dict[str, State] = {}
@@ -131,7 +131,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
         return Observation(states, found)
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every port group but those of switches' uplinks."""
+        """Every port group except those of uplinks."""
         found = self._vcenter.switches.read(context=False)
         switches = {switch.moid: switch for switch in found.switches}
         for group in found.groups:
@@ -147,7 +147,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """One call each."""
+        """Creates, changes or deletes it, in one step each."""
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.group.moid),)
         mark = context.mark.committed(spec.applied())
@@ -166,8 +166,8 @@ class PortGroupKind(kind.Kind[Spec, State]):
             raise Refusal(
                 f"the port group is on the switch {state.switch}",
                 field="switch",
-                why="a port group can't move",
-                next="give it another name there",
+                why="a port group can't move to another switch",
+                next="give the new one another name",
             )
         found = compare.changes(spec, state.mark, _drift(spec, state.group))
         plan = GroupPlan(name, below(above(state.group.description), mark), spec.vlan, _ports(spec, state))
@@ -175,11 +175,11 @@ class PortGroupKind(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The folder of networks, with all below it."""
+        """The network folder with all below it."""
         return {"networks": (Entity(f"/{datacenter}/network", "Folder", propagate=True),)}
 
     def run(self, step: Step, report: Report) -> None:
-        """One task."""
+        """Runs one step, as one task."""
         match step:
             case Create(moid=str() as moid, plan=plan):
                 self._vcenter.switches.create_group(moid, plan)
@@ -191,7 +191,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _strange(self, group: PortGroup) -> tuple[str, ...]:
-        """VMs on it that this site didn't make."""
+        """VMs on the port group that this site didn't make."""
         machines = self._vcenter.machines.read(group.vms, [MARK]) if group.vms else []
         return tuple(
             f"VM {each.name} is on it"
@@ -201,7 +201,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
 
 
 def _switch(spec: Spec, context: PlanContext) -> str | Unknown:
-    """The id of its switch, or Unknown where this site makes it first."""
+    """The id of its switch, or Unknown if this site has still to make it."""
     need = context.needs.get("switch")
     facts: Networks = context.facts
     if need is not None and (need.spec is not None or need.state is not None):
@@ -218,8 +218,8 @@ def _switch(spec: Spec, context: PlanContext) -> str | Unknown:
 
 
 def _ports(spec: Spec, state: State) -> int:
-    """Fewer than there are only where these are the ones that the file had before: those that vCenter added
-    are in use.
+    """The number of ports to set. It shrinks only if the ports are those that the site had before: ports that
+    vCenter added are in use.
     """
     applied = state.mark.applied if state.mark else None
     before = None if applied is None else applied.get("ports", Spec.model_fields["ports"].default)
@@ -227,7 +227,7 @@ def _ports(spec: Spec, state: State) -> int:
 
 
 def _drift(spec: Spec, group: PortGroup) -> tuple[Change, ...]:
-    """More ports than were written are vCenter's own doing."""
+    """The differences. More ports than the site has are no difference, as vCenter adds them."""
     now: dict[str, Any] = {
         "vlan": "trunk or private" if group.vlan is None else group.vlan,
         "ports": min(group.ports, spec.ports),

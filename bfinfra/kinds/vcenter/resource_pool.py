@@ -1,5 +1,5 @@
-"""A resource pool of a cluster: what the machines in it may have of its CPU and memory. (Consolidated GPU
-cluster: virtual machines and Tanzu share hosts.)
+"""A resource pool of a cluster, which limits and guarantees CPU and memory of the VMs in it. (Consolidated
+GPU cluster: virtual machines and Tanzu share hosts.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.pools import ResourcePools
 
 ATTRIBUTE = "bfinfra.resource_pool"
-"""The custom attribute with the mark: a pool has no other place for one."""
+"""The custom attribute with the mark; a pool has no other place for one."""
 NOTED = (holds("pool", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
 
 
@@ -49,41 +49,41 @@ Memory = Annotated[Bytes, AfterValidator(_whole)]
 
 
 class Part(resource.Part):
-    """What CPU and memory have in common."""
+    """The fields that CPU and memory share."""
 
     shares: Shares = "normal"
-    """Its part beside its siblings where all together want more than there is: low, normal, high, or a
-    number.
+    """Priority over its siblings when all together need more than there is: low, normal, high, or
+    a number.
     """
     expandable: bool = True
-    """Whether more than the reservation may come out of the parent's."""
+    """Whether it may take more than its reservation from its parent."""
 
 
 class Cpu(Part):
-    """What the machines in it may have of the cluster's CPUs."""
+    """What the VMs in it may use of the cluster's CPUs."""
 
     reservation: Megahertz = 0
-    """Guaranteed, such as 16GHz."""
+    """Guaranteed CPU, such as 16GHz."""
     limit: Megahertz | None = None
-    """At most; left out, there is no limit."""
+    """The most CPU that it may use; left out, there is no limit."""
 
     @property
     def allocation(self) -> Allocation:
-        """As vCenter counts it, in MHz."""
+        """The allocation as vCenter counts it, in MHz."""
         return Allocation(self.reservation, self.limit, self.shares, self.expandable)
 
 
 class MemoryPart(Part):
-    """What the machines in it may have of the cluster's memory."""
+    """What the VMs in it may use of the cluster's memory."""
 
     reservation: Memory = 0
-    """Guaranteed, such as 256GiB."""
+    """Guaranteed memory, such as 256GiB."""
     limit: Memory | None = None
-    """At most; left out, there is no limit."""
+    """The most memory that it may use; left out, there is no limit."""
 
     @property
     def allocation(self) -> Allocation:
-        """As vCenter counts it, in MiB."""
+        """The allocation as vCenter counts it, in MiB."""
         limit = None if self.limit is None else self.limit // MIB
         return Allocation(self.reservation // MIB, limit, self.shares, self.expandable)
 
@@ -95,15 +95,13 @@ class Spec(resource.Spec):
     name_rule = rf"no blanks, no slash, no backslash and no %, at most {LONGEST} characters"
 
     cluster: str
-    """The vSphere cluster whose hosts it is of."""
+    """The vSphere cluster that it divides."""
     parent: Annotated[str, Ref("resource_pool", optional=True)] | None = None
-    """The pool that it is in: one of this site's, or one that is there anyway; left out, the cluster's
-    own.
-    """
+    """The pool that it is in, of this site or existing; left out, the cluster's root pool."""
     cpu: Cpu = Cpu()
-    """What the machines in it may have of the cluster's CPUs."""
+    """What the VMs in it may use of the cluster's CPUs."""
     memory: MemoryPart = MemoryPart()
-    """What the machines in it may have of the cluster's memory."""
+    """What the VMs in it may use of the cluster's memory."""
 
     @model_validator(mode="after")
     def _room(self) -> Spec:
@@ -119,7 +117,7 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter says. `unnamed`: it still has the name under which it was made."""
+    """What vCenter reports. `unnamed`: whether it still has its pending name."""
 
     pool: ResourcePool
     cluster: str
@@ -129,7 +127,7 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class ResourcePoolFacts:
-    """Clusters and pools, for decisions."""
+    """Clusters and pools that decisions need."""
 
     inventory: Inventory
     pools: tuple[ResourcePool, ...] = ()
@@ -149,7 +147,7 @@ class Create(Step):
 
     @property
     def exclusive(self) -> bool:
-        """Its name is taken once in its parent."""
+        """The call fails if the parent has a pool of that name."""
         return True
 
 
@@ -186,11 +184,11 @@ class Delete(Step):
     name: str
     moid: str
     pending: str
-    """The name that it has while it goes; "" where it has it already."""
+    """The pending name to give it before the deletion; "" if it has it already."""
 
 
 class ResourcePoolKind(kind.Kind[Spec, State]):
-    """A resource pool of a cluster: what the machines in it may have of its CPU and memory."""
+    """A resource pool of a cluster, which limits and guarantees CPU and memory of the VMs in it."""
 
     document = Document.CONSOLIDATED
     step_types = (Create, Configure, Move, Delete)
@@ -208,8 +206,8 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """All pools: this site's by their notes or pending names, others by the names that are wanted. Where
-        none is wanted and none is ours, no clusters.
+        """Reads all pools: finds this site's by their notes or pending names, others by the names that the
+        site wants. Reads the clusters only if there is such a pool.
         """
         pools = self._pools.read(ATTRIBUTE)
         mine = {
@@ -230,7 +228,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         return Observation(found, facts)
 
     def _whose(self, pool: ResourcePool) -> tuple[str, Mark | None]:
-        """The name that it has or is to have, and its mark."""
+        """The name that a pool has or will get, and its mark."""
         name = pending_name(pool.name, self._site)
         mark = Mark.decode(pool.note)
         if name is None:
@@ -251,7 +249,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         )
 
     def _contents(self, pool: ResourcePool, facts: ResourcePoolFacts) -> tuple[str, ...]:
-        """Machines and pools in it that this site didn't make."""
+        """VMs and pools in it that this site didn't make."""
         machines = self._vcenter.machines.read(pool.vms, [MARK]) if pool.vms else []
         inner = [each for each in facts.pools if each.parent == pool.moid]
         return (
@@ -268,7 +266,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every pool of a cluster but its own."""
+        """Every pool of a cluster except its root pool."""
         facts = ResourcePoolFacts(self._vcenter.inventory.pools(), self._pools.read(ATTRIBUTE))
         for pool in facts.pools:
             name, mark = self._whose(pool)
@@ -281,7 +279,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Made, moved, changed, deleted: a step each."""
+        """Creates, moves, changes or deletes it, in one step each."""
         if spec is None:
             return () if state is None else (_delete(name, state, context.mark.site),)
         into, mark = _parent(spec, context), context.mark.committed(spec.applied())
@@ -296,8 +294,8 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
             raise Refusal(
                 f"the resource pool is on the cluster {state.cluster}",
                 field="cluster",
-                why="a pool can't leave its cluster",
-                next="give it another name there, or delete it first",
+                why="a pool can't move to another cluster",
+                next="give the new one another name, or delete this one first",
             )
         moved = state.parent != spec.parent and state.pool.parent != into
         change = Change("parent", state.parent, spec.parent)
@@ -319,12 +317,14 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The cluster's pools; custom attributes are defined at the root."""
+        """The cluster's pools, and the root, where custom attributes are defined."""
         pools = Entity(f"/{datacenter}/host/{spec.cluster}/Resources", "ResourcePool", propagate=True)
         return {"pool": (pools,), "definitions": (ROOT,)}
 
     def run(self, step: Step, report: Report) -> None:
-        """A pool that has no note has its pending name, on its way in and on its way out."""
+        """Runs one step. A pool without a note has its pending name, after its creation and before its
+        deletion.
+        """
         pools = self._pools
         match step:
             case Create(into=str() as into):
@@ -350,7 +350,7 @@ def _delete(name: str, state: State, site: str) -> Delete:
 
 
 def _standing(name: str, spec: Spec, facts: ResourcePoolFacts) -> ResourcePool | None:
-    """Somebody's pool of that name where it is to be: it is the one to adopt."""
+    """An existing pool of that name and parent, which can be adopted."""
     cluster = facts.inventory.cluster(spec.cluster)
     if cluster is None:
         return None
@@ -362,7 +362,9 @@ def _standing(name: str, spec: Spec, facts: ResourcePoolFacts) -> ResourcePool |
 
 
 def _parent(spec: Spec, context: PlanContext) -> str | Unknown:
-    """The id of the pool that it is in, or Unknown where this site makes it first. Refusal."""
+    """The id of its parent pool, or Unknown if this site has still to make that. Raises Refusal if there is
+    no such cluster or pool.
+    """
     facts: ResourcePoolFacts = context.facts
     cluster = facts.inventory.cluster(spec.cluster)
     if cluster is None:
@@ -384,7 +386,7 @@ def _drift(spec: Spec, pool: ResourcePool) -> tuple[Change, ...]:
 
 
 def _plain(found: Allocation, unit: int = 1) -> dict[str, Any]:
-    """By the names of the spec's fields, in its units."""
+    """An allocation in the names and units of the spec's fields."""
     return {
         "reservation": found.reservation * unit,
         "limit": None if found.limit is None else found.limit * unit,

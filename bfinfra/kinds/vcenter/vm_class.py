@@ -1,5 +1,5 @@
-"""A VM class: what a machine in a namespace has of CPUs, memory and GPUs. (The solution: VMware Kubernetes
-platforms on a GPU cluster.)
+"""A VM class: the CPUs, memory and GPUs of a VM in a namespace. (The solution: VMware Kubernetes platforms on
+a GPU cluster.)
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def _whole(number: int) -> int:
 
 
 class Card(Part):
-    """A PCI device that vSphere picks among the free ones of its hosts (dynamic DirectPath I/O)."""
+    """A PCI device that vSphere picks from the free ones of its hosts (dynamic DirectPath I/O)."""
 
     vendor: PciId
     """PCI vendor id, such as 0x10de."""
     device: PciId
     """PCI device id, such as 0x1db6."""
     label: str = ""
-    """Only cards that the hosts call so."""
+    """Take only cards with this hardware label."""
 
 
 class Spec(resource.Spec):
@@ -65,36 +65,36 @@ class Spec(resource.Spec):
     cpus: Annotated[int, Field(ge=1)]
     """Virtual CPUs."""
     memory: Annotated[Bytes, AfterValidator(_whole)]
-    """Such as 64GiB."""
+    """Memory, such as 64GiB."""
     cpu_reservation: PerCent = 0
     """How much of its CPUs is guaranteed, in per cent."""
     memory_reservation: PerCent = 0
     """How much of its memory is guaranteed, in per cent; 100 with any GPU."""
     description: str = ""
-    """Free text; bfinfra keeps its mark in the last line under it."""
+    """Free text. bfinfra writes its mark in a last line below it."""
     vgpus: tuple[str, ...] = ()
-    """vGPU profiles, one a virtual GPU, such as grid_v100d-16c."""
+    """vGPU profiles, one per virtual GPU, such as grid_v100d-16c."""
     devices: tuple[Card, ...] = ()
-    """Whole cards, one entry a card."""
+    """Whole cards, one entry per card."""
 
     @model_validator(mode="after")
     def _reserved(self) -> Spec:
         if (self.vgpus or self.devices) and self.memory_reservation != 100:
             raise FieldError(
-                "100 is needed with vgpus or devices: the memory of a machine with a GPU can't be swapped",
+                "100 is needed with vgpus or devices: the memory of a VM with a GPU can't be swapped",
                 "memory_reservation",
                 "write memory_reservation: 100",
             )
         return self
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Itself."""
+        """The class."""
         yield vm_class(name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter says."""
+    """What vCenter reports."""
 
     settings: vm_classes.VmClass
 
@@ -144,7 +144,7 @@ class VmClass(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """One list."""
+        """Reads the list of classes."""
         found = {
             name: State(mark=_mark(name, each), settings=each) for name, each in self._classes.list().items()
         }
@@ -157,13 +157,13 @@ class VmClass(kind.Kind[Spec, State]):
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every class, vCenter's own among them."""
+        """Every class, with vCenter's own."""
         for name, each in sorted(self._classes.list().items()):
             yield Description(name, _view(each), State(mark=_mark(name, each), settings=each))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Create, patch, delete."""
+        """Creates, changes or deletes it, in one step."""
         if spec is None:
             return () if state is None else (Delete(name=name),)
         settings = _settings(spec, context.mark)
@@ -174,8 +174,8 @@ class VmClass(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: None) -> Iterator[Conflict]:
-        """Classes that go while namespaces of others offer them: vCenter refuses that, and their clusters
-        make nodes of them.
+        """Classes to delete that namespaces of others offer. vCenter refuses that, as their clusters create
+        nodes from them.
         """
         own = {key.name for key in (*wanted, *states) if key.kind == "supervisor_namespace"}
         for key, state in states.items():
@@ -187,17 +187,17 @@ class VmClass(kind.Kind[Spec, State]):
                 yield Conflict(
                     Spot(key),
                     f"it would be deleted, and {_counted(users)} it",
-                    why="these are not this site's",
-                    next="take it out there first",
+                    why="they are not this site's",
+                    next="remove it there first",
                 )
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Classes are vCenter's own."""
+        """The root, as classes are vCenter's own."""
         return {"classes": (ROOT,)}
 
     def run(self, step: Step, report: Report) -> None:
-        """One REST call."""
+        """Runs one step, in one REST call."""
         match step:
             case Create(name=name, settings=settings):
                 self._classes.create(name, settings)
@@ -216,7 +216,7 @@ def _counted(namespaces: Sequence[str]) -> str:
 
 
 def _mark(name: str, found: vm_classes.VmClass) -> Mark | None:
-    """Its own mark; none where it was copied from another class with the description."""
+    """The class's own mark; None if somebody copied it from another class with the description."""
     return Mark.own(found.description, f"vm_class/{name}")
 
 
@@ -254,7 +254,7 @@ def _view(settings: vm_classes.VmClass) -> dict[str, Any]:
 
 
 def _drift(spec: Spec, state: State, wanted: vm_classes.VmClass) -> Sequence[Change]:
-    """Where the world differs, in what is written or was."""
+    """The differences between the live class and the site, in the fields that the site sets or has set."""
     managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
     return [
         change

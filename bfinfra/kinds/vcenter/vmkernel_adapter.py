@@ -1,5 +1,5 @@
-"""VMkernel adapters of hosts on a distributed port group: one address a host. (RDG for PVRDMA, table of host
-networks: vmk3.)
+"""VMkernel adapters of hosts on a distributed port group, with one address per host. (RDG for PVRDMA, table
+of host networks: vmk3.)
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Spec(resource.Spec):
     """What a user writes for the adapters on one port group."""
 
     port_group: Annotated[str, Ref("port_group")]
-    """Port group that they are on; a host has one of them there."""
+    """Port group that they are on. A host has one of these adapters there."""
     hosts: Annotated[dict[str, Address], Field(min_length=1)]
-    """Hosts, by their names in vCenter, and the address of each: 192.168.0.24/24, or dhcp."""
+    """The hosts, by their names in vCenter, and the address of each: 192.168.0.24/24, or dhcp."""
     mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
-    """Largest frame, in bytes; not above the switch's."""
+    """Largest frame, in bytes; at most the switch's."""
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its addresses, and its place on the port group of each host."""
+        """Its addresses, and the one adapter of each host on the port group."""
         for host, address in self.hosts.items():
             yield conflict.thing(
                 f"hosts.{host}", f"the VMkernel adapter of {host} on {self.port_group}", "VMkernel"
@@ -68,7 +68,7 @@ class Spec(resource.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """Frames that are larger than the switch's."""
+        """An mtu that is larger than the switch's."""
         for key, spec in mine.items():
             group = site.get(Key("port_group", spec.port_group))
             home = Key("distributed_switch", group.switch if group else "")
@@ -81,13 +81,13 @@ class Spec(resource.Spec):
                 )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """That its hosts have it."""
+        """The adapter of each host."""
         return (Capability(SETTINGS, each) for each in self.hosts)
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """What is on one host. `vmk`: None where there is none on the port group; `note`: what bfinfra wrote
+    """The adapter of one host. `vmk`: None if the host has none on the port group; `note`: what bfinfra wrote
     about it.
     """
 
@@ -98,14 +98,14 @@ class Adapter:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What the hosts say, by their names."""
+    """The adapters of the hosts, by host name."""
 
     port_group: Annotated[str, Ref("port_group")]
     adapters: Mapping[str, Adapter]
 
     @property
     def devices(self) -> dict[str, str]:
-        """Host → vmkN, where it stands."""
+        """Host → vmkN, for adapters that exist."""
         return {host: each.vmk.device for host, each in self.adapters.items() if each.vmk}
 
 
@@ -127,7 +127,7 @@ class Add(_OnHost):
     note: str
 
     def title(self) -> str:
-        """With its address."""
+        """The title, with its address."""
         return f"add a VMkernel adapter with {self.address} to {self.host}"
 
 
@@ -177,7 +177,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The notes on all hosts, then the adapters where some are wanted or noted."""
+        """Reads the notes of all hosts; then the adapters, if the site wants or noted some."""
         hosts = self._vcenter.host_settings.noted(PREFIX, everyone=any(wanted.values()))
         groups, on = self._noted(hosts, wanted, include_unlisted=include_unlisted)
         for name, spec in wanted.items():
@@ -200,7 +200,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
     def _noted(
         self, hosts: Mapping[str, Noted], wanted: Mapping[str, Spec | None], *, include_unlisted: bool
     ) -> tuple[dict[str, str], dict[str, dict[str, None]]]:
-        """Port group, and hosts, by the resources that the notes name."""
+        """The port group and the hosts in the notes, by the resources that the notes name."""
         groups: dict[str, str] = {}
         on: dict[str, dict[str, None]] = {}
         for host, found in hosts.items():
@@ -214,7 +214,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """A step a host."""
+        """One step per host."""
         found: list[Step] = []
         if spec is not None:
             if (
@@ -225,8 +225,8 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
                 raise Refusal(
                     f"the adapters are on {state.port_group}",
                     field="port_group",
-                    why="an adapter can't move",
-                    next="write them under another name, and take these out",
+                    why="an adapter can't move to another port group",
+                    next="write the new ones under another name, and delete these",
                 )
             found += _settle(spec, state, context)
         for host, each in state.adapters.items() if state else ():
@@ -250,14 +250,14 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The hosts; custom attributes are defined at the root."""
+        """The hosts, and the root, where custom attributes are defined."""
         return {
             "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts),
             "definitions": (ROOT,),
         }
 
     def run(self, step: Step, report: Report) -> None:
-        """The note first, then the change that it is about; the adapter goes before its note."""
+        """Runs one step. The note is written before the change; the adapter is deleted before its note."""
         hosts, settings = self._vcenter.hosts, self._vcenter.host_settings
         match step:
             case Add(plan=VmkPlan() as plan):
@@ -324,7 +324,9 @@ def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
 
 
 def _found(host: str, state: State | None, context: PlanContext) -> Adapter:
-    """What is on a host. Refusal where there is no such host, or the adapter there is another's."""
+    """The adapter of a host. Raises Refusal if there is no such host, or if the adapter there is
+    another's.
+    """
     each = state.adapters.get(host) if state else None
     if each is None:
         raise Refusal(

@@ -224,7 +224,7 @@ def test_files_are_read_when_they_are_put_and_stand_nowhere_else(tmp_path):
 
 
 def test_what_is_not_ours_stops_all():
-    with pytest.raises(Refusal, match="the client on two is not of bitfusion_client/desk"):
+    with pytest.raises(Refusal, match="the client on two does not belong to bitfusion_client/desk"):
         steps(spec(), one=installed(spec()), two=installed(spec(), mark=None))
 
 

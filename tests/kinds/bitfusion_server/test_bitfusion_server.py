@@ -154,7 +154,7 @@ def test_a_new_appliance_replaces_the_server_and_keeps_its_cards():
         ({MMIO: "FALSE", MMIO_SIZE: "128"}, "off"),
         ({MMIO_SIZE: "128"}, "off"),
         ({MMIO: "TRUE", MMIO_SIZE: "64"}, "64GiB"),
-        ({MMIO: "TRUE"}, "on, of no set size"),
+        ({MMIO: "TRUE"}, "on, without a size"),
     ],
 )
 def test_drift_of_the_mmio_window_says_what_differs(extra, window):
@@ -287,7 +287,7 @@ def committed(written, **fields):
             False,
             {},
             (
-                "disk_provisioning: the disks of bf-01 are thick; that is said when they are made; write "
+                "disk_provisioning: the disks of bf-01 are thick; how a disk takes space is decided when it is created; write "
                 "thick, or convert them in vCenter first"
             ),
         ),
@@ -296,7 +296,7 @@ def committed(written, **fields):
             True,
             {"disk_provisioning": "thick"},
             (
-                "disk_provisioning: the disks of bf-01 are thin; that is said when they are made; write "
+                "disk_provisioning: the disks of bf-01 are thin; how a disk takes space is decided when it is created; write "
                 "thin, or convert them in vCenter first"
             ),
         ),

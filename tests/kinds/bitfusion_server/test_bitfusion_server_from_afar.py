@@ -51,7 +51,7 @@ def test_one_that_is_not_the_file_that_is_wanted_is_refused_and_nothing_is_left(
     ("ova", "message"),
     [
         ({"url": "https://me:secret@127.0.0.1/a.ova"}, "an account in an address"),
-        ({"url": "http://127.0.0.1/a.ova"}, "http says nothing of who answers"),
+        ({"url": "http://127.0.0.1/a.ova"}, "http doesn't prove which server answers"),
         ({"url": "ftp://127.0.0.1/a.ova"}, "expected an address such as"),
         ({"url": "https://127.0.0.1/a.ova", "file": "server.ova"}, "give file or url"),
         ({}, "give file or url"),

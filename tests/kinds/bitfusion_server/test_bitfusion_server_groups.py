@@ -40,7 +40,7 @@ def test_one_three_or_more_servers_are_a_group(servers):
     ("servers", "says"),
     [
         (group(a=None, b="a"), "a group of 2 servers"),
-        (group(a=None, c="a", b="c", d="c"), "c is no first server"),
+        (group(a=None, c="a", b="c", d="c"), "c is not the first server of a group"),
         (group(b="b"), "can't come after itself"),
     ],
 )

@@ -95,7 +95,7 @@ def test_what_is_wrong_is_refused_at_its_field_with_what_is_right(key, value, sa
     (problem,) = refused.value.problems
     assert refused.value.field == f"properties.{key}"
     assert problem.why.endswith(f"vc.test has {made_with(facts())[key]}")
-    assert problem.next == "leave it out: bfinfra fills it in; or correct it"
+    assert problem.next == "leave it out, and bfinfra fills it in; or correct it"
 
 
 def test_a_server_that_stands_is_left_as_it_was_made():

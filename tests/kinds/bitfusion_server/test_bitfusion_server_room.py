@@ -48,7 +48,7 @@ def test_memory_of_a_hosts_servers_is_summed_with_what_other_vms_hold():
     assert problems({"a": spec(memory="128GiB"), "b": spec(memory="96GiB")}, room, standing) == []
     assert problems({"a": spec(memory="132GiB"), "b": spec(memory="96GiB")}, room, standing) == [
         (
-            "bitfusion_server/a: memory: its 132GiB don't fit into esx1, which has 256GiB; "
+            "bitfusion_server/a: memory: its 132GiB don't fit on esx1, which has 256GiB; "
             "all memory of a server with GPUs is reserved; bitfusion_server/b takes 96GiB; the VM "
             "theirs holds 32GiB"
         )
@@ -83,7 +83,7 @@ def test_vgpus_are_counted_against_what_cards_hold():
     }
     assert problems(nine, devices=shared) == [
         (
-            "bitfusion_server/b: gpus: 9 vGPUs grid_v100d-16q are wanted of esx1, whose cards hold 4; it "
+            "bitfusion_server/b: gpus: 9 vGPUs grid_v100d-16q are asked of esx1, whose cards have room for 4; it "
             "has 2 cards; each vGPU takes 16GiB"
         )
     ]
@@ -125,7 +125,7 @@ def test_a_running_server_is_not_shut_down_for_memory_that_its_host_does_not_hav
     site = app.load(larger, sandbox=sandbox)
     [problem] = app.plan(site, context=setting(sandbox)).problems
     assert str(problem).startswith(
-        f"{larger}:16:13: bitfusion_server/bf-01: its 256GiB don't fit into esx1.small.test, which has 128GiB"
+        f"{larger}:16:13: bitfusion_server/bf-01: its 256GiB don't fit on esx1.small.test, which has 128GiB"
     )
     with pytest.raises(BfinfraError, match="don't fit"):
         app.apply(site, context=app.RunContext(sandbox=sandbox, patience=QUICK))

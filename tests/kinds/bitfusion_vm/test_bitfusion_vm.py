@@ -152,7 +152,7 @@ def test_one_that_this_site_starts_meanwhile_goes_down_as_was_said():
     [
         (None, {}, 0, "no VM desk"),
         (standing(), {}, 2, "2 VMs are called desk"),
-        (standing(Mark("theirs", "bitfusion_vm/desk")), {}, 1, "looked after by another"),
+        (standing(Mark("theirs", "bitfusion_vm/desk")), {}, 1, "managed by another resource"),
         (standing(), {"vm": ResolvedRef(KEY, type("Spec", (), {"power": "off"})(), None)}, 1, "is to be off"),
     ],
 )

@@ -169,5 +169,5 @@ def test_a_folder_that_is_not_there_is_awaited_and_what_was_made_of_it_stays(pla
 
 
 def test_an_image_is_built_or_named_not_both() -> None:
-    with pytest.raises(ValueError, match="plugin: it is named, and built as well"):
+    with pytest.raises(ValueError, match="plugin: give its name, or build it"):
         Images(plugin="r/p:1", built={"plugin": "p"})

@@ -49,9 +49,9 @@ def test_hosts_of_a_switch_are_alike(changes, health, words):
         (
             VIBS - {"nmlx5-core 4.23"} | {"nmlx5-core 4.24"},
             WARNING,
-            "c: lacks nmlx5-core 4.23 and has nmlx5-core 4.24 besides",
+            "c: lacks nmlx5-core 4.23 and has nmlx5-core 4.24 in addition",
         ),
-        (VIBS | {f"extra{n} 1" for n in range(9)}, WARNING, "extra4 1 besides (4 more)"),
+        (VIBS | {f"extra{n} 1" for n in range(9)}, WARNING, "extra4 1 in addition (4 more)"),
     ],
 )
 def test_hosts_of_one_switch_have_the_same_vibs(third, health, words):

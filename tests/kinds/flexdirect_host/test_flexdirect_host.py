@@ -134,7 +134,7 @@ def test_what_an_installer_put_there_is_undone_by_its_command_or_the_plan_says_t
     (step,) = steps(None, state(one=undone, two=stays))
     assert step.uninstall == {"one": UNDO, "two": ()}
     assert step.title() == (
-        "take FlexDirect off one, two; the program itself stays on two: an installer put it there, and "
+        "take FlexDirect off one, two; the program itself stays on two: an installer installed it, and "
         "no uninstall was given"
     )
     (step,) = steps(None, state(one=installed(spec())))
@@ -186,7 +186,7 @@ def test_a_package_has_no_uninstall_of_its_own():
 @pytest.mark.parametrize(
     ("now", "why"),
     [
-        (state(one=installed(spec()), two=Installed(None, program=True)), "FlexDirect stands on two already"),
+        (state(one=installed(spec()), two=Installed(None, program=True)), "FlexDirect is on two already"),
         (
             state(one=installed(spec()), two=installed(spec(), mark=Mark("other", "flexdirect_host/x"))),
             "two belongs to flexdirect_host/x of the site other",

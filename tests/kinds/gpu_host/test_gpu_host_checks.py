@@ -16,7 +16,7 @@ def test_a_host_that_vcenter_has_lost(sandbox):
         assert one(connected(context)) == (
             BAD,
             (
-                "gpu_host/esx1.small.test: vCenter has no connection to it:  → look at the host's state in "
+                "gpu_host/esx1.small.test: vCenter has no connection to it:  → check the host's state in "
                 "vCenter"
             ),
         )

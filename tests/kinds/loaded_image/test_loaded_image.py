@@ -197,7 +197,7 @@ def test_the_kubelets_own_runtime_gets_it() -> None:
 
 
 def test_an_image_that_somebody_else_brought_to_one_of_the_machines_is_refused() -> None:
-    with pytest.raises(Refusal, match="on two was not loaded by loaded_image/webhook"):
+    with pytest.raises(Refusal, match="on two was not loaded for loaded_image/webhook"):
         steps(spec(), {"one": loaded(spec()), "two": loaded(spec(), mark=None)})
 
 
@@ -248,7 +248,7 @@ def test_each_runtime_lists_in_its_own_words() -> None:
         ({"archive": None, "image": None}, "give built or archive"),
         ({"image": None}, "archive: give its image"),
         ({"built": "webhook", "image": IMAGE}, "image: it goes with archive"),
-        ({"hosts": ["one", "one"]}, "stands there twice"),
+        ({"hosts": ["one", "one"]}, "is listed twice"),
         ({"image": "team/webhook@sha256:" + "a" * 64}, "image"),
     ],
 )

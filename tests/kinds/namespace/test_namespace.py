@@ -105,7 +105,7 @@ def test_the_namespace_of_another_site_is_not_taken_for_one_that_lacks(site, api
 def test_labels_of_the_system_are_refused(site):
     site.resources["namespace"]["ml"]["labels"] = {"pod-security.kubernetes.io/enforce": "baseline"}
     (problem,) = site.plan().problems
-    assert "not free" in problem.what
+    assert "can't be set by a site" in problem.what
 
 
 def test_a_cluster_that_does_not_answer_leaves_what_is_in_it_unread(site, cluster):

@@ -212,7 +212,7 @@ def test_what_failed_is_tried_by_the_next_apply_and_not_again_by_the_same():
             FAILED,
             ("there is no nc in this image",),
             Ready.FAILED,
-            "there is no nc in this image; it takes an image with sh and nc",
+            "there is no nc in this image; it needs an image with sh and nc",
         ),
         (FAILED, (), Ready.FAILED, "Job has reached the specified backoff limit"),
         ({"active": 1, "ready": 1}, (), Ready.WAITING, "tries 2 paths"),

@@ -248,7 +248,7 @@ def test_what_a_site_may_not_say(how: dict[str, Any], why: str) -> None:
 def test_a_machine_without_the_runtime_and_one_of_others_are_refused() -> None:
     with pytest.raises(Refusal, match=r"there is no docker\.service on two"):
         steps(spec(), one=fresh(), two=Installed(None, services={"docker": ""}))
-    with pytest.raises(Refusal, match="the toolkit on two is not of"):
+    with pytest.raises(Refusal, match="the toolkit on two does not belong to"):
         steps(
             spec(),
             one=standing_as(spec()),

@@ -245,7 +245,7 @@ def why(cluster: Nodes, live: Any, **given: Any) -> str:
 def test_ready_is_what_nodes_let_pods_ask_for():
     two = Nodes(a={"nvidia.com/gpu": "2"}, b={"nvidia.com/gpu": "1"})
     assert why(two, daemon_set(2)) == "ready: a: 2 nvidia.com/gpu; b: 1 nvidia.com/gpu"
-    assert why(two, daemon_set(2, generation=2)) == "waiting: it was changed just now"
+    assert why(two, daemon_set(2, generation=2)) == "waiting: it was just changed"
     assert why(Nodes(a={"nvidia.com/mig-1g.5gb": "7"}), daemon_set(1)) == "ready: a: 7 nvidia.com/mig-1g.5gb"
 
 
@@ -293,7 +293,7 @@ def test_a_node_without_gpus_holds_it_back_unless_such_nodes_are_expected():
     assert why(cluster, daemon_set(2), fail_on_init_error=False) == "ready: a: 1 nvidia.com/gpu; none on b"
     sick = Nodes(a={"nvidia.com/gpu": "0"})
     sick.nodes[0]["status"]["capacity"] = {"nvidia.com/gpu": "2"}
-    assert "it has 2 GPUs, and none that is healthy" in why(sick, daemon_set(1))
+    assert "it has 2 GPUs, and none is healthy" in why(sick, daemon_set(1))
 
 
 # on a cluster

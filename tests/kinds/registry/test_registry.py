@@ -66,11 +66,11 @@ def test_what_is_decided(spec, state, steps):
 @pytest.mark.parametrize(
     ("changes", "state", "why"),
     [
-        ({"cluster": "farm"}, None, "networking by VSPHERE_NETWORK"),
+        ({"cluster": "farm"}, None, "networking VSPHERE_NETWORK"),
         ({"cluster": "bare"}, None, "no supervisor runs on bare"),
         ({"cluster": "computer"}, None, "no cluster computer"),
         ({"policy": "golden"}, None, "no storage policy golden"),
-        ({}, standing(mark=Mark("theirs", "registry/harbor")), "looked after by another"),
+        ({}, standing(mark=Mark("theirs", "registry/harbor")), "managed by another resource"),
         ({}, standing(SPEC, "DELETING"), "is being deleted"),
     ],
 )
@@ -89,8 +89,8 @@ ROOM = 200 << 30
     [
         ({}, {"p": ROOM}, ""),
         ({"storage": "200GiB"}, {"p": ROOM}, ""),
-        ({"storage": "300GiB"}, {"p": ROOM}, "it has room for 200GiB"),
-        ({}, {"other": ROOM}, "stored by other"),
+        ({"storage": "300GiB"}, {"p": ROOM}, "it has space for 200GiB"),
+        ({}, {"other": ROOM}, "stored with the policy other"),
     ],
 )
 def test_what_vcenter_can_not_change_is_refused(changes, held, why):

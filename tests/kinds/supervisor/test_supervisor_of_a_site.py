@@ -220,7 +220,7 @@ def test_a_supervisor_with_avi_names_no_addresses(services):
 
 
 def test_haproxy_needs_addresses():
-    with pytest.raises(ValidationError, match="the addresses that HAProxy gives out are missing"):
+    with pytest.raises(ValidationError, match="give the addresses that HAProxy gives to services"):
         Spec.model_validate(
             {"enable": {**EXAMPLE["enable"], "vds": {**EXAMPLE["enable"]["vds"], "services": None}}}
         )

@@ -16,7 +16,7 @@ def test_a_supervisor_that_does_not_run(sandbox, monkeypatch):
             Namespaces, "catalog", lambda _: Catalog({"compute": Supervisor("domain-c1", "", running=False)})
         )
         assert one(supervisors(context))[0] is BAD
-        assert "workload management" in one(supervisors(context))[1]
+        assert "Workload Management" in one(supervisors(context))[1]
         assert one(tanzu(context)) == (
             SKIPPED,
             (

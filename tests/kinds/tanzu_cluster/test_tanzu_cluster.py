@@ -359,7 +359,7 @@ def test_what_a_later_api_is_sent_is_seen_again_in_the_same_words(api):
 
 
 def test_a_release_that_nobody_shows_is_written_by_its_whole_name():
-    with pytest.raises(Refusal, match="by its whole name"):
+    with pytest.raises(Refusal, match="full name of a release"):
         steps(written(api=LATER[0]), None, facts=TanzuClusterFacts({"cnasg": Offer()}))
     assert steps(written(api=LATER[0], version=FULL), None, facts=TanzuClusterFacts({"cnasg": Offer()}))
 

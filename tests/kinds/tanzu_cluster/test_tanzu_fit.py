@@ -65,8 +65,8 @@ def test_up_to_the_limit_it_fits(limits, workers):
 @pytest.mark.parametrize(
     ("limits", "says"),
     [
-        ({"memory": 24 * GIB - 1}, "guaranteed 24GiB of memory; the namespace a may use"),
-        ({"cpu": 11_999}, "guaranteed 12GHz of CPU; the namespace a may use 11999MHz"),
+        ({"memory": 24 * GIB - 1}, "reserve 24GiB of memory; the namespace a may use"),
+        ({"cpu": 11_999}, "reserve 12GHz of CPU; the namespace a may use 11999MHz"),
     ],
 )
 def test_more_than_the_namespace_may_use_is_refused_at_the_class(limits, says):
@@ -78,7 +78,7 @@ def test_more_than_the_namespace_may_use_is_refused_at_the_class(limits, says):
 
 def test_a_reservation_in_part_counts_in_part():
     fit.check(spec(1, "half"), {}, environment(memory=8 * GIB, cpu=8000))
-    with pytest.raises(Refusal, match="guaranteed 12GiB"):
+    with pytest.raises(Refusal, match="reserve 12GiB"):
         fit.check(spec(2, "half"), {}, environment(memory=8 * GIB))
 
 
@@ -88,7 +88,7 @@ def test_best_effort_never_counts_nor_does_a_class_that_is_not_known():
 
 
 def test_what_the_site_s_other_clusters_take_counts():
-    with pytest.raises(Refusal, match="guaranteed 16GiB") as refused:
+    with pytest.raises(Refusal, match="reserve 16GiB") as refused:
         fit.check(spec(), {"other": spec()}, environment(memory=24 * GIB))
     assert "tanzu_cluster/other takes 16GiB" in refused.value.problems[0].why
     fit.check(spec(), {"other": spec(namespace="b")}, environment(memory=24 * GIB))

@@ -151,7 +151,7 @@ def test_a_plain_apply_leaves_copies_stale_and_the_next_rotation_still_knows_the
         site.applied()
     assert held(cluster, space) != held(cluster, "kube-system")
     (warned,) = [each.problem for each in site.plan().warnings]
-    assert f"copies of the token before it stand in {space} of k" in warned.what
+    assert f"there are copies of the earlier token in {space} of k" in warned.what
     assert warned.next == "bfinfra token rotate SITE tok"
     (warning,) = [
         each.problem for each in app.drift(site._load(), context=app.RunContext(patience=QUICK)).warnings
@@ -195,7 +195,7 @@ def test_what_is_no_copy_of_ours_is_told_and_left(site, cluster, space, tmp_path
     )
     site.token("second")
     note = well(site.rotate())
-    assert f"Secret {space}/bitfusion-secret of k (nobody marked it, and it holds no token of ours)" in note
+    assert f"Secret {space}/bitfusion-secret of k (it has no mark, and no token of this site)" in note
     assert held(cluster, space) == {"client.yaml": "eDogMQo="}
 
 
@@ -282,7 +282,7 @@ def test_which_token_is_asked_where_the_site_uses_several_and_a_wrong_name_is_to
         "form": "three",
         "namespaces": ["default"],
     }
-    with pytest.raises(SiteError, match="which token"):
+    with pytest.raises(SiteError, match="several tokens"):
         site.rotate()
     site.token("second")
     well(site.rotate("tok"))

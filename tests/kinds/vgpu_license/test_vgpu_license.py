@@ -142,7 +142,7 @@ def test_a_backup_that_leaves_the_file_leaves_the_machine() -> None:
 def test_machines_without_the_driver_and_those_of_others_are_refused() -> None:
     with pytest.raises(Refusal, match=r"no nvidia-gridd\.service on two"):
         steps(spec(), one=Installed(None, service="active"), two=Installed(None))
-    with pytest.raises(Refusal, match="on two names a license server, and not by"):
+    with pytest.raises(Refusal, match="on two names a license server that does not belong to"):
         steps(spec(), one=standing_as(spec()), two=standing_as(spec(), mark=None))
 
 

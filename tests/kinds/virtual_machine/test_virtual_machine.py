@@ -550,10 +550,10 @@ def test_a_disk_that_left_the_file_is_deleted_before_the_mark_forgets_it_and_nob
         (
             {"scsi0:1": {"size": 10 * GIB}},
             {"scsi0:1": {"size": 10 * GIB, "datastore": FASTER.name}},
-            "stands",
+            "exists already",
         ),
         ({}, {"scsi0:1": {"size": 10 * GIB, "datastore": "nowhere"}}, "no datastore nowhere"),
-        ({"scsi0:0": {"size": 50 * GIB}}, {}, "never goes without its machine"),
+        ({"scsi0:0": {"size": 50 * GIB}}, {}, "is deleted only with its VM"),
     ],
 )
 def test_disks_neither_shrink_nor_move_and_the_first_one_stays(before, now, why):
@@ -562,7 +562,7 @@ def test_disks_neither_shrink_nor_move_and_the_first_one_stays(before, now, why)
 
 
 def test_the_first_disk_has_one_size():
-    with pytest.raises(Refusal, match="says another size"):
+    with pytest.raises(Refusal, match="another size"):
         decide(
             "w1",
             spec(disk=60 * GIB, disks={"scsi0:0": {"size": 70 * GIB}}),

@@ -334,7 +334,7 @@ def test_a_claim_can_only_grow(site):
     site.applied()
     site.manifest({**claim, "spec": {**claim["spec"], "accessModes": ["ReadWriteMany"]}})
     (problem,) = site.plan().problems
-    assert "can't be changed" in problem.what
+    assert "can't change like this" in problem.what
     bigger = {**claim["spec"], "resources": {"requests": {"storage": "2Gi"}}}
     site.manifest({**claim, "spec": bigger})
     assert site.item(ADDRESS).changes[0].field == "PersistentVolumeClaim/c.spec.resources.requests.storage"

@@ -143,12 +143,12 @@ def test_each_release_has_names_of_its_own(version, asks):
 @pytest.mark.parametrize(
     ("workload", "plugin", "words"),
     [
-        ({}, {}, "leaves pods alone that don't say for which system"),
+        ({}, {}, "ignores pods that don't say for which system"),
         ({"client": {"os": "ubuntu20", "version": "250"}}, {}, "has no client 250 for ubuntu20"),
         (
             {"client": UBUNTU},
             {"version": "0.1"},
-            "release 0.1 of the device plug-in knows no choice of clients",
+            "release 0.1 of the device plug-in doesn't let pods choose a client",
         ),
         (
             {"filters": ["server.has-rdma=true"]},

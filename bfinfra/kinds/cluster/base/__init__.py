@@ -1,1 +1,1 @@
-"""What several kinds in Kubernetes clusters share."""
+"""Code that several kinds in Kubernetes clusters share."""

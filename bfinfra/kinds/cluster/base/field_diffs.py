@@ -1,4 +1,4 @@
-"""Where an object stands otherwise than its manifest says: what the server and others added to it doesn't
+"""The differences between a manifest and the live object. Fields that the server or somebody else added don't
 count.
 """
 
@@ -11,7 +11,9 @@ from bfinfra.model.compare import Change
 
 
 def field_diffs(wanted: Any, live: Any, path: str = "") -> Iterator[Change]:
-    """Leaf by leaf; lists of one length are compared item by item, as servers fill defaults into items."""
+    """The differences, leaf by leaf. Lists of equal length are compared item by item, as servers add defaults
+    to items.
+    """
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
         for name, value in wanted.items():
             yield from field_diffs(value, live.get(name), f"{path}.{name}" if path else str(name))

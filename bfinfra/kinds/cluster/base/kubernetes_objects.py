@@ -1,5 +1,5 @@
-"""Marked objects in Kubernetes clusters: what all kinds of them do alike. They list what bears the site's
-mark in each cluster, look at what stands in wanted places, and tell whose each object is.
+"""Base of the kinds whose objects have a mark in Kubernetes clusters. It lists the objects with the site's
+mark in each cluster, reads the objects in wanted places, and tells whose each object is.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class Standing(Generic[T]):
-    """A resource that stands in a cluster. `fits`: where its spec wants it; `state`: how it stands, which may
-    be asked for then.
+    """A resource that a cluster has. `fits`: whether its spec wants it there; `state`: returns its state,
+    with more requests if it needs them.
     """
 
     name: str
@@ -37,14 +37,16 @@ class Standing(Generic[T]):
 
 
 class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
-    """A kind of marked objects in clusters. `R`: what is read in one cluster."""
+    """A kind of marked objects in clusters. `R`: what one read of a cluster returns."""
 
     name: ClassVar[str]
-    """The kind's name, as marks have it."""
+    """The kind's name in marks."""
     cluster_kinds: ClassVar[tuple[str, ...]] = CLUSTERS
-    """Kinds of clusters that have such objects."""
+    """The kinds of clusters that have such objects."""
     old_place_first: ClassVar[bool] = True
-    """Of a resource that stands in its wanted and in an old place the old one counts: it has to go."""
+    """Whether, if a resource is both in its wanted and in an old place, the state is that of the old place,
+    which has to be deleted.
+    """
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         self._clusters = clusters
@@ -60,7 +62,7 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         *,
         include_unlisted: bool,
     ) -> R:
-        """What a cluster says of such objects."""
+        """Reads such objects from a cluster."""
 
     @abstractmethod
     def _standing(
@@ -72,14 +74,14 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         *,
         include_unlisted: bool,
     ) -> Iterable[Standing[T]]:
-        """The resources among what was read in a cluster."""
+        """The resources among what was read from a cluster."""
 
     def _facts(self) -> object:
-        """What else `observe` brings along."""
+        """What else decisions need."""
         return None
 
     def _writers(self, state: T, fields: Sequence[str]) -> Mapping[str, LastWriter]:
-        """By field, who wrote it last; only where that is known."""
+        """The last writer by field, as far as it is known."""
         return {}
 
     def observe(
@@ -89,7 +91,7 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """One read a cluster."""
+        """Reads each cluster once."""
         answers = self._locator.ask(
             {name: getattr(spec, "cluster", None) for name, spec in wanted.items()},
             needs,
@@ -109,7 +111,7 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
     def audit(
         self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """By the managers that the objects name."""
+        """The last writer of each field, from the managers in the objects' managedFields."""
         return {
             name: self._writers(state, fields) if state is not None else {}
             for name, (state, fields) in asked.items()
@@ -127,23 +129,25 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         return getattr(spec, "cluster", None) == cluster.key.name
 
     def _own_name(self, obj: Mapping[str, Any]) -> str | None:
-        """The resource of this site and kind that made the object; None where none did."""
+        """The resource of this site and kind that made the object; None if none did."""
         mark = mark_of(obj)
         return mark.name_of(self._site, self.name) if mark is not None else None
 
     def _name(self, obj: Mapping[str, Any], owners: Mapping[Place, str]) -> str:
-        """Ours by its mark; a stranger's by who wants its place, "" where nobody does."""
+        """The resource of an object: by this site's mark, or the resource that wants its place; "" if there
+        is none.
+        """
         return self._own_name(obj) or owners.get(place_of(obj), "")
 
     def _marked(self, cluster: Cluster, api: str, thing: str, *, include_unlisted: bool) -> list[Object]:
-        """The site's objects of one sort."""
+        """This site's objects of one type."""
         ask = partial(cluster.client.list, api, thing, cluster.namespace, selector(self._site))
         return [*(self._shared(cluster, api, thing, "ours", ask) if include_unlisted else ask())]
 
     def _listed(
         self, cluster: Cluster, api: str, thing: str, places: Iterable[Place], *, include_unlisted: bool
     ) -> list[Object]:
-        """The site's objects, and what stands in these places."""
+        """This site's objects of one type, and the objects in these places."""
         listed = self._marked(cluster, api, thing, include_unlisted=include_unlisted)
         have = {place_of(obj) for obj in listed}
         missing = [place for place in dict.fromkeys(places) if place not in have]
@@ -152,7 +156,7 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         return [*listed, *cluster.client.find(api, thing, missing, cluster.namespace, names)]
 
     def _shared(self, cluster: Cluster, api: str, thing: str, what: str, ask: Callable[[], A]) -> A:
-        """Kinds of resources that make the same sort of object share one list of a survey."""
+        """The result of `ask`. During a survey, kinds that read the same type of object share one list."""
         return self._clusters.cache.shared((cluster.endpoint, cluster.namespace, api, thing, what), ask)
 
 

@@ -1,4 +1,4 @@
-"""A Kubernetes object as JSON has it: where it is, and in which version."""
+"""A Kubernetes object as JSON has it: its place and its version."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 Place = tuple[str, str]
-"""Namespace, "" where there is none, and name."""
+"""Namespace, "" if there is none, and name."""
 Object = dict[str, Any]
 VERSION = ("uid", "resourceVersion")
 
 
 def place_of(obj: Mapping[str, Any]) -> Place:
-    """Where an object is."""
+    """The place of an object."""
     return obj["metadata"].get("namespace") or "", obj["metadata"]["name"]
 
 
@@ -22,7 +22,9 @@ def version_of(obj: Object) -> Mapping[str, str]:
 
 
 def stands_at(obj: Object, place: Place) -> bool:
-    """Whether an answer is the object at a place, with its version: a deletion is answered with anything."""
+    """Whether an answer is the object at a place, with its version. A deletion may be answered
+    with anything.
+    """
     metadata = obj.get("metadata")
     return (
         isinstance(metadata, dict)

@@ -1,4 +1,4 @@
-"""What Jobs and their pods say of how they get on, and the Secret that their images are pulled with."""
+"""Reads the status of Jobs and pods, and the Secret that their images are pulled with."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import Refusal
 
 PULLING = ("ErrImagePull", "ImagePullBackOff")
-"""Why a container waits for its image: the kubelet tries again, at first after 10 s, at last every 5
-minutes.
+"""Reasons for which a container waits for its image. The kubelet retries, at first after 10 s, at last every
+5 minutes.
 """
 STUCK = (
     "InvalidImageName",
@@ -24,32 +24,32 @@ Object = Mapping[str, Any]
 
 
 def job_phase(job: Object) -> tuple[str, str]:
-    """`finished`, `failed`, `running` or `waiting`, and what the Job says of it."""
+    """`finished`, `failed`, `running` or `waiting`, and the Job's reason."""
     status = job.get("status") or {}
     for condition in status.get("conditions") or ():
         if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
             return ("finished" if condition["type"] == "Complete" else "failed"), condition.get(
                 "message"
             ) or condition.get("reason") or ""
-    ready = status.get("ready")  # since Kubernetes 1.24; before, an active pod is all that is known
+    ready = status.get("ready")  # since Kubernetes 1.24; older ones report active pods only
     return (
         "running" if (status.get("active") if ready is None else ready) else "waiting"
     ), "its pod isn't ready yet"
 
 
 def job_of(pod: Object) -> str:
-    """The name of the Job that made a pod, or ""."""
+    """The name of the Job that created a pod, or ""."""
     owners = pod["metadata"].get("ownerReferences") or ()
     return next((o.get("name", "") for o in owners if o.get("kind") == "Job"), "")
 
 
 def stuck(pod: Object) -> str:
-    """Why a container of the pod won't start, or ""."""
+    """Why a container of the pod can't start, or ""."""
     return _waits(pod, STUCK)
 
 
 def pulling(pod: Object) -> str:
-    """Why the image of a container of the pod isn't there yet, or ""."""
+    """Why a container of the pod has no image yet, or ""."""
     return _waits(pod, PULLING)
 
 
@@ -67,7 +67,7 @@ def unplaced(pod: Object) -> str:
 
 
 def ran(pod: Object) -> bool:
-    """Whether any container of the pod was started ever."""
+    """Whether any container of the pod has ever started."""
     found = [
         s
         for s in _statuses(pod)
@@ -91,7 +91,7 @@ def _statuses(pod: Object) -> list[Object]:
 
 
 def ends(pod: Object) -> list[Mapping[str, Any]]:
-    """How the pod's containers ended: exit codes, reasons, last words."""
+    """How the pod's containers ended: exit codes, reasons, messages."""
     return [
         (c.get("state") or {}).get("terminated") or {}
         for c in (pod.get("status") or {}).get("containerStatuses") or ()
@@ -105,8 +105,8 @@ def pull_secret(
     written: str | None,
     field: str = "registry_credential",
 ) -> str:
-    """The Secret of the `registry_credential` that a field names, or "". Refusal where it doesn't reach the
-    namespace (as the site writes it: `written`).
+    """The Secret of the `registry_credential` that a field names, or "". Raises Refusal if the credential
+    doesn't put it into the namespace. `written`: the namespace as the site writes it.
     """
     if need is None or need.spec is None:
         return ""

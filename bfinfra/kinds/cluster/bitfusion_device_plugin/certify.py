@@ -1,5 +1,5 @@
-"""The webhook's authority and its certificate, made where they are written: keys never leave this file but
-into the cluster.
+"""Creates the webhook's authority and certificate, in the function that writes them: keys exist only here and
+in the cluster.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def make(cluster: ClusterClient, step: Authorize | Certify) -> None:
-    """What the step says."""
+    """Runs a step."""
     if isinstance(step, Authorize):
         _authorize(cluster, step)
     else:
@@ -34,8 +34,8 @@ def make(cluster: ClusterClient, step: Authorize | Certify) -> None:
 
 
 def _authorize(cluster: ClusterClient, step: Authorize) -> None:
-    """A new authority; those before it stay trusted as long as they are good, as the webhook still shows what
-    they signed.
+    """Writes a new authority. Earlier ones stay trusted until they expire, as the webhook may still show a
+    certificate of theirs.
     """
     before = value_of(cluster.get("v1", "Secret", AUTHORITY, step.namespace), CA_KEYS[0])
     certificate, key = authority.make(f"{WEBHOOK} in {step.namespace}", step.days)
@@ -48,7 +48,7 @@ def _authorize(cluster: ClusterClient, step: Authorize) -> None:
 
 
 def _certify(cluster: ClusterClient, step: Certify) -> None:
-    """A new certificate, by the authority whose key is in the cluster. Conflict where that was changed
+    """Writes a new certificate, signed with the key in the cluster. Raises Conflict if that key changed
     meanwhile.
     """
     own = cluster.get("v1", "Secret", AUTHORITY, step.namespace)

@@ -1,4 +1,4 @@
-"""What can be known before anything is written. Pure."""
+"""Checks of a device plug-in before anything is written. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYSTEM = "kube-system"
 
 
 def check(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) -> None:
-    """Refusal."""
+    """Raises Refusal for a spec that can't work."""
     _alone(spec, context)
     for field in ("namespace", "plugin_namespace"):
         _there(field, spec, context, namespace_facts)
@@ -34,8 +34,8 @@ def check(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) -> 
             "the system's pods would be shown to the webhook",
             field="failure_policy",
             why=(
-                f"namespaces in this cluster have no label {NAMED}, by which they are left out (Kubernetes "
-                "before 1.21)"
+                f"namespaces in this cluster have no label {NAMED}, which excludes the system's "
+                "(Kubernetes before 1.21)"
             ),
             next="write failure_policy: Ignore",
         )
@@ -79,8 +79,8 @@ def _there(
 
 
 def _shown(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) -> None:
-    """Each of `namespaces` is there and can be selected, and the pods of one at least are shown to the
-    webhook.
+    """Raises Refusal unless each of `namespaces` exists and can be selected, and the webhook gets the pods of
+    at least one.
     """
     for number, name in enumerate(spec.namespaces):
         field = f"namespaces.{number}"
@@ -98,7 +98,7 @@ def _shown(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) ->
             raise Refusal(
                 f"the namespace {real} can't be selected",
                 field=field,
-                why=f"it has no label {NAMED}, which Kubernetes sets from 1.21 on only",
+                why=f"it has no label {NAMED}, which Kubernetes sets only from 1.21 on",
                 next=f"kubectl label namespace {real} {NAMED}={real}",
             )
     own_spaces = [
@@ -113,7 +113,7 @@ def _shown(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) ->
         raise Refusal(
             "no pod would be shown to the webhook",
             field="namespaces",
-            why="those of the system's namespaces and of the plug-in's own never are",
+            why="pods of the system's namespaces and of the plug-in's own never are",
             next="name a namespace of users, or leave namespaces out",
         )
 
@@ -141,7 +141,7 @@ def _privileged(spec: Spec, context: PlanContext, namespace_facts: NamespaceFact
 
 
 def _unprivileged(spec: Spec, context: PlanContext, namespace_facts: NamespaceFacts) -> None:
-    """The webhook's image runs as root, which the level `restricted` refuses."""
+    """Raises Refusal at the level `restricted`, which refuses the webhook's image, as it runs as root."""
     own = _own(context.needs.get("namespace"), spec)
     level = (
         own.pod_security.enforce
@@ -180,7 +180,7 @@ def _token(spec: Spec, context: PlanContext) -> None:
         raise Refusal(
             f"{need.key} has the form {need.spec.form}",
             field="token_secret",
-            why=f"release {spec.version} looks for the form {spec.release.form}",
+            why=f"release {spec.version} needs the form {spec.release.form}",
             next=f"write form: {spec.release.form} there",
         )
 

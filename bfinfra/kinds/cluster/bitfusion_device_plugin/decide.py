@@ -1,4 +1,4 @@
-"""From what is to what shall be: the steps of a device plug-in. Pure."""
+"""The steps of a device plug-in. Pure."""
 
 from __future__ import annotations
 
@@ -56,13 +56,15 @@ from bfinfra.model.step import Step
 if TYPE_CHECKING:
     from bfinfra.backends.authority import Certificate
 
-ON_THE_WAY = "(made on the way)"
+ON_THE_WAY = "(created by this apply)"
 KNOWS_SECCOMP = 19
-"""The first minor version of Kubernetes whose pods have `seccompProfile`."""
+"""The first minor version of Kubernetes with the pod field `seccompProfile`."""
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Note, certificates, objects, pods, then what asks the webhook; that goes first where it goes."""
+    """The steps: record, certificates, objects, pods, then the webhook configurations. A removal takes the
+    webhook configurations first.
+    """
     if spec is None:
         return () if state is None else tuple(_removal(state, Remove, tuple(state.things)))
     namespace_facts: NamespaceFacts = context.facts[name]
@@ -79,7 +81,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
 
 
 def filling_of(spec: Spec, context: PlanContext, trust: Trust) -> Values:
-    """What goes into the objects, as far as it is known."""
+    """The values for the objects, as far as they are known."""
     needs = context.needs
     spaces = {
         each.namespace: real_name(each.namespace, spec.cluster, needs.get(f"quotas.{n}.namespace"))
@@ -103,8 +105,8 @@ def filling_of(spec: Spec, context: PlanContext, trust: Trust) -> Values:
 
 
 def _knows_seccomp(cluster: ResolvedRef) -> bool:
-    """Whether its pods have `seccompProfile`, by the version that it runs, or else that the file says; where
-    neither is known they have.
+    """Whether pods have the field `seccompProfile`, by the cluster's version, live or in the file; True if
+    neither is known.
     """
     version = str(getattr(cluster.state, "version", "") or getattr(cluster.spec, "version", ""))
     found = re.match(r"v?1\.(\d+)", version)
@@ -112,8 +114,8 @@ def _knows_seccomp(cluster: ResolvedRef) -> bool:
 
 
 def _noted(spec: Spec, filling: Values, state: State | None) -> str:
-    """What the webhook's pods shall say that they read. Pods of an earlier bfinfra, which say nothing, are
-    left alone where nothing they read changed since.
+    """The digest to note on the webhook's pods of what they read at their start. Pods of an earlier bfinfra,
+    which have no digest, keep none as long as nothing that they read has changed.
     """
     place = Place("apps/v1", "Deployment", filling.namespace, WEBHOOK)
     running = state.things.get(place) if state else None
@@ -187,8 +189,8 @@ def _here(
 def _certificates(
     spec: Spec, filling: Values, state: State | None, context: PlanContext, namespace_facts: NamespaceFacts
 ) -> Iterator[Step]:
-    """Anew where they lack, are spoiled, end soon, or are for another name. A new authority is trusted before
-    anything is signed by it.
+    """The steps for certificates: new ones if they are missing, damaged, about to expire, or for another
+    name. A new authority is trusted before it signs.
     """
     trust, wanted = (state.trust if state else Trust()), spec.certificates
     soon = namespace_facts.now + timedelta(days=wanted.renew_before)
@@ -236,9 +238,7 @@ def _certificates(
 
 
 def _expecting(filling: Values, certificates: Sequence[Step]) -> Values:
-    """What a plan can't know yet: the pods get a certificate, and the API server an authority, that are made
-    before.
-    """
+    """The values with Unknown for certificates that this apply creates first."""
     made = {type(step) for step in certificates}
     return replace(
         filling,
@@ -250,8 +250,8 @@ def _expecting(filling: Values, certificates: Sequence[Step]) -> Values:
 def _trusted_first(
     state: State, trust: Trust, spec: Spec, filling: Values, context: PlanContext
 ) -> Iterator[Step]:
-    """Where the API server asks already, it gets the new authority beside the old one before the webhook
-    shows a certificate of the new one.
+    """If the API server asks the webhook already, it trusts the new authority beside the old one before the
+    webhook shows a certificate of the new one.
     """
     objects = [
         each
@@ -263,8 +263,8 @@ def _trusted_first(
 
 
 def _foreign_first(state: State, spec: Spec, filling: Values, context: PlanContext) -> Iterator[Step]:
-    """Where another installation's webhook is asked, its authority stays trusted until our pods have taken
-    over; and no pod is refused meanwhile if it does not answer.
+    """If the API server asks another installation's webhook, that one's authority stays trusted until this
+    site's pods have taken over. Meanwhile the failure policy is Ignore, so that no pod is refused.
     """
     loose = spec.model_copy(update={"failure_policy": "Ignore"})
     standing = [
@@ -288,7 +288,9 @@ def _removal(
     changes: tuple[Change, ...] = (),
     records: Sequence[Place] | None = None,
 ) -> Iterator[Remove]:
-    """What asks the webhook first, then pods, then the rest; the records last, as they name all of it."""
+    """The removal: webhook configurations first, then pods, then the rest, and the records last, as they list
+    everything.
+    """
     order = {kind_: number for number, kind_ in enumerate((*reversed(ASKING), *RUNNING))}
     known = tuple(state.records) if records is None else tuple(records)
     going = {

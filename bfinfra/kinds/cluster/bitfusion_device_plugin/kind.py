@@ -1,4 +1,4 @@
-"""The device plug-in: observe, wait, act."""
+"""The kind bitfusion_device_plugin: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
     """The Bitfusion device plug-in and its webhook in a cluster."""
 
     document = Document.ON_KUBERNETES
-    undescribed = "a plug-in that others set up has another manifest, and a certificate whose key is secret"
+    undescribed = "a plug-in of somebody else has another manifest, and a certificate whose key is secret"
     name, cluster_kinds = "bitfusion_device_plugin", WHOLE
     deadline = 600
     step_types = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Commit)
@@ -71,10 +71,17 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
         may("get", "resourcequotas", "quotas"),
         may("get", f"{ROLES} {HOOKS}", "named"),
         may("get", "namespaces", "spaces"),
-        may("list", "pods", "webhook", optional="why a pod of the webhook doesn't start is not told"),
-        may("list", "pods", "plugin", optional="why a pod of the plug-in doesn't start is not told"),
-        may("get", "pods/log", "webhook", optional="why the webhook ends is not told"),
-        may("get", "pods/log", "plugin", optional="why the plug-in ends on a node is not told"),
+        may(
+            "list",
+            "pods",
+            "webhook",
+            optional="bfinfra doesn't report why a pod of the webhook doesn't start",
+        ),
+        may(
+            "list", "pods", "plugin", optional="bfinfra doesn't report why a pod of the plug-in doesn't start"
+        ),
+        may("get", "pods/log", "webhook", optional="bfinfra doesn't report why the webhook ends"),
+        may("get", "pods/log", "plugin", optional="bfinfra doesn't report why the plug-in ends on a node"),
     )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
@@ -87,12 +94,12 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Its namespaces; names where objects of the cluster stand already."""
+        """Its namespaces, and the names of cluster-wide objects."""
         cluster = needs["cluster"]
         webhook, plugin = (
             api_of(cluster, getattr(spec, field), needs.get(field))
@@ -122,15 +129,13 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """The document's own checks: the plug-in runs on the nodes, they advertise GPUs, and the webhook
-        runs.
+        """Ready by the document's own checks: the plug-in runs on the nodes, they advertise GPUs, and the
+        webhook runs.
         """
         return readiness(state, self._clusters.at(state.home))
 
     def run(self, step: Step, report: Report) -> None:
-        """One step: of several objects each is written on its own, so that a run that dies between them goes
-        on.
-        """
+        """Runs one step. Writes each object in a call of its own, so that a killed run can be continued."""
         match step:
             case Note(home=Endpoint() as home) | Commit(home=Endpoint() as home):
                 self._record(self._clusters.at(home), step)
@@ -150,7 +155,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
                 cluster = self._clusters.at(home)
                 for manifest in manifests:
                     if place_of(manifest) in step.standing:
-                        cluster.apply(manifest, force=True)  # the plan showed what others had changed
+                        cluster.apply(manifest, force=True)  # the plan showed the changes of others
                     else:
                         cluster.create(manifest)
             case Remove(home=home, places=places):
@@ -178,7 +183,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
             cluster.patch("v1", "ConfigMap", place.name, {"metadata": kept, "data": data}, place.namespace)
 
     def _remove(self, cluster: ClusterClient, place: Place) -> None:
-        """Only what bears this site's mark, in the version that was looked at."""
+        """Deletes an object, only if it has this site's mark and the version that was read."""
         found = cluster.get(place.api_version, place.kind, place.name, place.namespace)
         if found is not None and self._own_name(found):
             seen = {name: str(found["metadata"][name]) for name in ("uid", "resourceVersion")}
@@ -235,8 +240,8 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
         cluster: Cluster,
         needs: Mapping[Key, ResolvedRef],
     ) -> State | None:
-        """What stands in the places of its records and of its spec; of strangers' objects only those in
-        places that are wanted.
+        """The state from the places in its records and its spec. Objects of others count only in wanted
+        places.
         """
         wanted = planned(name, spec, needs) if spec else ()
         namespace = (

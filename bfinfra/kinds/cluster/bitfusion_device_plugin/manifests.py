@@ -1,4 +1,4 @@
-"""The objects of a device plug-in, as its deployment files have them, with what today's clusters ask for.
+"""The objects of a device plug-in as in its deployment files, with the fields that current clusters require.
 Pure.
 """
 
@@ -46,39 +46,39 @@ NAMES = dict(
         strict=True,
     )
 )
-"""Configuration and webhook."""
+"""ConfigMap and webhook."""
 OF_CLUSTER = (ACCOUNT, *(name for name, _ in NAMES.values()))
-"""Names of what stands in no namespace."""
+"""Names of the objects without a namespace."""
 RBAC, ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io/v1"
 NOTE = "bfinfra.io/certificate"
-"""On the webhook's pods: the certificate that they read when they start."""
+"""Annotation of the webhook's pods: the certificate that they read at their start."""
 CONFIG = "bfinfra.io/config"
-"""On the webhook's pods: a digest of the ConfigMaps, which they read when they start and never again, and of
-the release.
+"""Annotation of the webhook's pods: a digest of the release and of the ConfigMaps, which they read at their
+start only.
 """
 LISTENS = 8443
 REVIEWS = {"/mutate": ["v1beta1"], "/validate": ["v1"]}
-"""What each answers rightly: /mutate leaves apiVersion and kind out, which v1 doesn't take; /validate writes
-v1 into every answer.
+"""The AdmissionReview versions that each path answers correctly: answers of /mutate lack apiVersion and kind,
+which v1 requires; /validate always answers with v1.
 """
 MB = 1_000_000
 
 
 SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
-"""With a container's name, the annotation that confines it where pods have no `seccompProfile`: before
-Kubernetes 1.19.
+"""With a container's name appended, the annotation that confines it where pods have no `seccompProfile`:
+before Kubernetes 1.19.
 """
 
 
 @dataclass(frozen=True)
 class Values:
-    """What goes into them. Namespaces by their names in the cluster; `spaces`: as written → in the cluster;
-    `pull`: image pull Secret.
+    """The values for the objects.
 
-    `built`: plugin, webhook or client → name of the image that the site builds. `seccomp`: whether the
-    cluster's pods have `seccompProfile`. `config`: what CONFIG shall say, "" where it is not said.
-    `certificate`: fingerprint of the one that the webhook shall serve with; `bundle`: base64 of the
-    authorities that the API server shall trust.
+    Namespaces by their names in the cluster; `spaces`: as written → in the cluster; `pull`: image pull
+    Secret. `built`: plugin, webhook or client → name of the image that the site builds. `seccomp`: whether
+    the cluster's pods have `seccompProfile`. `config`: the digest for the annotation CONFIG, "" for none.
+    `certificate`: fingerprint of the certificate that the webhook must show; `bundle`: base64 of the
+    authorities that the API server must trust.
     """
 
     namespace: str
@@ -94,14 +94,14 @@ class Values:
 
 @dataclass(frozen=True)
 class Rendered:
-    """One object to send. `digest`: of all that the site decides, certificates and CONFIG aside."""
+    """One object to send. `digest`: of everything that the site decides, without certificates and CONFIG."""
 
     manifest: Manifest
     digest: str
 
 
 def render(spec: Spec, filling: Values) -> tuple[Rendered, ...]:
-    """In the order in which they are made: what asks the webhook comes last."""
+    """The objects in the order of their creation; webhook configurations come last."""
     bare = _objects(spec, replace(filling, config="", certificate="", bundle=""))
     texts = (json.dumps(each, sort_keys=True, separators=(",", ":")) for each in bare)
     return tuple(
@@ -111,15 +111,13 @@ def render(spec: Spec, filling: Values) -> tuple[Rendered, ...]:
 
 
 def config_of(spec: Spec, filling: Values) -> str:
-    """The digest that CONFIG stands for."""
+    """The digest for the annotation CONFIG."""
     read = [each["data"] for each in _read_at_start(spec, filling)]
     return hashlib.sha256(json.dumps([spec.version, read], sort_keys=True).encode()).hexdigest()[:32]
 
 
 def host_names(namespace: str) -> tuple[str, ...]:
-    """The names of the webhook's Service that its certificate is for, the one that the API server checks
-    last.
-    """
+    """The names of the webhook's Service for its certificate; the API server checks the last one."""
     return (SERVICE, f"{SERVICE}.{namespace}", f"{SERVICE}.{namespace}.svc")
 
 
@@ -157,8 +155,8 @@ def _image(spec: Spec, filling: Values, what: What) -> str:
 
 
 def _access(spec: Spec, filling: Values) -> list[Manifest]:
-    """What the webhook's code does: copy the token's Secrets to where a pod needs them, and look what nodes
-    have.
+    """The privileges that the webhook's code needs: to copy the token's Secrets to where a pod needs them,
+    and to read what nodes have.
     """
     rules = [
         {
@@ -221,7 +219,7 @@ def _pull(filling: Values) -> Manifest:
 
 
 def _on(nodes: Nodes) -> Manifest:
-    """What keeps a pod to these nodes."""
+    """The pod fields that keep pods on these nodes."""
     tolerations = [each.model_dump(exclude_defaults=True) for each in nodes.tolerations]
     return {
         **({"nodeSelector": nodes.selector} if nodes.selector else {}),
@@ -351,8 +349,8 @@ def _asking(kind: str, path: str, spec: Spec, filling: Values) -> Manifest:
 
 
 def _selected(spec: Spec, filling: Values) -> Manifest:
-    """Never the system's pods, nor those that the webhook itself needs to start. check() refuses a choice
-    that leaves none.
+    """The namespaces whose pods the webhook gets: never the system's, nor the plug-in's own. check() refuses
+    a choice that leaves none.
     """
     key = "kubernetes.io/metadata.name"
     if spec.namespaces:
@@ -370,7 +368,7 @@ def _selected(spec: Spec, filling: Values) -> Manifest:
 
 
 def shown(chosen: Iterable[str], *own: str) -> list[str]:
-    """Of chosen namespaces those whose pods are shown to the webhook: not the system's, nor the plug-in's
-    own. Names in the cluster.
+    """The names of chosen namespaces, in the cluster, whose pods the webhook gets: without the system's and
+    the plug-in's own.
     """
     return [each for each in chosen if each not in (*SYSTEM, *own)]

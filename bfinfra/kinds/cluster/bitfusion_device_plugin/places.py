@@ -1,4 +1,4 @@
-"""Where the objects of a device plug-in stand."""
+"""The places of a device plug-in's objects."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ KINDS = frozenset(
         *((ADMISSION, each) for each in ASKING),
     }
 )
-"""Of what it is made; a record that was tampered with leads to nothing else."""
+"""The types of its objects. A manipulated record can't make bfinfra touch others."""
 
 
 def planned(name: str, spec: Spec, needs: Mapping[Key, ResolvedRef]) -> tuple[Place, ...]:
-    """Where its record, its certificates and its objects stand, the record first."""
+    """The places of its record, certificates and objects, the record first."""
 
     def real(written: str) -> str:
         return real_name(written, spec.cluster, needs.get(Key("namespace", written)))

@@ -24,30 +24,30 @@ FOLDERS = (
     "/var/lib/k0s/kubelet (k0s)",
     "/var/snap/microk8s/common/var/lib/kubelet (MicroK8s)",
 )
-"""Where kubelets are known to have their folder."""
+"""Known folders of kubelets."""
 REMEDY = f"Write kubelet_folder as the kubelet has it in --root-dir: {', '.join(FOLDERS)}, or another"
 SOCKET = re.compile(r"device-plugins/|register to kubelet|connect to kubelet")
 FATAL = re.compile(r"^[FE]\d{4} \S+ +\d+ [\w.]+:\d+\] ")
-"""A line of glog that says why a program ends; its goroutines are printed below it."""
+"""A line of glog with the reason why a program ends; its goroutines are printed below it."""
 TAIL = 80  # lines of a log
-SHOWN = 5  # nodes that a line names
+SHOWN = 5  # nodes that a message names
 OWN = {PLUGIN: "app=bitfusion-device-plugin", WEBHOOK: "app=bwki"}
 """Labels of their pods."""
 
 
 def readiness(state: State, cluster: ClusterClient) -> Readiness:
-    """May pods ask for GPUs?"""
+    """Whether pods can ask for GPUs, or what that still waits for."""
     things = {
         place.name: thing
         for place, thing in state.things.items()
         if place.kind in ("DaemonSet", "Deployment")
     }
     if any(thing.going for thing in state.things.values()):
-        return waiting("what was there before is being removed")
+        return waiting("its old objects are being removed")
     for name, late in ((PLUGIN, _plugin), (WEBHOOK, webhook_late)):
         thing = things.get(name)
         if thing is None or (why := late(thing.live)):
-            return _late(cluster, name, why if thing else "is not there", thing.live if thing else None)
+            return _late(cluster, name, why if thing else "doesn't exist", thing.live if thing else None)
     nodes = {
         node["metadata"]["name"]: str(
             ((node.get("status") or {}).get("allocatable") or {}).get(ALLOCATED, "0")
@@ -63,7 +63,7 @@ def readiness(state: State, cluster: ClusterClient) -> Readiness:
         )
         return waiting(
             f"{', '.join(silent[:SHOWN]) or 'a node'} registers no {ALLOCATED} yet, though the plug-in "
-            f"runs there; if that stays so, its kubelet's folder is not {_folder(plugin)}. {REMEDY}"
+            f"runs there; if it stays so, its kubelet's folder is not {_folder(plugin)}. {REMEDY}"
         )
     note = f"{len(good)} nodes advertise {ALLOCATED}, {', '.join(sorted(set(good)))} each"
     pods = [
@@ -73,9 +73,7 @@ def readiness(state: State, cluster: ClusterClient) -> Readiness:
 
 
 def _different(pods: Sequence[Object]) -> Iterator[str]:
-    """Images of which nodes run different contents: their tag was built anew, and some have pulled it
-    before.
-    """
+    """Images whose nodes run different contents, because the tag was built again after some had pulled it."""
     found: dict[str, dict[str, str]] = {}
     for pod in pods:
         node = safe((pod.get("spec") or {}).get("nodeName", ""), 100)
@@ -92,7 +90,7 @@ def _different(pods: Sequence[Object]) -> Iterator[str]:
 
 
 def _late(cluster: ClusterClient, name: str, why: str, live: Object | None) -> Readiness:
-    """With what its pods say, where one is stuck."""
+    """Waiting, with the reason that its pods report, if one can't start."""
     for pod in _pods(cluster, live["metadata"]["namespace"], OWN[name]) if live else ():
         for each in (pod.get("status") or {}).get("containerStatuses") or ():
             wait = (each.get("state") or {}).get("waiting") or {}
@@ -118,7 +116,7 @@ def _folder(live: Object) -> str:
 
 
 def _pods(cluster: ClusterClient, namespace: str, label: str) -> Sequence[Object]:
-    """None where they may not be listed."""
+    """The pods; None if the account may not list them."""
     try:
         return cluster.list("v1", "Pod", namespace, label)
     except RemoteError:
@@ -130,8 +128,8 @@ def _nodes(pods: Sequence[Object]) -> set[str]:
 
 
 def _last_words(cluster: ClusterClient, pod: Object, container: str) -> str:
-    """What the program said when it ended: its fatal line, else its last one; "" where the log may not be
-    read.
+    """The last message of a program that ended: its fatal line, else its last one; "" if the account may not
+    read the log.
     """
     try:
         lines = cluster.log(
@@ -144,11 +142,11 @@ def _last_words(cluster: ClusterClient, pod: Object, container: str) -> str:
 
 
 def _plugin(live: Object) -> str:
-    """Why the plug-in doesn't run on every node that it is meant for, or ""."""
+    """Why the plug-in doesn't run on every node that it should, or ""."""
     status = live.get("status") or {}
     wanted, there = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 1):
-        return "was changed just now"
+        return "was just changed"
     if not wanted:
         return "has no node to run on"
     return (
@@ -159,10 +157,10 @@ def _plugin(live: Object) -> str:
 
 
 def webhook_late(live: Object) -> str:
-    """Why not all of the webhook's pods run as they are wanted, or ""."""
+    """Why not all of the webhook's pods run in the desired version, or ""."""
     status, wanted = live.get("status") or {}, (live.get("spec") or {}).get("replicas", 1)
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 1):
-        return "was changed just now"
+        return "was just changed"
     counts = [status.get(name, 0) for name in ("updatedReplicas", "availableReplicas")]
     return (
         ""

@@ -35,39 +35,39 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class Images(Part):
-    """Where the images are: published, mirrored, or built by this site."""
+    """The images: published, mirrored, or built by this site."""
 
     repository: Image = "docker.io/bitfusiondeviceplugin"
     """Registry and folder of all three."""
     tag: Annotated[str, StringConstraints(pattern=r"^[\w][\w.-]{0,127}$")] | None = None
-    """Their tag; the release where it isn't given. Nodes that have pulled it keep what they have: what is
-    built anew gets another tag.
+    """Their tag; default the release. Nodes keep what they have pulled under a tag: give a new build a new
+    tag.
     """
     plugin: Image | None = None
-    """The whole name of the device plug-in's image, where it differs."""
+    """The full name of the device plug-in's image, if it differs."""
     webhook: Image | None = None
-    """The same for the webhook's."""
+    """The same for the webhook's image."""
     client: Image | None = None
-    """The same for the one with the client packages, which user pods pull."""
+    """The same for the image with the client packages, which user pods pull."""
     built: dict[What, Annotated[str, Ref("container_image")]] = Field(default_factory=dict)
-    """plugin, webhook or client → the container_image of this site that it is; built and pushed before
-    anything runs it.
+    """plugin, webhook or client → the container_image of this site. It is built and pushed before anything
+    runs it.
     """
 
     @model_validator(mode="after")
     def _once(self) -> Images:
         if twice := [what for what in self.built if getattr(self, what)]:
-            raise ValueError(f"{twice[0]}: it is named, and built as well")
+            raise ValueError(f"{twice[0]}: give its name, or build it")
         return self
 
 
 class ClientPackage(Part):
-    """A client package in the client image, for pods that ask for it by its annotations."""
+    """A client package in the client image, which pods choose by annotations."""
 
     version: str
-    """As pods write it: "450"."""
+    """Version, as pods write it: "450"."""
     os: str
-    """As pods write it: ubuntu20."""
+    """Operating system, as pods write it: ubuntu20."""
     folder: str
     """Its folder below /bitfusion in the image."""
     libraries: str = LIBRARIES
@@ -75,12 +75,12 @@ class ClientPackage(Part):
 
 
 class Quota(Part):
-    """How many GPUs the pods of a namespace may ask for together."""
+    """How many GPUs the pods of a namespace may use together."""
 
     namespace: Namespace
     """The namespace."""
     gpus: Annotated[float, Field(gt=0, le=100_000, multiple_of=0.01)]
-    """GPUs, in hundredths if need be: 1.5."""
+    """GPUs, with up to two decimals: 1.5."""
 
     @property
     def shares(self) -> int:
@@ -89,12 +89,12 @@ class Quota(Part):
 
 
 class Toleration(Part):
-    """A taint of nodes that pods put up with, as in a pod's spec."""
+    """A taint of nodes that the pods tolerate, as in a pod's spec."""
 
     key: Annotated[str, StringConstraints(max_length=316)] = ""
     """The taint's key; left out with operator: Exists, any."""
     operator: Literal["Exists", "Equal"] = "Equal"
-    """Equal: the value counts too."""
+    """Equal: the value must match, too."""
     value: str = ""
     """The taint's value."""
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
@@ -110,23 +110,23 @@ class Toleration(Part):
 
 
 class Nodes(Part):
-    """On which nodes pods run."""
+    """The nodes that pods run on."""
 
     selector: dict[str, str] = Field(default_factory=dict)
     """Labels that a node must have."""
     tolerations: tuple[Toleration, ...] = ()
-    """Taints that they put up with."""
+    """Taints of the nodes that the pods tolerate."""
 
 
 class Certificates(Part):
     """The webhook's certificate, and the authority that signs it."""
 
     days: Days = 365
-    """How long the webhook's certificate is good."""
+    """Days that the webhook's certificate is valid."""
     authority_days: Days = 3650
-    """How long its authority is good."""
+    """Days that its authority is valid."""
     renew_before: Days = 30
-    """Days before the end at which an apply makes it anew."""
+    """How many days before its end an apply replaces it."""
 
     @model_validator(mode="after")
     def _order(self) -> Certificates:
@@ -146,47 +146,41 @@ class Spec(resource.Spec):
     version: Version = NEWEST
     """Release of the plug-in."""
     namespace: Namespace = "bwki"
-    """Namespace of the webhook: one of this site, or one that is there anyway."""
+    """Namespace of the webhook, of this site or existing."""
     plugin_namespace: Namespace = "kube-system"
-    """Namespace of the plug-in on the nodes; its pods are privileged, which Pod Security must allow there."""
+    """Namespace of the plug-in on the nodes. Its pods are privileged, which Pod Security must allow there."""
     token_secret: Annotated[str, Ref("token_secret")] | None = None
-    """Token in kube-system, which the webhook copies to where pods need it; left out where it is there
-    anyway.
-    """
+    """Token in kube-system, which the webhook copies to where pods need it; left out if it exists already."""
     images: Images = Images()
-    """Where the images are."""
+    """The images."""
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
-    """Account to pull the plug-in's and the webhook's images with."""
+    """Account to pull the images of plug-in and webhook with."""
     clients: tuple[ClientPackage, ...] = ()
-    """Client packages in the client image; those of the release where none are given."""
+    """Client packages in the client image; default those of the release."""
     total_gpu_memory: Bytes = 0
-    """Memory of each GPU, which requests of gpu-memory are shares of; 0 = pods can't ask for memory."""
+    """Memory of each GPU, of which requests for gpu-memory take a share; 0 = pods can't ask for memory."""
     shares: Annotated[int, Field(ge=1)] = 1000
-    """Hundredths of a GPU that each node advertises; what one pod asks for must fit one node."""
+    """Hundredths of a GPU that each node advertises. The request of one pod must fit on one node."""
     interval: Annotated[int, Field(ge=1)] = 10
     """Seconds between the plug-in's reports to the kubelet."""
     kubelet_folder: Annotated[str, StringConstraints(pattern=r"^/[^\s:]*$")] = "/var/lib/kubelet"
     """The kubelet's folder on the nodes."""
     plugin_nodes: Nodes = Nodes()
-    """Nodes that the plug-in runs on: all without taints where nothing is given. Pods with GPUs run on these
-    alone.
-    """
+    """Nodes that the plug-in runs on; default all without taints. Pods with GPUs run only on these."""
     webhook_nodes: Nodes = Nodes()
-    """Nodes that the webhook runs on. The document's master node: selector {node-role.kubernetes.io/master:
-    ""}, and a toleration of its taint.
+    """Nodes that the webhook runs on. For the document's master node: selector
+    {node-role.kubernetes.io/master: ""}, and a toleration of its taint.
     """
     replicas: Annotated[int, Field(ge=1, le=10)] = 1
-    """Pods of the webhook."""
+    """Number of the webhook's pods."""
     port: Port = 443
     """Port of the webhook's Service."""
     failure_policy: Literal["Ignore", "Fail"] = "Ignore"
-    """What becomes of pods while the webhook doesn't answer. Ignore: they stay as they are, and find no node
-    if they ask for GPUs; Fail: they are refused.
+    """What happens to new pods while the webhook doesn't answer. Ignore: they are created without GPUs, and
+    find no node if they ask for some; Fail: they are refused.
     """
     namespaces: tuple[Namespace, ...] = ()
-    """Namespaces whose pods are shown to the webhook; none given: all but the system's and the
-    plug-in's own.
-    """
+    """Namespaces whose pods the webhook gets; default all but the system's and the plug-in's own."""
     quotas: tuple[Quota, ...] = ()
     """How many GPUs namespaces may use."""
     certificates: Certificates = Certificates()
@@ -195,14 +189,14 @@ class Spec(resource.Spec):
     @model_validator(mode="after")
     def _fits(self) -> Spec:
         if self.clients and not self.release.clients:
-            raise ValueError(f"clients: release {self.version} knows no choice of clients")
+            raise ValueError(f"clients: release {self.version} doesn't let pods choose a client")
         if len({quota.namespace for quota in self.quotas}) < len(self.quotas):
-            raise ValueError("quotas: a namespace stands there twice")
+            raise ValueError("quotas: a namespace is listed twice")
         return self
 
     @property
     def release(self) -> Release:
-        """In what its version differs from others."""
+        """How its version differs from others."""
         return RELEASES[self.version]
 
     @property
@@ -212,7 +206,7 @@ class Spec(resource.Spec):
         return own or self.release.clients
 
     def image(self, what: What) -> str:
-        """The name of an image that is not built here."""
+        """The name of an image that the site doesn't build."""
         names = {
             "plugin": "bitfusion-device-plugin",
             "webhook": "bitfusion-webhook",
@@ -228,7 +222,7 @@ class Spec(resource.Spec):
         yield allocatable(ALLOCATED, self.cluster, site)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The namespaces that it is about, its images, and the token that its webhook copies."""
+        """Its namespaces, its images, and the token that its webhook copies."""
         written = (
             self.namespace,
             self.plugin_namespace,
@@ -243,12 +237,12 @@ class Spec(resource.Spec):
             yield token(self.release.form, "kube-system", self.cluster, site)
 
     def warnings(self) -> Iterable[tuple[str, Problem]]:
-        """A single webhook that everybody waits for; namespaces that are never shown."""
+        """A webhook with one pod that can block all pods; namespaces that it never gets."""
         if self.failure_policy == "Fail" and self.replicas == 1:
             yield (
                 "failure_policy",
                 Problem(
-                    "while the one pod of the webhook is moved, no pod starts",
+                    "while the webhook's only pod moves to another node, no pod can start",
                     next="write replicas: 2, or failure_policy: Ignore",
                 ),
             )
@@ -258,7 +252,7 @@ class Spec(resource.Spec):
                     f"namespaces.{number}",
                     Problem(
                         f"pods in {each} are not shown to the webhook",
-                        why="neither the system's nor those beside the webhook itself ever are",
-                        next="take it out of namespaces",
+                        why="pods of the system's namespaces and of the plug-in's own never are",
+                        next="remove it from namespaces",
                     ),
                 )

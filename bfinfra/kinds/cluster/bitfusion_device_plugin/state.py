@@ -1,6 +1,4 @@
-"""What the cluster says of a device plug-in: its objects, its certificates, and the record that names them
-all.
-"""
+"""The live state of a device plug-in: its objects, its certificates, and the record that lists them all."""
 
 from __future__ import annotations
 
@@ -26,12 +24,12 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 AUTHORITY, CERTIFICATE = "bwki-webhook-ca", "bwki-webhook-certs"
-"""Secrets: the authority with its key, which no pod mounts; the webhook's certificate with its own."""
+"""Secrets: the authority with its key, which no pod mounts; the webhook's certificate with its key."""
 CA_KEYS, OWN_KEYS = ("tls.crt", "tls.key"), ("cert.pem", "key.pem")
 
 
 class Place(NamedTuple):
-    """Where an object stands; `namespace` "" for those of the whole cluster."""
+    """The place of an object; `namespace` is "" for cluster-wide ones."""
 
     api_version: str
     kind: str
@@ -44,8 +42,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Thing:
-    """One object, without what is secret in it. `written`: when anybody last wrote its spec or data, "" where
-    that isn't said.
+    """One object, without its secrets. `written`: when somebody last wrote its spec or data, "" if that isn't
+    known.
     """
 
     live: Mapping[str, Any] = field(repr=False)
@@ -58,7 +56,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Record:
-    """The ConfigMap that names every place that was, or will be, written to."""
+    """The ConfigMap that lists every place that was or will be written."""
 
     places: tuple[Place, ...]
     mark: Mark | None
@@ -67,11 +65,9 @@ class Record:
 
 @dataclass(frozen=True)
 class Trust:
-    """`authorities`: newest first; `bundle`: their PEM in base64; `whole`: the key in the cluster is the
-    newest one's.
-
-    `serving`: the webhook's certificate, `fits`: its key is there too; `signer`: which authority signed it,
-    by fingerprint.
+    """`authorities`: newest first; `bundle`: their PEM in base64; `whole`: whether the key in the cluster is
+    the newest one's. `serving`: the webhook's certificate; `fits`: whether its key is there, too; `signer`:
+    the fingerprint of the authority that signed it.
     """
 
     authorities: tuple[Certificate, ...] = ()
@@ -84,7 +80,7 @@ class Trust:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """All of it."""
+    """The live state of a device plug-in."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
     spaces: tuple[Annotated[str, Ref("namespace", optional=True)], ...] = ()
@@ -98,8 +94,8 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class NamespaceFacts:
-    """What decisions know besides. `now`: UTC; `labels`: of the namespaces that this site doesn't make, None
-    where there is none of the name.
+    """What decisions need besides. `now`: UTC; `labels`: of a namespace that this site doesn't make, None if
+    there is none of that name.
     """
 
     now: datetime
@@ -107,19 +103,19 @@ class NamespaceFacts:
 
 
 def record_place(namespace: str, name: str) -> Place:
-    """Where a plug-in's record stands."""
+    """The place of a plug-in's record."""
     return Place("v1", "ConfigMap", namespace, f"bfinfra-device-plugin-{name}")
 
 
 def place_of(obj: Mapping[str, Any]) -> Place:
-    """Where an object or manifest stands."""
+    """The place of an object or manifest."""
     return Place(
         obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
     )
 
 
 def record_of(obj: Object) -> Record:
-    """A record as read; one that is spoiled names nothing."""
+    """A record as read; a damaged one lists nothing."""
     try:
         places = tuple(
             Place(*map(str, each)) for each in json.loads((obj.get("data") or {}).get("places") or "[]")
@@ -130,7 +126,7 @@ def record_of(obj: Object) -> Record:
 
 
 def state_of(records: Sequence[Object], objects: Sequence[Object], cluster: Cluster, namespace: str) -> State:
-    """`objects`: ours, or strangers' in places that are wanted; `namespace`: the webhook's."""
+    """The state. `objects`: this site's, and others' in wanted places; `namespace`: the webhook's."""
     found = {place_of(obj): record_of(obj) for obj in records}
     things = {place_of(obj): _thing(obj) for obj in objects}
     mark = _mark([each.mark for each in found.values()], [each.mark for each in things.values()])
@@ -177,8 +173,8 @@ def _written(obj: Object) -> str:
 
 
 def _mark(records: Sequence[Mark | None], things: Sequence[Mark | None]) -> Mark | None:
-    """The record's, if all bear ours; another site's where one bears that; None where one bears none:
-    nobody's object is overwritten.
+    """The record's mark if all objects have this site's mark; another site's mark if one has it; None if an
+    object has no mark, so that it isn't overwritten.
     """
     every = [*records, *things]
     first = every[0] if every else None
@@ -210,7 +206,7 @@ def _trust(objects: Sequence[Object], namespace: str) -> Trust:
 
 
 def value_of(secret: Object | None, key: str) -> bytes:
-    """One value of a Secret, empty where it isn't there."""
+    """One value of a Secret, empty if it doesn't exist."""
     try:
         return base64.b64decode(((secret or {}).get("data") or {}).get(key) or "", validate=True)
     except (binascii.Error, ValueError):

@@ -1,5 +1,5 @@
-"""What may be done to a device plug-in. Keys of certificates stand in no step: they are made where they are
-written, and nowhere else.
+"""The steps of a device plug-in. No step holds a certificate's key: keys are created where they
+are written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HOOKS = (
 
 
 def each(verbs: str) -> tuple[Right, ...]:
-    """The verbs on every object, where it stands."""
+    """The verbs on every object, each in its place."""
     return (
         may(verbs, f"{CONFIGURING} secrets deployments.apps", "webhook"),
         may(verbs, "daemonsets.apps", "plugin"),
@@ -47,7 +47,7 @@ class Note(Step):
 
     @property
     def exclusive(self) -> bool:
-        """Making is."""
+        """True for a creation."""
         return not self.standing
 
 
@@ -90,8 +90,8 @@ class Write(Step):
         may("get create", "secrets", "cluster"),
         may("list", "nodes", "cluster"),
     )
-    """The last two are what the webhook is given: nobody can give what they don't have. Nodes are also what a
-    rollout waits for.
+    """The last two are what bfinfra grants to the webhook, as nobody can grant what they don't have. Waiting
+    for a rollout reads nodes, too.
     """
 
     what: str
@@ -123,7 +123,7 @@ class Replace(Write):
     )
     uses = (Use.DESTROY,)
     disruption = Disruption.REPLACE
-    why = "an API server lets nobody change these fields"
+    why = "an API server doesn't let anybody change these fields"
 
     uids: tuple[str, ...]
     """What is replaced, in the order of the manifests."""

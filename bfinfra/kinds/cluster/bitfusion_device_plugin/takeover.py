@@ -1,5 +1,5 @@
-"""What stands there of another installation, such as upstream's `make deploy`: what can't be changed in
-place, and how trust moves without a pod being refused. Pure.
+"""Takes over another installation, such as upstream's `make deploy`: what can't change in place, and how
+trust moves without a refused pod. Pure.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ FIXED = {
     "DaemonSet": ("spec", "selector"),
     "Deployment": ("spec", "selector"),
 }
-"""What an API server lets nobody change."""
+"""Fields that an API server lets nobody change."""
 
 
 def check_standing(state: State | None, filling: Values) -> None:
-    """Refusal where something that stands unmarked can't be taken over; every thing in the way is named."""
+    """Raises Refusal if an unmarked object can't be taken over. Names every object in the way."""
     strange = {place: thing for place, thing in state.things.items() if thing.mark is None} if state else {}
     found = [why for place, thing in strange.items() for why in _obstacles(place, thing, filling)]
     if found:
         raise Refusal(
-            "what stands there can't be taken over",
+            "the existing installation can't be taken over",
             why="; ".join(found),
-            next="mend what is named, or remove that installation; nothing was written",
+            next="change these objects, or remove that installation; nothing was written",
         )
 
 
@@ -53,7 +53,7 @@ def _obstacles(place: Place, thing: Thing, filling: Values) -> Iterator[str]:
             elif service.get("namespace", filling.namespace) != filling.namespace:
                 yield (
                     f"{place} asks a Service in {service['namespace']}: write namespace: "
-                    f"{service['namespace']}, and move it later"
+                    f"{service['namespace']}, and change it later"
                 )
             elif (hook.get("clientConfig") or {}).get("url"):
                 yield f"{place} asks {hook['clientConfig']['url']}, no Service of the cluster"
@@ -69,7 +69,7 @@ def _obstacles(place: Place, thing: Thing, filling: Values) -> Iterator[str]:
 
 
 def unchangeable(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
-    """Why the object that stands has to be replaced; empty where it can be changed as it is."""
+    """Why a live object has to be replaced; empty if it can change in place."""
     place = place_of(rendered.manifest)
     thing = state.things.get(place) if state else None
     if thing is None or thing.going:
@@ -96,12 +96,12 @@ def _ports(service: Object) -> set[int]:
 
 
 def foreign(state: State | None, trust: Trust) -> bool:
-    """Whether the API server asks a webhook whose certificate no authority of ours has signed."""
+    """Whether the API server asks a webhook whose certificate is not signed by this site's authorities."""
     return state is not None and not trust.signer and any(place.kind in ASKING for place in state.things)
 
 
 def trusting_both(rendered: Rendered, state: State, bundle: str) -> Rendered:
-    """The configuration that trusts `bundle` (base64) besides whom it trusts now."""
+    """The configuration that trusts `bundle` (base64) in addition to the authorities that it trusts now."""
     manifest = rendered.manifest
     (hook,) = manifest["webhooks"]
     now = trusted(state.things[place_of(manifest)])
@@ -115,7 +115,7 @@ def trusting_both(rendered: Rendered, state: State, bundle: str) -> Rendered:
 
 
 def trusted(thing: Thing) -> str:
-    """Whom a configuration trusts, in base64."""
+    """The authorities that a configuration trusts, in base64."""
     return next(
         (
             str((hook.get("clientConfig") or {}).get("caBundle") or "")
@@ -126,8 +126,8 @@ def trusted(thing: Thing) -> str:
 
 
 def must_wait(state: State | None, filling: Values) -> Place | None:
-    """The webhook's Deployment, where pods of it may still show a certificate that would no longer be
-    trusted.
+    """The webhook's Deployment, if pods of it may still show a certificate that would no longer
+    be trusted.
     """
     place = Place("apps/v1", "Deployment", filling.namespace, WEBHOOK)
     running = state.things.get(place) if state else None

@@ -1,4 +1,4 @@
-"""Which of the objects of a device plug-in are to be written, and in which steps. Pure."""
+"""Which objects of a device plug-in to write, and in which steps. Pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def writes(
     home: Endpoint | Unknown,
     late: Place | None,
 ) -> Iterator[Step]:
-    """`late`: a Deployment that is written again to be waited for, before the API server's trust is
-    narrowed.
+    """The steps that write. `late`: a Deployment to write again, so that the apply waits for it before the
+    API server trusts less.
     """
     groups: dict[type[Write], list[Rendered]] = {Write: [], Replace: [], RollOut: [], Ask: []}
     for each in objects:
@@ -74,7 +74,7 @@ def step_for(
     context: PlanContext,
     home: Endpoint | Unknown,
 ) -> Iterator[Write]:
-    """One step for all of a group that lack or differ."""
+    """One step for all objects of a group that are missing or differ."""
     wrong = [(each, changes) for each in group if (changes := changes_of(each, state))]
     if wrong:
         manifests = tuple(_committed(each, context) for each, _ in wrong)
@@ -96,9 +96,7 @@ def _committed(rendered: Rendered, context: PlanContext) -> dict[str, Any]:
 
 
 def changes_of(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
-    """Why an object is to be written: it lacks, the site says something else than before, or somebody changed
-    it.
-    """
+    """Why an object has to be written: it is missing, the site changed, or somebody else changed it."""
     place = place_of(rendered.manifest)
     thing = state.things.get(place) if state else None
     if thing is None or thing.going:
@@ -119,7 +117,7 @@ def changes_of(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
 
 
 def _differing(live: Any, wanted: Any, path: str) -> Iterator[Change]:
-    """The leaves that differ; what a server or somebody else adds is left alone."""
+    """The leaves that differ, without what the server or somebody else added."""
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
         for name, value in wanted.items():
             yield from _differing(live.get(name), value, f"{path}.{name}")

@@ -1,4 +1,4 @@
-"""From what is to what shall be: the steps of an MPI job. Pure."""
+"""The steps of an MPI job. Pure."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What the cluster says. `phase`: Created, Running, Restarting, Succeeded, Failed, Suspended or "";
-    `why`: what it says of it.
+    """What the cluster reports. `phase`: Created, Running, Restarting, Succeeded, Failed, Suspended or "";
+    `why`: its message.
     """
 
     cluster: Annotated[str, Ref(*WHOLE)]
@@ -45,9 +45,9 @@ class State(resource.State):
     phase: str
     why: str = ""
     held_up: str = ""
-    """Which of its pods finds no node or does not start, and why."""
+    """The pod that finds no node or can't start, and why."""
     ran: bool = True
-    """Whether any container of it was ever started; True where nobody can tell."""
+    """Whether any of its containers has ever started; True if that isn't known."""
     going: bool = False
 
 
@@ -116,8 +116,8 @@ class Replace(Delete):
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Start it, start it anew, or take it away; only what apply waits for can change beneath a running
-    one.
+    """Starts it, starts it again, or deletes it. A running job can't change, except in what apply
+    waits for.
     """
     if spec is None:
         return () if state is None or state.going else (_gone(Delete, name, state),)
@@ -174,7 +174,7 @@ def place(spec: Spec, context: PlanContext) -> str:
 
 
 def version_of(spec: Spec, context: PlanContext) -> str:
-    """The version of MPIJob. Refusal where the operator serves another, or another cluster."""
+    """The version of MPIJob. Raises Refusal if the operator serves another version, or another cluster."""
     need = context.needs.get("operator")
     if need is None or need.spec is None:
         return spec.api or "v2beta1"
@@ -183,7 +183,7 @@ def version_of(spec: Spec, context: PlanContext) -> str:
             f"{need.key} runs in the cluster {need.spec.cluster}",
             field="operator",
             why=f"the job runs in {spec.cluster}",
-            next="name the operator there",
+            next="name the operator of that cluster",
         )
     if spec.api not in (None, need.spec.api):
         raise Refusal(
@@ -195,7 +195,7 @@ def version_of(spec: Spec, context: PlanContext) -> str:
 
 
 def _drift(state: State | None, made: Mapping[str, Any], wanted: str) -> tuple[Change, ...]:
-    """Where a job that was made of these very words stands otherwise."""
+    """The differences between a live job and the manifest that it was created from."""
     if state is None or state.going or state.digest not in ("", wanted):
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""The MPI job: observe, wait for its result, act."""
+"""The kind mpi_job: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from bfinfra.model.rights import PrivilegePlaces, may
 from bfinfra.model.step import Step
 
 __all__ = ["MpiJob", "Spec", "State"]
-UNTOLD = "its result is not told"
-UNSEEN = f"{UNTOLD}, and a job that never ran is not replaced without an allowance"
-BEFORE = ("", "Created")  # phases in which no launcher ran yet
-LINES = 200  # of a launcher's log, from its end
+UNTOLD = "bfinfra doesn't report its result"
+UNSEEN = f"{UNTOLD}, and replaces a job that never ran only with an allowance"
+BEFORE = ("", "Created")  # phases in which no launcher has run yet
+LINES = 200  # bytes from the end of a launcher's log
 TOTAL = re.compile(r"^.*?[Tt]otal (?:images|img)/sec(?: on \d+ \S+)?: *([0-9.]+)", re.MULTILINE)
 STEP = re.compile(r"^.*?(\d+)\s+images/sec: *([0-9.]+)", re.MULTILINE)
 ERROR = re.compile(r"^.*\b(?:Error|ERROR|Traceback|mpirun noticed)\b.*$", re.MULTILINE)
@@ -57,7 +57,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
     name, cluster_kinds, old_place_first = "mpi_job", WHOLE, False
     deadline = 3600
     document = Document.PVRDMA
-    undescribed = "its pods are made of a command and its options, which can't be told apart again"
+    undescribed = "its pods have a command and options in one line, which can't be split again"
     step_types = (Create, Note, Clear, Withdraw, Replace, Delete)
     survey_privileges = (may("list", NAME, EVERYWHERE),)
     resource_privileges = (
@@ -68,7 +68,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide(name, spec, state, context)
 
     @staticmethod
@@ -77,7 +77,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         return {"namespace": (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)}
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """It runs, or has ended well, as the spec asks; its images a second are the note."""
+        """Ready when it runs, or has succeeded, as the spec asks. The note is its images per second."""
         if state.going or spec is None:
             return waiting("the old one is being removed")
         if state.phase in ENDED:
@@ -94,7 +94,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One call."""
+        """Runs one step, in one call."""
         match step:
             case Create(home=Endpoint() as home, manifest=manifest):
                 self._clusters.at(home).create(manifest)
@@ -131,8 +131,8 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         )
 
     def _looked_into(self, obj: Object, cluster: Cluster, spec: Spec | None) -> State:
-        """With what its pods say, as long as its launcher never ran; without where nobody wants it, or may
-        look.
+        """The state with what its pods report, if its launcher never ran, the site wants it and the account
+        may read pods.
         """
         state = _state(obj, cluster)
         if spec is None or state.phase not in BEFORE:
@@ -154,7 +154,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         return replace(state, held_up=held_up, ran=any(map(ran, pods)))
 
     def _log(self, state: State) -> str:
-        """The end of its launcher's log, "" where there is none to be had: a note is worth no failure."""
+        """The end of its launcher's log; "" if it can't be read, as a note is not worth a failure."""
         cluster = self._clusters.at(state.home)
         try:
             pods = cluster.list("v1", "Pod", state.namespace, LAUNCHERS[state.version].format(state.name))
@@ -175,7 +175,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         *,
         include_unlisted: bool,
     ) -> list[Object]:
-        """Where the cluster serves MPI jobs: ours, and what stands under wanted names."""
+        """This site's jobs, and those with wanted names, if the cluster serves MPI jobs."""
         version = next((each for each in cluster.client.versions(GROUP) if each in LAUNCHERS), "")
         places = _owners(wanted, cluster, needs)
         if not version:
@@ -184,7 +184,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
             return self._listed(
                 cluster, f"{GROUP}/{version}", KIND, places, include_unlisted=include_unlisted
             )
-        except NotServed:  # its definition has just gone
+        except NotServed:  # its definition was just deleted
             return []
 
     def _standing(
@@ -208,7 +208,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
 def _owners(
     wanted: Mapping[str, Spec | None], cluster: Cluster, needs: Mapping[Key, ResolvedRef]
 ) -> dict[tuple[str, str], str]:
-    """Place → resource, of those that are wanted in the cluster."""
+    """Place → resource, of the jobs that the site wants in the cluster."""
     return {
         (_namespace(spec, needs), name): name
         for name, spec in wanted.items()
@@ -246,7 +246,7 @@ def _state(obj: Object, cluster: Cluster) -> State:
 
 
 def _phase(conditions: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """The furthest that is true: an ended job keeps its Created, and in v1alpha2 its Running too."""
+    """The last condition that is true: an ended job keeps Created and, in v1alpha2, Running."""
     true = {
         str(each.get("type")): str(each.get("message") or each.get("reason") or "")
         for each in conditions

@@ -1,4 +1,4 @@
-"""An MPIJob of either version from the same fields."""
+"""The manifest of an MPIJob, in either version, from the same fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRANSPORTS = {
     "roce": {"NCCL_IB_DISABLE": "0", "NCCL_IB_GDR_LEVEL": "0", "HOROVOD_MPI_THREADS_DISABLE": "1"},
     "tcp": {"NCCL_IB_DISABLE": "1", "NCCL_IB_GDR_LEVEL": "0", "HOROVOD_MPI_THREADS_DISABLE": "0"},
 }
-"""What the document sets for RoCE, and what it says to change for TCP."""
+"""The document's variables for RoCE, and those that it changes for TCP."""
 PASSED = ("LD_LIBRARY_PATH", "PATH")
 """Variables whose values come from the image."""
 CLEAN = {"none": "None", "running": "Running", "all": "All"}
@@ -28,7 +28,7 @@ FIELDS = {
     "activeDeadlineSeconds": "deadline",
     "runPolicy.activeDeadlineSeconds": "deadline",
 }
-"""Where in an MPIJob's spec a field of the site is; whatever else differs is named as it stands there."""
+"""Path in an MPIJob's spec → field of the site. Other differences are reported by their path."""
 LAUNCHERS = {
     "v1alpha2": "mpi_job_name={},mpi_role_type=launcher",
     "v2beta1": "training.kubeflow.org/job-name={},training.kubeflow.org/job-role=launcher",
@@ -67,12 +67,12 @@ def manifest(name: str, spec: Spec, version: str, namespace: str, pull: str = ""
 
 
 def digest(made: Manifest) -> str:
-    """Of all that bfinfra decides."""
+    """A digest of everything that bfinfra decides."""
     return hashlib.sha256(json.dumps(made, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def field_of(path: str) -> str:
-    """The site's name for a place in an MPIJob's spec."""
+    """The site's field for a path in an MPIJob's spec."""
     return FIELDS.get(path, f"manifest.{path}")
 
 

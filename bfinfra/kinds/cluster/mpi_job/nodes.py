@@ -1,4 +1,4 @@
-"""What a cluster's nodes have, as far as a site's file says. Pure."""
+"""The GPUs of a cluster's nodes, as far as a site's file tells. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from bfinfra.model.refs import Key
 
 
 def gpus_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
-    """The GPUs that each worker of a cluster which this site makes has for pods; None where the file doesn't
-    tell.
-    """
+    """The GPUs for pods on each worker of a cluster that this site makes; None if the file doesn't tell."""
     plugin = next(
         (
             spec

@@ -20,7 +20,9 @@ from bfinfra.model.units import Seconds
 
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 LONGEST = (
-    51  # letters of a job's name: its pods are `NAME-launcher-xxxxx` and `NAME-worker-123`, labels at most 63
+    # longest name of a job: its pods are `NAME-launcher-xxxxx` and `NAME-worker-123`, and labels have at most
+    # 63 characters
+    51
 )
 
 
@@ -35,27 +37,27 @@ class Spec(resource.Spec):
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] | None = None
     """Namespace; empty = default."""
     operator: Annotated[str, Ref("mpi_operator")] | None = None
-    """The operator that this site makes; empty where the cluster has one anyway."""
+    """The operator that this site makes; empty if the cluster has one already."""
     api: Version | None = None
     """Version of MPIJob; empty = the operator's, or v2beta1."""
     image: str
-    """Image of launcher and workers; with v2beta1 it must hold an SSH server."""
+    """Image of launcher and workers. For v2beta1 it must contain an SSH server."""
     command: Annotated[tuple[str, ...], Field(min_length=1)]
-    """What each process runs: what stands after mpirun and its options."""
+    """The command of each process: what follows mpirun and its options."""
     workers: Annotated[int, Field(ge=1, le=1000)]
-    """Worker pods."""
+    """Number of worker pods."""
     slots: Annotated[int, Field(ge=1)] = 1
     """Processes on each worker."""
     gpus: Annotated[int, Field(ge=0)] = 1
     """GPUs of each worker."""
     gpu_resource: str = NVIDIA
-    """The name under which nodes offer them."""
+    """The nodes' resource name for GPUs."""
     transport: Literal["roce", "tcp"]
-    """roce: NCCL over RDMA, and privileged workers with the devices mounted; tcp: neither."""
+    """roce: NCCL over RDMA, in privileged workers that mount the devices; tcp: neither."""
     devices: Annotated[str, StringConstraints(pattern="^/")] = "/dev/infiniband"
     """Folder of the nodes' RDMA devices."""
     environment: dict[Variable, str] = Field(default_factory=dict)
-    """Variables for all processes, over those that transport sets."""
+    """Variables for all processes. They override those of transport."""
     mpirun: tuple[str, ...] = (
         "-bind-to",
         "none",
@@ -70,13 +72,11 @@ class Spec(resource.Spec):
     )
     """Options of mpirun besides `--allow-run-as-root`, `-np` and the variables."""
     clean_pods: Literal["none", "running", "all"] = "running"
-    """Which pods go once the job has ended; with `all` its log goes too, and no result can be read from
-    it.
-    """
+    """Which pods are deleted when the job has ended. With `all` its log is lost, and so is its result."""
     retries: Annotated[int, Field(ge=0)] | None = None
-    """How often the launcher is started again; empty = as the operator does (6)."""
+    """How often the launcher is restarted; empty = the operator's default (6)."""
     deadline: Seconds | None = None
-    """How long it may run."""
+    """Longest run time."""
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
     """Account to pull the image with."""
     wait: Literal["running", "finished"] = "finished"
@@ -84,7 +84,7 @@ class Spec(resource.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """Workers that find no node with GPUs enough: the job would wait for ever."""
+        """Workers that fit on no node of the site: the job would wait without end."""
         for key, spec in mine.items():
             home = cluster_key(spec.cluster, site, WHOLE)
             nodes = (
@@ -97,12 +97,12 @@ class Spec(resource.Spec):
             ):
                 yield Conflict(
                     Spot(key, "workers"),
-                    f"{spec.workers} workers with {_counted(spec.gpus, 'GPU')} each find room for {room}",
+                    f"{spec.workers} workers with {_counted(spec.gpus, 'GPU')} each find space for {room}",
                     (Spot(home, "workers"),),
                     why=(
                         f"{home} has {_counted(len(nodes), 'worker node')} with {_counted(sum(nodes), 'GPU')}"
                     ),
-                    next="fewer workers, or more nodes",
+                    next="write fewer workers, or add nodes",
                 )
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:

@@ -1,1 +1,1 @@
-"""The Kubeflow MPI operator, which makes MPI jobs run. (RDG for PVRDMA, "Install Kubeflow MPI Operator".)"""
+"""The Kubeflow MPI operator, which runs MPI jobs. (RDG for PVRDMA, "Install Kubeflow MPI Operator".)"""

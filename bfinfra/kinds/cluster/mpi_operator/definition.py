@@ -1,8 +1,5 @@
-"""The definition of MPIJob in the version that an operator serves, by apiextensions.k8s.io/v1 (Kubernetes
-1.16 and later).
-
-Of our own writing, after the public Go types; pods' templates are left to the API server's check of the pods
-themselves.
+"""The CustomResourceDefinition of MPIJob, for apiextensions.k8s.io/v1 (Kubernetes 1.16 and later). Written
+for bfinfra after the public Go types. The API server checks the pods' templates when pods are created.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ CLEAN: Schema = {"type": "string", "enum": ["None", "Running", "All"]}
 
 
 def definition(version: str) -> Schema:
-    """The CustomResourceDefinition."""
+    """The CustomResourceDefinition for a version."""
     names = {
         "kind": KIND,
         "listKind": f"{KIND}List",

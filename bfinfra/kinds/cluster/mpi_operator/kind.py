@@ -1,4 +1,4 @@
-"""The operator: observe, decide, wait, act."""
+"""The kind mpi_operator: observe, steps, readiness, run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Thing:
-    """One object as it stands."""
+    """One live object."""
 
     mark: Mark | None
     manifest: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Thing:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What stands of an operator, by `Deployment/mpi-operator`."""
+    """The live objects of an operator, by `Deployment/mpi-operator`."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
     namespace: Annotated[str, Ref("namespace", optional=True)]
@@ -67,7 +67,7 @@ class Create(Step):
         may("bind", ROLE, "roles"),
         may("create", "serviceaccounts deployments.apps", "namespace"),
     )
-    """What is made has no name yet that `escalate` could be bounded by."""
+    """No resource name can limit `escalate` here, as a new object has none yet."""
 
     what: str
     cluster: str
@@ -111,7 +111,7 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
 
     name, cluster_kinds, old_place_first = "mpi_operator", WHOLE, False
     document = Document.PVRDMA
-    undescribed = "its objects are those of a release, and don't say of which"
+    undescribed = "its objects come from a release, and don't tell which"
     step_types = (Create, Update, Delete)
     survey_privileges = (may("get", DEFINITIONS, EVERYWHERE), may("list", definition.NAME, EVERYWHERE))
     resource_privileges = (
@@ -121,7 +121,7 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Create what lacks, change what departs, delete the definition last."""
+        """Creates what is missing, changes what differs, deletes the definition last."""
         if spec is None:
             return () if state is None else tuple(_removal(state))
         namespace = real_name(spec.namespace, spec.cluster, context.needs.get("namespace"))
@@ -131,7 +131,7 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Its namespace, and what has no namespace by name; making things can't be bounded by name."""
+        """Its namespace, and its cluster-wide objects by name. RBAC can't limit creation by name."""
         cluster = needs["cluster"].key
         own = (api_of(needs["cluster"], spec.namespace, needs.get("namespace")),)
         return {
@@ -142,7 +142,7 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Its jobs can be made, and its pod is there."""
+        """Ready when the cluster serves its jobs and its pod runs."""
         if any(thing.going for thing in state.things.values()):
             return waiting("the old one is being removed")
         if not self._serves_jobs(spec, state):
@@ -152,7 +152,9 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
         return READY if available else waiting("its pod isn't ready yet")
 
     def _serves_jobs(self, spec: Spec, state: State) -> bool:
-        """Its definition is established, and its jobs can be listed: discovery names them before."""
+        """Whether its definition is established and jobs can be listed, which is later than discovery shows
+        them.
+        """
         thing = state.things.get(f"CustomResourceDefinition/{definition.NAME}")
         conditions = (thing.manifest.get("status") or {}).get("conditions") or () if thing else ()
         if not any((each["type"], each["status"]) == ("Established", "True") for each in conditions):
@@ -160,14 +162,14 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
         cluster, api = self._clusters.at(state.home), f"{definition.GROUP}/{spec.api}"
         if not cluster.serves(api, definition.KIND):
             return False
-        cluster.list(api, definition.KIND, name=NAME)  # the wait goes on where it can't be answered yet
+        cluster.list(api, definition.KIND, name=NAME)  # the wait continues if this fails
         return True
 
     def run(self, step: Step, report: Report) -> None:
-        """One call."""
+        """Runs one step, in one call."""
         match step:
             case Update(home=Endpoint() as home, manifest=manifest):
-                self._clusters.at(home).apply(manifest, force=True)  # the plan showed what others had changed
+                self._clusters.at(home).apply(manifest, force=True)  # the plan showed the changes of others
             case Create(home=Endpoint() as home, manifest=manifest):
                 self._clusters.at(home).create(manifest)
             case Delete(home=home, what=what):
@@ -236,12 +238,12 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
         )
 
     def _jobs(self, cluster: Cluster, version: str) -> tuple[str, ...]:
-        """Other people's jobs, which go with the definition."""
+        """Other people's jobs, which are deleted with the definition."""
         if version not in cluster.client.versions(definition.GROUP):
             return ()
         try:
             found = cluster.client.list(f"{definition.GROUP}/{version}", definition.KIND)
-        except NotServed:  # its definition has just gone
+        except NotServed:  # the definition was just deleted
             return ()
         return tuple(
             f"MPIJob {o['metadata']['namespace']}/{o['metadata']['name']}"
@@ -257,7 +259,9 @@ def _namespace(spec: Spec | None, needs: Mapping[Key, ResolvedRef]) -> str:
 
 
 def _stays(spec: Spec, state: State, namespace: str) -> None:
-    """Refusal where it would have to go and come again, and all jobs with it."""
+    """Raises Refusal for a change that would delete and create the definition again, and so
+    delete all jobs.
+    """
     for name, now, then in (
         ("cluster", state.cluster, spec.cluster),
         ("namespace", state.namespace, namespace),
@@ -267,8 +271,8 @@ def _stays(spec: Spec, state: State, namespace: str) -> None:
             raise Refusal(
                 f"an MPI operator can't change from {now} to {then}",
                 field=name,
-                why="every MPI job in the cluster would go with its definition",
-                next="take it and its jobs out of the file, apply, and put them in again",
+                why="every MPI job in the cluster would be deleted with its definition",
+                next="remove it and its jobs from the file, apply, and add them again",
             )
 
 

@@ -1,4 +1,4 @@
-"""The objects that an operator is made of, in the order in which they are made."""
+"""The objects of an operator, in the order of their creation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ KINDS = (
     (f"{RBAC}/v1", "ClusterRoleBinding"),
     ("apps/v1", "Deployment"),
 )
-"""All but the definition; each is called `mpi-operator`."""
+"""All except the definition; each is called `mpi-operator`."""
 Manifest = dict[str, Any]
 
 
 def manifests(spec: Spec, namespace: str) -> tuple[Manifest, ...]:
-    """The definition first: as long as it stands, what else there is of an operator is found. The Deployment
+    """The definition first: while it exists, the other objects of the operator can be found. The Deployment
     last.
     """
     here = {"name": NAME, "namespace": namespace}
@@ -70,7 +70,7 @@ def _rule(group: str, resources: str, verbs: str) -> Manifest:
 
 
 def _own() -> list[Manifest]:
-    """What both versions do: their own objects, the launcher's Job, events."""
+    """Privileges of both versions: their own objects, the launcher's Job, events."""
     return [
         _rule(
             GROUP,
@@ -84,8 +84,8 @@ def _own() -> list[Manifest]:
 
 
 def _v1alpha2() -> list[Manifest]:
-    """Launchers get in to their workers by `kubectl exec`: the operator makes them a role of their own, and
-    must hold what it gives away.
+    """In this version launchers reach their workers by `kubectl exec`: the operator creates a role for each,
+    and must hold what it grants.
     """
     return [
         *_own(),
@@ -99,7 +99,9 @@ def _v1alpha2() -> list[Manifest]:
 
 
 def _v2beta1() -> list[Manifest]:
-    """Launchers get in by SSH: keys in a Secret, names by a Service, workers as pods."""
+    """In this version launchers reach their workers by SSH: keys in a Secret, names from a Service, workers
+    as pods.
+    """
     return [
         *_own(),
         _rule("", "configmaps secrets services", "create list watch update"),

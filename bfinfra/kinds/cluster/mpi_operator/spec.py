@@ -25,22 +25,22 @@ class Spec(resource.Spec):
     cluster: Annotated[str, Ref(*WHOLE)]
     """Cluster that it runs in."""
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] = "mpi-operator"
-    """Namespace that it runs in, which is there already or made by this site."""
+    """Namespace that it runs in, of this site or existing."""
     api: Version = "v2beta1"
-    """Version of MPIJob that it serves. v1alpha2 is the document's, of releases up to 0.2; v2beta1 that of
+    """Version of MPIJob that it serves. v1alpha2 is the document's, for releases up to 0.2; v2beta1 is for
     releases since 0.3.
     """
     image: str | None = None
-    """Its image; empty = `mpioperator/mpi-operator`, v0.2.3 for v1alpha2 and 0.8.0 for v2beta1. Name your own
-    registry's copy where nodes can't reach Docker Hub.
+    """Its image; empty = `mpioperator/mpi-operator`, v0.2.3 for v1alpha2 and 0.8.0 for v2beta1. If nodes
+    can't reach Docker Hub, name the copy in your own registry.
     """
     delivery_image: str | None = None
-    """v1alpha2 only: the image that brings kubectl into launchers; empty =
+    """v1alpha2 only: the image that provides kubectl to launchers; empty =
     `mpioperator/kubectl-delivery:latest`.
     """
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its cluster: there is one operator."""
+        """Its cluster, which has one operator."""
         yield conflict.thing("cluster", "the MPI operator", "cluster", self.cluster)
 
     @model_validator(mode="after")
@@ -52,7 +52,7 @@ class Spec(resource.Spec):
         return self
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Somebody who runs MPI jobs."""
+        """An operator that runs MPI jobs."""
         yield mpi(self.cluster, site)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:

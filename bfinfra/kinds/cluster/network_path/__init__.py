@@ -1,3 +1,3 @@
-"""Whether pods reach the Bitfusion servers: by the cluster's policies, and by a pod that tries. (Egress from
+"""Whether pods reach the Bitfusion servers, judged by the cluster's policies and tried by a pod. (Egress from
 the Kubernetes clusters is routed to the server farm.)
 """

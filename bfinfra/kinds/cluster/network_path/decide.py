@@ -1,4 +1,4 @@
-"""From what is to what shall be: the steps of a path. Pure."""
+"""The steps of a path. Pure."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ JOBS = "jobs.batch"
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What the cluster says: its policies, and the probe's Job where there is one; the mark is that Job's.
-    `stranger`: whose Job stands in its place.
+    """What the cluster reports: its policies, and the probe's Job with its mark, if there is one. `stranger`:
+    whose Job is in its place.
     """
 
     cluster: Annotated[str, Ref(*CLUSTERS)]
@@ -75,15 +75,15 @@ class Clear(Delete):
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Nothing where policies are in the way; else try it where that is wanted, and was not tried so, or
-    failed before this run.
+    """No steps if policies block the path. Else tries it if the site asks for a probe, and the last probe was
+    different or failed before this run.
     """
     judged = (context.facts or {}).get(name)
     if spec is not None and judged is not None and judged.blocked:
         raise Refusal(
             f"pods in {spec.cluster} can't reach the Bitfusion servers",
             why=judged.blocked_by,
-            next="let a network policy allow this egress",
+            next="allow this egress in a network policy",
         )
     standing = state.probe if state is not None else None
     if spec is None or spec.probe is None:
@@ -96,13 +96,13 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         raise Refusal(
             state.stranger,
             why="an object without the mark is never touched",
-            next="delete it, or call this path otherwise",
+            next="delete it, or give this path another name",
         )
     return tuple(_probing(name, spec, state, standing, context))
 
 
 def servers(spec: Spec, token: ResolvedRef | None) -> tuple[str, ...]:
-    """The addresses that are tried, each once; of a token that isn't there yet nothing is known."""
+    """The addresses to try, each once; Unknown as long as the token doesn't exist."""
     known = (host for host, _ in token.state.servers) if token is not None and token.state is not None else ()
     return tuple(dict.fromkeys((*known, *spec.addresses)))
 
@@ -134,16 +134,14 @@ def _probing(
     )
     if state is None or standing is None or standing.going:
         return (again,)
-    if (
-        moved or found or (tried and standing.tried != tried)
-    ):  # of a token that isn't there nothing else can be said
+    if moved or found or (tried and standing.tried != tried):  # without the token nothing else is known
         return _away(Clear, state, standing, found), again
     return ()
 
 
 def _differs(standing: Probed | None, made: Mapping[str, Any] | Unknown) -> tuple[Change, ...]:
-    """What it tried that isn't what is wanted; what it could not reach, unless this run has only just tried
-    it.
+    """How the last probe differs from the desired one; also the addresses that it did not reach, unless this
+    run started it.
     """
     if standing is None or isinstance(made, Unknown):
         return ()
@@ -157,7 +155,7 @@ def _differs(standing: Probed | None, made: Mapping[str, Any] | Unknown) -> tupl
 
 
 def outcome(failed: Probed) -> str:
-    """What a probe that failed found, in words."""
+    """What a failed probe found, in words."""
     more = f" and {len(failed.unreached) - MOST} more" if len(failed.unreached) > MOST else ""
     return (
         f"{', '.join(failed.unreached[:MOST])}{more} not reached"

@@ -1,5 +1,5 @@
-"""Checks whether pods reach the Bitfusion servers, and tries it with a pod where that is wanted. (Egress from
-the Kubernetes clusters is routed to the server farm.)
+"""Checks whether pods reach the Bitfusion servers, and tries it with a pod if the site asks for that. (Egress
+from the Kubernetes clusters is routed to the server farm.)
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read in one cluster: policies by namespace; Jobs that are ours or have a probe's name; pods of
-    the Jobs that are not finished.
+    """What was read from one cluster: policies by namespace; Jobs that are this site's or have a probe's
+    name; pods of the Jobs that have not finished.
     """
 
     policies: Mapping[str, list[Object]]
@@ -63,12 +63,12 @@ class _Read:
 
 
 class NetworkPath(KubernetesObjects[Spec, State, _Read]):
-    """A check: no network policy keeps pods from the Bitfusion servers, and, with `probe`, a pod really
-    reaches them. Without `probe` nothing is written.
+    """A check: no network policy keeps pods from the Bitfusion servers and, with `probe`, a pod reaches them.
+    Without `probe` it writes nothing.
     """
 
     document = Document.CONSOLIDATED
-    undescribed = "it is a question to the network, and leaves nothing but policies of bfinfra's own"
+    undescribed = "it is a check of the network, so there is no object to describe"
     managed = False
     name = "network_path"
     step_types = (Try, Clear, Delete)
@@ -76,14 +76,14 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
     resource_privileges = (
         may("list", "networkpolicies.networking.k8s.io", "namespace"),
         may("get", JOBS, "probe"),
-        may("list", "pods", "probe", optional="which ways a probe couldn't go is not told"),
+        may("list", "pods", "probe", optional="bfinfra doesn't report which addresses a probe did not reach"),
     )
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         super().__init__(clusters, site)
         self._judged: dict[str, Judged] = {}
         self._started: set[str] = set()
-        """Jobs of this run, by their uid."""
+        """The uids of the Jobs that this run created."""
 
     def observe(
         self,
@@ -92,8 +92,8 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """One list of Jobs a cluster, one of policies for each namespace; where the cluster isn't there yet,
-        nothing is said. The facts: what policies say, by name.
+        """Reads one list of Jobs per cluster, and one of policies per namespace. A cluster that doesn't exist
+        yet has no state. The facts: the judgement of the policies, by name.
         """
         for name in wanted:
             self._judged.pop(name, None)
@@ -132,17 +132,19 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The namespace; `probe`: the same, where one is wanted."""
+        """The namespace; `probe`: the same, if the site asks for a probe."""
         here = (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)
         return {"namespace": here, "probe": here if spec.probe else ()}
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """Ready once no policy blocks the path and the probe reached every server; else what to do next."""
+        """Ready once no policy blocks the path and the probe reached every server; else tells what to do
+        next.
+        """
         found = state.probe
         if found is not None and (found.going or spec is None or spec.probe is None):
             return waiting("the old probe is being removed")
@@ -153,11 +155,11 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         return _found(found, f"a pod in namespace {state.namespace} of {state.cluster}")
 
     def run(self, step: Step, report: Report) -> None:
-        """One call."""
+        """Runs one step, in one call."""
         match step:
             case Try(home=Endpoint() as home, manifest=Mapping() as manifest):
                 made = self._clusters.at(home).create(manifest).get("metadata")
-                if isinstance(made, dict) and "uid" in made:  # else the next look tells
+                if isinstance(made, dict) and "uid" in made:  # the next read finds out
                     self._started.add(str(made["uid"]))
             case Delete(home=home):
                 self._clusters.at(home).delete(BATCH, JOB, step.what, step.namespace)
@@ -224,10 +226,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
                 else "was not made by bfinfra"
             )
             return State(
-                stranger=(
-                    f"the Job {metadata['name']} that stands in namespace {metadata['namespace']} {whose}"
-                ),
-                **at,
+                stranger=(f"the Job {metadata['name']} in namespace {metadata['namespace']} {whose}"), **at
             )
         own = [
             pod
@@ -261,8 +260,8 @@ def _found(probed: Probed, where: str) -> Readiness:
             "The next apply tries it again"
         )
     return failed(
-        f"the probe {probed.job}, {where}, came to nothing: {outcome(probed)}; it takes an image with "
-        "sh and nc that the cluster may pull"
+        f"the probe {probed.job}, {where}, ended without a result: {outcome(probed)}; it needs an image "
+        "with sh and nc that the cluster can pull"
     )
 
 
@@ -271,6 +270,6 @@ def _with(state: State, judged: Judged | None) -> State:
 
 
 def _space(spec: Spec, cluster: Cluster, needs: Mapping[Key, ResolvedRef]) -> str:
-    """The namespace that a spec means there."""
+    """The namespace that a spec means in this cluster."""
     written = spec.namespace or "default"
     return cluster.namespace or real_name(written, spec.cluster, needs.get(Key("namespace", written)))

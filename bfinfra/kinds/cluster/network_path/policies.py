@@ -1,6 +1,4 @@
-"""What the NetworkPolicies of a namespace say of TCP from its pods to servers outside of the cluster.
-Pure.
-"""
+"""What the NetworkPolicies of a namespace allow of TCP from its pods to servers outside the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +10,13 @@ from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster.network_path.spec import Spec
 from bfinfra.model.records import dataclass
 
-MOST = 3  # blocked paths told
+MOST = 3  # most blocked paths in a message
 Policy = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """`blocked`: `address:port`, and why; `checked`: how many paths were looked at."""
+    """`blocked`: `address:port` → why; `checked`: the number of paths that were checked."""
 
     blocked: tuple[tuple[str, str], ...] = ()
     checked: int = 0
@@ -31,7 +29,7 @@ class Judged:
 
 
 def judge(spec: Spec, servers: Iterable[str], policies: Sequence[Policy]) -> Judged:
-    """What the policies of a namespace say of TCP from its pods to the servers. Pure."""
+    """What the policies of a namespace allow of TCP from its pods to the servers."""
     mine = [each for each in policies if _selects(each, spec.pods)]
     paths = [(server, port) for server in servers for port in spec.ports]
     if not mine:
@@ -46,7 +44,7 @@ def judge(spec: Spec, servers: Iterable[str], policies: Sequence[Policy]) -> Jud
 
 
 def _selects(policy: Policy, labels: Mapping[str, str]) -> bool:
-    """Whether it governs what leaves pods with these labels."""
+    """Whether the policy governs egress of pods with these labels."""
     spec = policy.get("spec") or {}
     types = spec.get("policyTypes") or (["Ingress", "Egress"] if "egress" in spec else ["Ingress"])
     selector = spec.get("podSelector") or {}
@@ -76,8 +74,8 @@ def _allows(policy: Policy, server: str, port: int) -> bool:
 
 
 def _to(siblings: Any, server: str) -> bool:
-    """Whether a server outside the cluster is among them: selectors pick pods only. A name is nobody's block
-    of addresses.
+    """Whether a peer allows a server outside the cluster. Selectors match pods only; a host name is in no
+    block of addresses.
     """
     if not siblings:
         return True
@@ -94,8 +92,8 @@ def _to(siblings: Any, server: str) -> bool:
 
 
 def _at(ports: Any, port: int) -> bool:
-    """Whether the TCP port is among them; names are those of containers, which a server outside has
-    none of.
+    """Whether the TCP port is among them. Port names are those of containers, so a server outside
+    has none.
     """
 
     def one(each: Mapping[str, Any]) -> bool:

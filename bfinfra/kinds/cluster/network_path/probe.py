@@ -1,4 +1,4 @@
-"""The Job whose pod tries each way, and what it says of it."""
+"""The Job whose pod tries each address, and its result."""
 
 from __future__ import annotations
 
@@ -33,18 +33,16 @@ for path; do try "$path" & pids="$pids $!"; done
 for pid in $pids; do wait "$pid" || code=1; done
 exit $code
 """
-"""Tries all at once, each until it is reached or patience ends. A netcat without -z (busybox as Debian builds
-it) runs `true` in the connection instead.
+"""Tries all addresses in parallel, each until it is reached or the time is over. If netcat has no -z
+(Debian's busybox), it runs `true` in the connection instead.
 """
 
 
 @dataclass(frozen=True)
 class Probed:
-    """A probe's Job. `phase`: waiting, running, finished or failed; `why` says more; `unreached`: the ways
-    that its pod could not go.
-
-    `tried`: the digest of what it tries; `paths`: `address:port` of each way. `fresh`: this very run has
-    started it.
+    """A probe's Job. `phase`: waiting, running, finished or failed; `why`: more about it; `unreached`: the
+    paths that its pod did not reach. `tried`: the digest of what it tries; `paths`: `address:port`; `fresh`:
+    this run started it.
     """
 
     job: str
@@ -71,8 +69,8 @@ def manifest(  # noqa: PLR0913 - all that a probe is made of
     paths: Sequence[str],
     pull: str,
 ) -> dict[str, Any]:
-    """The Job, without a mark; its pod keeps to the Pod Security level `restricted`. `pull`: the Secret to
-    pull its image with, or "".
+    """The Job, without a mark. Its pod fits the Pod Security level `restricted`. `pull`: the Secret to pull
+    its image with, or "".
     """
     small = {"cpu": "100m", "memory": "32Mi"}
     container = {
@@ -113,7 +111,7 @@ def manifest(  # noqa: PLR0913 - all that a probe is made of
 
 
 def read(job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], *, fresh: bool) -> Probed:
-    """How far it is, and what its pod found."""
+    """The Job's progress, and what its pod found."""
     metadata, (phase, why) = job["metadata"], job_phase(job)
     if phase in ("waiting", "failed"):
         words = [str(end.get("message") or end.get("reason") or "") for pod in pods for end in ends(pod)]
@@ -142,7 +140,7 @@ def read(job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], *, fresh: bo
 
 
 def _pending(pod: Mapping[str, Any]) -> str:
-    """Why no node takes it, or what killed it."""
+    """Why no node takes the pod, or what killed it."""
     status = pod.get("status") or {}
     unscheduled = (
         c.get("message") or ""

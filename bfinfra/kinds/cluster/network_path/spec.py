@@ -17,19 +17,21 @@ from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.units import Seconds
 
-PORTS = (56001, 55001, 45201)  # control, dispatcher, the first of the data path
+PORTS = (56001, 55001, 45201)  # control, dispatcher, the first port of the data path
 PROBE = "bfinfra-path-"
-LONGEST = 50  # letters of a path's name: its probe is the Job `bfinfra-path-NAME`, at most 63
+LONGEST = 50  # longest name of a path: its probe is the Job `bfinfra-path-NAME`, at most 63 characters
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class Probe(resource.Part):
-    """A pod that tries each way; without it nothing is written, and nothing is tried."""
+    """A pod that tries each address. Without it nothing is written and nothing is tried."""
 
     image: Annotated[str, StringConstraints(min_length=1)] = "docker.io/library/busybox:1.36"
-    """Image with a shell and netcat (`sh`, `nc`), such as busybox, from wherever the cluster may pull."""
+    """Image with a shell and netcat (`sh`, `nc`), such as busybox, from a registry that the cluster can pull
+    from.
+    """
     patience: Annotated[Seconds, Field(ge=1, le=600)] = 30
-    """How long it tries what it can't reach."""
+    """How long it tries an address that it can't reach."""
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
     """Account to pull the image with."""
 
@@ -45,17 +47,17 @@ class Spec(resource.Spec):
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] | None = None
     """Their namespace; empty = default, or the supervisor namespace itself."""
     pods: dict[str, str] = Field(default_factory=dict)
-    """Their labels; without any: pods that no policy picks by labels. The probe's pod bears them too: a
-    Service that picks them has it in while it runs.
+    """Labels of the pods; empty = pods that no policy selects by labels. The probe's pod has them, too: a
+    Service that selects them includes it while it runs.
     """
     token: Annotated[str, Ref("bitfusion_token")] | None = None
-    """The token whose servers they speak to."""
+    """The token whose servers the pods connect to."""
     addresses: tuple[Annotated[str, Field(pattern=r"^[0-9A-Fa-f.:]+$")], ...] = ()
     """Further addresses."""
     ports: Annotated[tuple[Port, ...], Field(min_length=1)] = PORTS
-    """TCP ports; the data path begins at 45201: write those that your version of Bitfusion uses."""
+    """TCP ports. The data path begins at 45201: write the ports that your version of Bitfusion uses."""
     probe: Probe | None = None
-    """Try it: apply starts a Job whose pod opens each port, and fails where one can't be reached; the Job
+    """Try it: apply starts a Job whose pod connects to each port, and fails if one can't be reached. The Job
     stays as the record. `probe: {}` takes all defaults.
     """
 
@@ -75,7 +77,7 @@ class Spec(resource.Spec):
         return self
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """A way that was tried."""
+        """A path that was tried."""
         yield path(space(self.namespace, self.cluster, site), self.cluster, site)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:

@@ -1,3 +1,3 @@
-"""NVIDIA's device plug-in in a cluster: nodes offer their GPUs to pods. (RDG for PVRDMA: its workers ask for
-`nvidia.com/gpu`.)
+"""NVIDIA's device plug-in in a cluster, by which nodes offer their GPUs to pods. (RDG for PVRDMA: its workers
+ask for `nvidia.com/gpu`.)
 """

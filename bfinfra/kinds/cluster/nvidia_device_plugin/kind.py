@@ -1,4 +1,4 @@
-"""NVIDIA's device plug-in: observe, decide, wait, act."""
+"""The kind nvidia_device_plugin: observe, steps, readiness, run."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 __all__ = ["NvidiaDevicePlugin", "Spec", "State"]
 SETS = "daemonsets.apps"
 NODES = may("list", "nodes", "cluster")
-"""What is waited for stands there."""
-SILENT = "why a pod of the plug-in doesn't start is not told"
+"""The fields that must be settled before it counts as ready."""
+SILENT = "bfinfra doesn't report why a pod of the plug-in doesn't start"
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """The DaemonSet as it stands."""
+    """The live DaemonSet."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
     namespace: Annotated[str, Ref("namespace", optional=True)]
@@ -74,7 +74,7 @@ class Create(Step):
 
     @property
     def exclusive(self) -> bool:
-        """Making is."""
+        """True: the call fails if the DaemonSet exists."""
         return True
 
 
@@ -111,10 +111,10 @@ class Clear(Delete):
 
 
 class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
-    """NVIDIA's device plug-in in a cluster: nodes offer their GPUs to pods as nvidia.com/gpu."""
+    """NVIDIA's device plug-in in a cluster, by which nodes offer their GPUs to pods as nvidia.com/gpu."""
 
     document = Document.PVRDMA
-    undescribed = "a plug-in that others set up has another manifest, which would be replaced"
+    undescribed = "a plug-in of somebody else has another manifest, which bfinfra would replace"
     name, cluster_kinds, old_place_first = "nvidia_device_plugin", WHOLE, False
     deadline = 900
     step_types = (Create, Update, Delete, Clear)
@@ -126,12 +126,12 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
         self._others: dict[str, tuple[str, ...]] = {}
 
     def _facts(self) -> dict[str, tuple[str, ...]]:
-        """By cluster, which others run a device plug-in of NVIDIA."""
+        """By cluster, the other DaemonSets with a device plug-in of NVIDIA."""
         return dict(self._others)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Create, change, delete; where it can't be changed, delete first."""
+        """Creates, changes, deletes; deletes first if a change is not possible."""
         if spec is None:
             return () if state is None or state.going else (_go(Delete, state),)
         wanted = _wanted(spec, context)
@@ -162,14 +162,14 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Its namespace; nodes belong to the whole cluster."""
+        """Its namespace, and the cluster for nodes."""
         return {
             "cluster": (Api(needs["cluster"].key),),
             "namespace": (api_of(needs["cluster"], spec.namespace, needs.get("namespace")),),
         }
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """Nodes offer what their pods found."""
+        """Ready when nodes offer the GPUs that its pods found."""
         if state.going or spec is None:
             return waiting("the old one is being removed")
         return readiness(spec, state.live, self._clusters.at(state.home))
@@ -179,7 +179,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
         return dict.fromkeys(fields, trace) if trace else {}
 
     def run(self, step: Step, report: Report) -> None:
-        """One call."""
+        """Runs one step, in one call."""
         match step:
             case Create(home=Endpoint() as home):
                 self._clusters.at(home).create(step.manifest)
@@ -198,7 +198,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
         *,
         include_unlisted: bool,
     ) -> list[Manifest]:
-        """The DaemonSets: all where one is wanted, else ours."""
+        """The DaemonSets: all if the site wants one, else this site's."""
         here = any(
             spec is not None and cluster_key(spec.cluster, [cluster.key], WHOLE) for spec in wanted.values()
         )
@@ -270,8 +270,8 @@ def _check(spec: Spec, state: State | None, wanted: Manifest, context: PlanConte
             field="cluster",
             why="two plug-ins would offer the same GPUs",
             next=(
-                "remove it there (Helm's chart or the GPU operator may have made it), or take this one out "
-                "of the site"
+                "remove that one (Helm's chart or the GPU operator may have made it), or remove this one "
+                "from the site"
             ),
         )
     space = context.needs.get("namespace")

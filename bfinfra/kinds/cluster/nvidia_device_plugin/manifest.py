@@ -1,4 +1,4 @@
-"""The DaemonSet of the plug-in as upstream's manifest has it, and what of one is compared. Pure."""
+"""The DaemonSet of the plug-in as in upstream's manifest, and the parts of it that are compared. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
 NAME, CONTAINER = "nvidia-device-plugin-daemonset", "nvidia-device-plugin-ctr"
 LABELS = {"name": "nvidia-device-plugin-ds"}
 SOCKETS = "/var/lib/kubelet/device-plugins"
-"""Where the container finds the kubelet's sockets, wherever they are on the node."""
+"""The folder in which the container finds the kubelet's sockets, wherever they are on the node."""
 CONFIG, CONFIGS = "bfinfra.io/config", "/config"
-"""The annotation that holds the plug-in's configuration file, and the folder in which the container finds it:
-another configuration is another pod.
+"""The annotation with the plug-in's configuration file, and the folder in which the container finds it. So a
+new configuration makes a new pod.
 """
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 RESOURCE = "nvidia.com/gpu"
@@ -27,9 +27,7 @@ FLAGS = {
     "device_id_strategy": "uuid",
     "pass_device_specs": "false",
 }
-"""The fields that the plug-in is told as variables of the same names, and what it takes where one isn't
-given.
-"""
+"""The fields that the plug-in reads from variables of the same names, with their defaults."""
 IMAGE = re.compile(rf"(?P<registry>.+)/{re.escape(REPOSITORY_NAME)}[:@](?P<version>[^/]+)")
 Manifest = dict[str, Any]
 Live = Mapping[str, Any]
@@ -79,8 +77,8 @@ def manifest(spec: Spec, namespace: str, pull: str = "") -> Manifest:
 
 
 def fields(daemon_set: Live) -> Manifest:
-    """What of a DaemonSet is compared, named as in the site where there is such a name: what the server fills
-    in by itself doesn't count.
+    """The compared parts of a DaemonSet, by the site's field names if they have one. Leaves out what the
+    server fills in.
     """
     template = daemon_set["spec"]["template"]
     pod = template.get("spec") or {}
@@ -114,8 +112,8 @@ def fields(daemon_set: Live) -> Manifest:
 
 
 def replacing(wanted: Manifest, live: Live) -> Manifest:
-    """The merge patch that makes a DaemonSet's pods what is wanted and nothing else; notes that others put on
-    them stay.
+    """The merge patch that makes a DaemonSet's pods exactly the desired ones, but keeps annotations of
+    others.
     """
     template, before = wanted["spec"]["template"], live["spec"]["template"]
     pod = {**dict.fromkeys(before.get("spec") or {}), **template["spec"]}
@@ -133,7 +131,7 @@ def replacing(wanted: Manifest, live: Live) -> Manifest:
 
 
 def _environment(spec: Spec) -> dict[str, str]:
-    """All of TOLD, as upstream's defaults could be others one day."""
+    """All of TOLD, also values that are upstream's defaults today."""
     found: dict[str, str] = {name.upper(): str(getattr(spec, name)).lower() for name in FLAGS}
     config = {"CONFIG_FILE": f"{CONFIGS}/config.yaml"} if spec.time_slicing else {}
     return {
@@ -144,8 +142,8 @@ def _environment(spec: Spec) -> dict[str, str]:
 
 
 def _mounted(spec: Spec) -> tuple[list[Manifest], list[Manifest]]:
-    """Volumes, and where the container has them: the kubelet's sockets, its configuration, and for CDI what
-    is described there.
+    """Volumes and their mounts: the kubelet's sockets, the configuration and, for CDI, the folder of its
+    descriptions.
     """
     item = {"path": "config.yaml", "fieldRef": {"fieldPath": f"metadata.annotations['{CONFIG}']"}}
     sources: dict[str, tuple[str, Manifest]] = {
@@ -170,8 +168,8 @@ def _mounted(spec: Spec) -> tuple[list[Manifest], list[Manifest]]:
 
 
 def _security(spec: Spec) -> Manifest:
-    """As little as upstream's chart gives: MIG devices and volume mounts want SYS_ADMIN, device nodes a
-    privileged pod.
+    """As few privileges as upstream's chart gives: MIG devices and volume mounts need SYS_ADMIN, device nodes
+    a privileged pod.
     """
     if spec.pass_device_specs:
         return {"privileged": True}
@@ -181,8 +179,8 @@ def _security(spec: Spec) -> Manifest:
 
 
 def _variables(container: Live) -> Manifest:
-    """Its variables: those that are fields of the site by their names there, and as upstream takes them where
-    they aren't given.
+    """The container's variables: those of fields by the field's name, with the default if they
+    are missing.
     """
     given = {
         str(each.get("name")): each.get("value", each.get("valueFrom") or "")
@@ -193,7 +191,7 @@ def _variables(container: Live) -> Manifest:
 
 
 def _config(spec: Spec) -> str:
-    """The plug-in's configuration file, in JSON, which YAML is; "" for none."""
+    """The plug-in's configuration file in JSON, which is YAML, too; "" for none."""
     if not spec.time_slicing:
         return ""
     shared = {"resources": [{"name": RESOURCE, "replicas": spec.time_slicing}]}

@@ -1,6 +1,4 @@
-"""Whether the nodes offer their GPUs: the pods of the plug-in, and what its nodes say that pods may ask
-for.
-"""
+"""Whether the nodes offer their GPUs, by the plug-in's pods and the nodes' status."""
 
 from __future__ import annotations
 
@@ -22,13 +20,13 @@ SIZES = "nvidia.com/mig-"
 
 
 def readiness(spec: Spec, live: Live, cluster: ClusterClient) -> Readiness:
-    """READY once every node that runs a pod of it offers GPUs; where it may run on nodes without
-    (`fail_on_init_error: false`), once one does.
+    """READY once every node with a pod of the plug-in offers GPUs; if the plug-in may run on nodes without
+    GPUs (`fail_on_init_error: false`), once one node does.
     """
     status = live.get("status") or {}
     desired = status.get("desiredNumberScheduled", 0)
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 1):
-        return waiting("it was changed just now")
+        return waiting("it was just changed")
     if not desired:
         return waiting(f"no node takes its pods: {_nowhere(spec)}")
     nodes = {str(node["metadata"]["name"]): node for node in cluster.list("v1", "Node")}
@@ -59,7 +57,7 @@ def readiness(spec: Spec, live: Live, cluster: ClusterClient) -> Readiness:
 
 
 def _pods(cluster: ClusterClient, namespace: str) -> Sequence[Live]:
-    """None where they may not be listed: then only the counts are known."""
+    """The pods; None if the account may not list them: then only their counts are known."""
     try:
         return [
             pod
@@ -73,7 +71,7 @@ def _pods(cluster: ClusterClient, namespace: str) -> Sequence[Live]:
 
 
 def _stuck(pod: Live) -> tuple[str, str]:
-    """Why its container doesn't run, and the last words of the one before; ("", "") where it does."""
+    """Why its container doesn't run, and the last message of the one before; ("", "") if it runs."""
     for each in (pod.get("status") or {}).get("containerStatuses") or ():
         wait = (each.get("state") or {}).get("waiting") or {}
         if wait.get("reason") in (*STUCK, *PULLING):
@@ -84,7 +82,7 @@ def _stuck(pod: Live) -> tuple[str, str]:
 
 
 def _offered(node: Live) -> dict[str, int]:
-    """What pods may ask for there, by name: nvidia.com/gpu, and MIG devices of each size."""
+    """What pods may ask for on a node, by name: nvidia.com/gpu, and MIG devices of each size."""
     found = (node.get("status") or {}).get("allocatable") or {}
     return {
         name: int(count)
@@ -96,7 +94,7 @@ def _offered(node: Live) -> dict[str, int]:
 def _without(node: Live) -> str:
     had = (node.get("status") or {}).get("capacity") or {}
     if str(had.get(RESOURCE, "0")) != "0":
-        return f"it has {had[RESOURCE]} GPUs, and none that is healthy: look at dmesg there for Xid errors"
+        return f"it has {had[RESOURCE]} GPUs, and none is healthy: look for Xid errors in its dmesg"
     return f"it offers no {RESOURCE}, though the plug-in's pod runs there"
 
 

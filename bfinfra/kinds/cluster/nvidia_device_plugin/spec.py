@@ -35,20 +35,20 @@ class Toleration(Part):
     """A taint that its pods tolerate besides `nvidia.com/gpu`."""
 
     key: str = ""
-    """The taint's key; empty = every taint, which wants operator: Exists."""
+    """The taint's key; empty = every taint, which needs operator: Exists."""
     operator: Literal["Equal", "Exists"] = "Exists"
-    """Exists: whatever its value is."""
+    """Exists: with any value."""
     value: str = ""
     """The taint's value, for Equal."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    """The taint's effect; empty = each."""
+    """The taint's effect; empty = any."""
 
     @model_validator(mode="after")
     def _fits(self) -> Toleration:
         if self.operator == "Exists" and self.value:
-            raise ValueError("value: it counts for operator: Equal only")
+            raise ValueError("value: goes with operator: Equal")
         if self.operator == "Equal" and not self.key:
-            raise ValueError("key: operator: Equal needs one")
+            raise ValueError("key: operator: Equal needs it")
         return self
 
 
@@ -58,41 +58,43 @@ class Spec(resource.Spec):
     cluster: Annotated[str, Ref(*WHOLE)]
     """Cluster whose nodes have the GPUs, a driver for them, and NVIDIA's container toolkit."""
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] = "kube-system"
-    """Namespace that it runs in, which is there already or made by this site."""
+    """Namespace that it runs in, of this site or existing."""
     registry: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][\w./:-]*[\w]$", max_length=400)] = (
         REPOSITORY
     )
-    """Registry and folder of its image: your own registry's copy where nodes can't reach NVIDIA's."""
+    """Registry and folder of its image. If nodes can't reach NVIDIA's registry, name the copy in your own."""
     version: Annotated[str, StringConstraints(pattern=r"^(v[\w.-]{1,127}|sha256:[0-9a-f]{64})$")] = TAG
     """Tag of its image, or its digest: sha256:…"""
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
     """Account to pull the image with."""
     node_selector: dict[str, LabelValue] = Field(default_factory=dict)
-    """Labels of the nodes with GPUs; empty = all nodes whose taints its pods tolerate, and then each of them
-    must have GPUs unless fail_on_init_error is false.
+    """Labels of the nodes with GPUs; empty = all nodes whose taints its pods tolerate. Then each of them must
+    have GPUs, unless fail_on_init_error is false.
     """
     control_plane: bool = False
-    """It runs on control plane nodes too: their taints are tolerated."""
+    """Run on control plane nodes, too, by tolerating their taints."""
     tolerations: tuple[Toleration, ...] = ()
     """Other taints that its pods tolerate."""
     fail_on_init_error: bool = True
-    """On a node without driver or GPU its pod ends, and is started again until they are there. False: it
-    stays and offers nothing, until it is started again by hand.
+    """On a node without driver or GPU its pod ends, and restarts until they are there. False: it keeps
+    running and offers nothing until somebody restarts it.
     """
     mig_strategy: Literal["none", "single", "mixed"] = "none"
-    """How MIG devices are offered. single: as nvidia.com/gpu; mixed: each size under a name of its own, such
-    as nvidia.com/mig-1g.5gb.
+    """How MIG devices are offered. single: as nvidia.com/gpu; mixed: each size under its own name, such as
+    nvidia.com/mig-1g.5gb.
     """
     device_list_strategy: Literal["envvar", "volume-mounts", "cdi-annotations", "cdi-cri"] = "envvar"
-    """How the container runtime is told which devices a container gets."""
+    """How the container runtime learns which devices a container gets."""
     device_id_strategy: Literal["uuid", "index"] = "uuid"
-    """What devices are called to the container runtime."""
+    """How devices are named to the container runtime."""
     pass_device_specs: bool = False
-    """Device nodes go to the kubelet too, as its static CPU manager needs; the pods are privileged then."""
+    """Pass device nodes to the kubelet, as its static CPU manager needs; the pods are privileged then."""
     time_slicing: Annotated[int, Field(ge=2, le=1000)] | None = None
-    """How many pods share a GPU, in turns, without any bound on memory: each GPU is offered so many times."""
+    """How many pods share a GPU by time-slicing, without a limit on memory: each GPU is offered so many
+    times.
+    """
     runtime_class: DnsLabel | None = None
-    """RuntimeClass of its pods, where NVIDIA's container runtime isn't the nodes' default."""
+    """RuntimeClass of its pods, if NVIDIA's container runtime isn't the nodes' default."""
     priority_class: str = "system-node-critical"
     """PriorityClass of its pods."""
     kubelet_folder: Path = "/var/lib/kubelet"
@@ -100,11 +102,11 @@ class Spec(resource.Spec):
 
     @property
     def image(self) -> str:
-        """The image's whole name."""
+        """The image's full name."""
         return f"{self.registry}/{NAME}{'@' if self.version.startswith('sha256:') else ':'}{self.version}"
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its cluster: two plug-ins would offer the same GPUs."""
+        """Its cluster, as two plug-ins would offer the same GPUs."""
         yield conflict.thing("cluster", "NVIDIA's device plug-in", "cluster", self.cluster)
 
     @staticmethod
@@ -135,8 +137,8 @@ class Spec(resource.Spec):
         yield allocatable(NVIDIA, self.cluster, site)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Its namespace and image; on its nodes what hands GPUs to containers, and the license without which
-        they do nothing.
+        """Its namespace and image; on its nodes the container toolkit, and the license without which GPUs do
+        nothing.
         """
         yield namespace(space(self.namespace, self.cluster, site), self.cluster, site)
         yield image(self.image)
@@ -144,7 +146,7 @@ class Spec(resource.Spec):
         yield from on_nodes(LICENSE, self.cluster, site)
 
     def warnings(self) -> Iterable[tuple[str, Problem]]:
-        """A plug-in that a later driver or toolkit does not wake."""
+        """A plug-in that doesn't notice a driver or toolkit that is installed later."""
         if not self.fail_on_init_error:
             yield (
                 "fail_on_init_error",
@@ -153,6 +155,6 @@ class Spec(resource.Spec):
                         "a pod that starts before the node's driver or container toolkit is there offers no "
                         "GPU, and isn't started again"
                     ),
-                    next="leave it out, and name the nodes with GPUs in node_selector",
+                    next="leave fail_on_init_error out, and select the nodes with GPUs in node_selector",
                 ),
             )

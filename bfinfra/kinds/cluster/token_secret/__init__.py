@@ -1,1 +1,1 @@
-"""A token in the Secret of a namespace, and its renewal wherever it is used."""
+"""A token as Secrets in namespaces, and its rotation wherever it is used."""

@@ -1,4 +1,4 @@
-"""Who holds the token's Secrets: pods that mount them, by what starts them."""
+"""Finds who uses the token's Secrets: the pods that mount them, and the workloads that own the pods."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True)
 class Consumer:
-    """A workload, or a pod that nothing would start again. `told`: it was told to start anew with this token;
-    `late`: it has pods of before.
+    """A workload, or a pod that nothing would restart. `told`: whether it was restarted for this token;
+    `late`: whether it has older pods.
     """
 
     kind: str
@@ -32,7 +32,7 @@ class Consumer:
 
     @property
     def controlled(self) -> bool:
-        """Whether it can be started anew, pod by pod."""
+        """Whether it can be restarted pod by pod."""
         return self.kind in ROLLED
 
 
@@ -43,10 +43,8 @@ def consumers(
     since: Mapping[tuple[str, str], str | None],
     token: tuple[str, str],
 ) -> tuple[Consumer, ...]:
-    """Those with pods older than the content that they hold.
-
-    `since`: (namespace, Secret) → when its content was replaced, "" for as long as anybody knows, None where
-    it is stale still. `token`: annotation and value.
+    """The consumers with pods older than their Secret's content. `since`: (namespace, Secret) → when its
+    content was replaced, "" if that isn't known, None if it is still stale. `token`: annotation and value.
     """
     found: dict[tuple[str, str, str], Consumer] = {}
     owners: dict[tuple[str, str, str], Object] = {}
@@ -75,7 +73,7 @@ def consumers(
 
 
 def secrets_of(pod: Mapping[str, Any]) -> Iterator[str]:
-    """The Secrets that a pod holds: volumes, projections, variables."""
+    """The Secrets that a pod uses: in volumes, projections, variables."""
     spec = pod.get("spec") or {}
     for volume in spec.get("volumes") or ():
         yield (volume.get("secret") or {}).get("secretName", "")
@@ -89,7 +87,9 @@ def secrets_of(pod: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _older(created: str, since: str | None) -> tuple[bool, bool]:
-    """Whether a pod may be, and whether it surely is, older than the content. Times are whole seconds."""
+    """Whether a pod may be older than the content, and whether it surely is. Times have a resolution of one
+    second.
+    """
     if since is None:
         return True, True
     try:
@@ -100,8 +100,8 @@ def _older(created: str, since: str | None) -> tuple[bool, bool]:
 
 
 def _owner(cluster: ClusterClient, pod: Object, known: dict[tuple[str, str, str], Object]) -> tuple[str, str]:
-    """Kind and name of what would start the pod anew; the pod itself where nothing would, or not so that one
-    could wait for it.
+    """Kind and name of the workload that would restart the pod; the pod's own if there is none, or none that
+    can be waited for.
     """
     space, kind, name = pod["metadata"]["namespace"], *_controller(pod)
     if kind == "ReplicaSet":

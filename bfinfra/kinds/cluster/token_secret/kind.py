@@ -37,24 +37,26 @@ if TYPE_CHECKING:
     from bfinfra.backends.survey_cache import SurveyCache
 
 FIRST = "kube-system"
-"""Where the device plug-in's webhook takes the token from: what is new is put there before anywhere else."""
+"""The namespace from which the device plug-in's webhook takes the token: a new token is written
+there first.
+"""
 HISTORY = "bfinfra.io/token"
-"""On each Secret: file → digests of what it holds and held, the newest first. So the copies that others made
-of it are known, whenever they made them.
+"""The annotation of each Secret with, per file, the digests of its present and earlier contents, newest
+first. By these bfinfra recognises copies that others made, at whatever time.
 """
 WRITTEN = "bfinfra.io/tokenWrittenAt"
-"""When what it holds was replaced, as the cluster's clock has it: pods that are older have what was there
-before.
+"""The annotation with the time of the last replacement, by the cluster's clock: older pods have the earlier
+content.
 """
-DIGESTS = 8  # digests of each file
-SHOWN = 20  # namespaces that a line names
+DIGESTS = 8  # digests kept per file
+SHOWN = 20  # most namespaces in a message
 
 
 class TokenSecret(ReplicatedSecret[Spec, State]):
     """A Bitfusion token as Secrets in a cluster's namespaces."""
 
     document = Document.SINGAPORE_POC
-    undescribed = "what it is made of is secret, and no secret is read"
+    undescribed = "its content is secret, and bfinfra doesn't read secrets out"
     name = "token_secret"
 
     def __init__(self, clusters: Clusters, cache: SurveyCache, site: Site) -> None:
@@ -65,14 +67,14 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
         ] = {}
 
     def expected(self, name: str, spec: Spec, needs: Mapping[Key, ResolvedRef]) -> Content | None:
-        """The token's files, in the form's Secrets."""
+        """The token's files, by Secret of its form."""
         need = needs.get(Key("bitfusion_token", spec.token))
         if need is None or need.state is None:
             return None
         return _content(_read(need.state.path, need.state.digest), spec.names(name))
 
     def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
-        """By the digests on each Secret of what was last written to it."""
+        """Whether each Secret matches the digests noted on it when it was last written."""
         held = {obj["metadata"]["name"]: obj for obj in objects}
         return all(name in held and _as_noted(held[name]) for name in names)
 
@@ -83,8 +85,8 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """Besides, in a survey: what others copied of it and never refresh. The facts: by name, the
-        namespaces with a copy of a token before.
+        """See the base class. A survey also finds copies that others made and never refresh. The facts: by
+        name, the namespaces with a copy of an earlier token.
         """
         self._stale = {}
         seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
@@ -104,7 +106,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
                 continue  # the webhook copies from there
             with contextlib.suppress(
                 BfinfraError
-            ):  # the survey itself says why the token or the cluster can't be read
+            ):  # the survey reports why the token or the cluster can't be read
                 if stale := _stale(
                     self.expected(name, spec, needs),
                     cluster.client.list("v1", "Secret", name=OF_CLIENT[spec.form]),
@@ -117,7 +119,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
     def conflicts(
         wanted: Specs, states: Specs, facts: Mapping[str, tuple[str, ...]] | None
     ) -> Iterator[Conflict]:
-        """Namespaces whose pods go on with a token before."""
+        """Namespaces whose pods still use an earlier token."""
         for name, spaces in (facts or {}).items():
             if (spec := wanted.get(key := Key(TokenSecret.name, name))) is not None:
                 listed = ", ".join(spaces[:SHOWN]) + (
@@ -125,7 +127,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
                 )
                 yield Conflict(
                     Spot(key, "token"),
-                    f"copies of the token before it stand in {listed} of {spec.cluster}",
+                    f"there are copies of the earlier token in {listed} of {spec.cluster}",
                     why="the device plug-in's webhook makes them, and never refreshes them",
                     next=f"bfinfra token rotate SITE {spec.token}",
                     stops=False,
@@ -133,7 +135,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """A step a namespace. The source is the token's path and digest."""
+        """One step per namespace. The source is the token's path and digest."""
         need = context.needs.get("token")
         source = {"path": need.get("path"), "digest": need.get("digest")} if need is not None else {}
         applied = (state.mark.applied if state and state.mark else None) or {}
@@ -145,7 +147,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
         return sorted(found, key=lambda step: not (isinstance(step, Write) and step.namespace == FIRST))
 
     def run(self, step: Step, report: kind.Report) -> None:
-        """Where content is replaced, it is noted what was there."""
+        """Runs one step. A replacement notes the digest of the earlier content."""
         if isinstance(step, Write) and isinstance(step.home, Endpoint) and step.standing:
             cluster = self._clusters.at(step.home)
             at = cluster.now()
@@ -169,12 +171,14 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
         return body
 
     def content(self, step: Write) -> Content:
-        """The token, read again; refused where it isn't the one that the plan showed."""
+        """The token, read again. Raises if it isn't the one that the plan showed."""
         return _content(_read(step.source["path"], step.source["digest"]), step.names)
 
 
 def _stale(content: Content | None, secrets: Sequence[Object], site: str) -> tuple[str, ...]:
-    """The namespaces of unmarked Secrets that hold what our own hold or held, and not what is wanted."""
+    """The namespaces of unmarked Secrets with content that this site's Secrets have or had, other than the
+    desired content.
+    """
     new = {digest(value) for values in (content or {}).values() for value in values.values()}
     own = [obj for obj in secrets if (mark := mark_of(obj)) is not None and mark.site == site]
     known = {each for obj in own for digests in history(obj).values() for each in digests}
@@ -219,16 +223,14 @@ def files_of(source: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def digest(value: bytes) -> str:
-    """Half a SHA-256: what copies are known by. A token's files are long and random enough that nothing is
-    told by it.
+    """Half a SHA-256, to recognise copies. A token's files are long and random enough that a digest reveals
+    nothing.
     """
     return hashlib.sha256(value).hexdigest()[:32]
 
 
 def _as_noted(obj: Object) -> bool:
-    """Whether a Secret holds what is noted of it; of one without notes nothing can be said, and nothing
-    is.
-    """
+    """Whether a Secret has the content that its annotation notes; True for one without it."""
     noted, values = _noted(obj), values_of(obj)
     return all(file in values and known and digest(values[file]) == known[0] for file, known in noted.items())
 
@@ -246,7 +248,9 @@ def _noted(obj: Object) -> dict[str, list[str]]:
 
 
 def history(obj: Object) -> dict[str, list[str]]:
-    """File → digests of what a Secret of ours holds, and of what is noted that it held."""
+    """File → digests of the present content of this site's Secret, and of the earlier contents in its
+    annotation.
+    """
     before = _noted(obj)
     return {
         file: [*dict.fromkeys([digest(value), *before.get(file, ())])]

@@ -1,9 +1,9 @@
-"""A token_secret while its token is rotated: the same decisions, and besides the copies that others made of
-it, and the pods that hold them.
+"""A token_secret during a rotation: the same decisions, and in addition the copies that others made of it,
+and the pods that use them.
 
 The webhook of the device plug-in copies the token's Secrets from kube-system to wherever a pod needs them,
-without a mark, and never again. Such a copy is known by its content: what our own Secrets hold, or held
-before. What else stands under those names is told and left.
+without a mark, and never refreshes them. bfinfra recognises such a copy by content that this site's Secrets
+have or had. It reports other Secrets of these names and leaves them alone.
 """
 
 from __future__ import annotations
@@ -43,17 +43,15 @@ if TYPE_CHECKING:
 
 NAMES = frozenset(name for form in FORMS.values() for name in form)
 RESTARTED = "bfinfra.io/token"
-SHOWN = 20  # namespaces or pods that a line names
+SHOWN = 20  # most namespaces or pods in a message
 GOOD, OLD, STALE, OTHER = "good", "ours, and to be written", "a stale copy", "of another token of this site"
 Looked = tuple[Cluster, list[Object], list[Object]]
-"""Secrets under a token's names, and pods."""
+"""Secrets with a token's names, and pods."""
 
 
 @dataclass(frozen=True)
 class Stray:
-    """A stale copy that nobody marked. `version`: its resourceVersion; `files`: of the token, that it
-    holds.
-    """
+    """A stale copy without a mark. `version`: its resourceVersion; `files`: the token's files in it."""
 
     namespace: str
     name: str
@@ -63,8 +61,8 @@ class Stray:
 
 @dataclass(frozen=True)
 class Found:
-    """What a look found besides, for one resource. By home: its cluster's name, stale copies, workloads to
-    restart.
+    """What a rotation finds in addition, for one resource: by cluster name, the stale copies and the
+    workloads to restart.
     """
 
     restart: bool
@@ -90,7 +88,7 @@ class Refresh(Step):
 
     @property
     def exclusive(self) -> bool:
-        """Only what was seen is replaced, in the version that was seen."""
+        """True: the call replaces only the version that was read."""
         return True
 
 
@@ -108,8 +106,8 @@ class Restart(Step):
 
 
 def about(site: Site, token: str) -> frozenset[Key]:
-    """The token that is meant, "" for the only one, and its token_secrets. SiteError where there is none, or
-    several to choose from.
+    """The token to rotate, "" for the only one, and its token_secrets. Raises SiteError if there is none, or
+    if it must be chosen.
     """
     used = {key: spec.token for key, spec in site.resources.items() if key.kind == TokenSecret.name}
     names = sorted(set(used.values()))
@@ -117,7 +115,7 @@ def about(site: Site, token: str) -> frozenset[Key]:
         what = (
             f"no token_secret holds the token {token}"
             if token
-            else "which token?"
+            else "the site has several tokens"
             if names
             else "the site puts no token into any cluster"
         )
@@ -133,7 +131,7 @@ def about(site: Site, token: str) -> frozenset[Key]:
 
 
 class Rotation(TokenSecret):
-    """A Bitfusion token as Secrets, everywhere."""
+    """A Bitfusion token as Secrets, and all its copies."""
 
     step_types = (*TokenSecret.step_types, Refresh, Restart)
     resource_privileges = (
@@ -157,7 +155,7 @@ class Rotation(TokenSecret):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """Besides: every Secret under a token's names and every pod, in each cluster of the site."""
+        """Reads in addition every Secret with a token's names and every pod, in each cluster of the site."""
         seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._locator.ask(placed, needs, _look, include_unlisted=True)
@@ -173,14 +171,14 @@ class Rotation(TokenSecret):
                 )
         blind = next(
             iter(answers.unreadable.values()), ""
-        )  # who can't be asked may hold a copy: nothing is rotated half
+        )  # a cluster that can't be read may have a copy, so nothing is rotated at all
         unseen = {name: blind for name, spec in wanted.items() if spec is not None and blind}
         return Observation(
             seen.states, dict(self._found), {**answers.unreadable, **unseen, **seen.unreadable}
         )
 
     def _looks_after(self, cluster: str, token: str) -> str:
-        """The resource that replaces strays in a cluster: the first there with this token, else the first
+        """The resource that replaces copies in a cluster: the first there with this token, else the first
         with it anywhere.
         """
         names = sorted(name for name, spec in self._specs.items() if spec.token == token)
@@ -190,12 +188,14 @@ class Rotation(TokenSecret):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: object) -> Iterator[Conflict]:
-        """None: stale copies are what it replaces."""
+        """None: the rotation replaces stale copies."""
         return iter(())
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Our own copies, kube-system first; then what others copied; then the pods."""
+        """The steps: this site's own copies, those in kube-system first; then copies of others; then
+        restarts.
+        """
         steps = list(TokenSecret.steps(name, spec, state, context))
         found: Found | None = (context.facts or {}).get(name)
         need = context.needs.get("token")
@@ -240,14 +240,14 @@ class Rotation(TokenSecret):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The cluster as a whole, or the supervisor namespace: who copied where isn't known before."""
+        """The whole cluster, or the supervisor namespace, as copies may be in any namespace."""
         return {
             **TokenSecret.places(name, spec, needs, datacenter),
             "everywhere": (api_of(needs["cluster"], "", None),),
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Whoever was restarted has the new token; what was left is the note."""
+        """Ready when every restarted workload has the new token. The note is what was left alone."""
         found = self._found.get(state.mark.name) if state.mark else None
         if found is None:
             return READY
@@ -255,7 +255,7 @@ class Rotation(TokenSecret):
         if found.restart and (late := next((each for each in every if each.controlled and each.late), None)):
             return waiting(
                 f"{late.kind}/{late.name} in {late.namespace} of {late.cluster} still has pods with the "
-                "token before"
+                "earlier token"
             )
         notified = [
             f"{each.kind} {each.namespace}/{each.name} of {each.cluster}"
@@ -265,7 +265,7 @@ class Rotation(TokenSecret):
         parts = [
             f"left as they are: {_few(found.left)}" if found.left else "",
             (
-                f"with the token before until they are started anew{'' if found.restart else ' (--restart)'}"
+                f"with the earlier token until they are restarted{'' if found.restart else ' (--restart)'}"
                 f": {_few(notified)}"
             )
             if notified
@@ -274,7 +274,7 @@ class Rotation(TokenSecret):
         return Readiness(Ready.READY, note="; ".join(filter(None, parts)))
 
     def run(self, step: Step, report: kind.Report) -> None:
-        """One cluster's copies, or one workload."""
+        """Runs one step: the copies of one cluster, or one workload."""
         match step:
             case Refresh(home=home, strays=strays):
                 cluster, token = self._clusters.at(home), files_of(step.source)
@@ -298,7 +298,7 @@ class Rotation(TokenSecret):
     def _judged(
         self, name: str, new: Mapping[str, str], read: Mapping[Key, Looked], mine: Iterable[Key]
     ) -> Found:
-        """Which copies are stale, which are somebody's own, and who holds what."""
+        """Sorts the Secrets into stale copies and others, and finds who uses them."""
         known = self._known(name, new, [obj for _, secrets, _ in read.values() for obj in secrets])
         token = digest("".join(new[file] for file in sorted(new)).encode())[:16]
         stale: dict[Endpoint, tuple[str, tuple[Stray, ...]]] = {}
@@ -324,7 +324,7 @@ class Rotation(TokenSecret):
         return Found(self._restart, token, stale, holders, tuple(left))
 
     def _verdict(self, obj: Object, name: str, new: Mapping[str, str], known: Mapping[str, set[str]]) -> str:
-        """One of the words below, or why it is left as it is."""
+        """One of the verdicts above, or why a Secret is left as it is."""
         now = {file: digest(value) for file, value in _values(obj).items()}
         fresh = all(new.get(file) == each for file, each in now.items())
         owner = self._owner(mark_of(obj))
@@ -337,19 +337,19 @@ class Rotation(TokenSecret):
         return (
             STALE
             if all(each in known.get(file, ()) for file, each in now.items())
-            else "nobody marked it, and it holds no token of ours"
+            else "it has no mark, and no token of this site"
         )
 
     def _owner(self, mark: Mark | None) -> str | None:
-        """The token_secret of this site that made it, "" where nobody did, None where it is another site's or
-        kind's.
+        """The token_secret of this site that made it, "" if it has no mark, None if it is of another site or
+        kind.
         """
         if mark is None:
             return ""
         return mark.name_of(self._site, self.name)
 
     def _known(self, name: str, new: Mapping[str, str], secrets: Iterable[Object]) -> dict[str, set[str]]:
-        """File → digests of what our own Secrets hold and held, the new content among them."""
+        """File → digests of the present, earlier and new contents of this site's Secrets."""
         known = {file: {each} for file, each in new.items()}
         for obj in secrets:
             owner = self._owner(mark_of(obj))
@@ -364,7 +364,7 @@ def _stray(obj: Object) -> Stray:
 
 
 def _look(cluster: Cluster) -> tuple[list[Object], list[Object]]:
-    """Every Secret under a token's names, and every pod."""
+    """Every Secret with a token's names, and every pod."""
     secrets = [
         obj
         for obj in cluster.client.list("v1", "Secret", cluster.namespace)

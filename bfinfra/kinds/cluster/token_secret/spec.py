@@ -18,7 +18,7 @@ THREE = {
 }
 FILES = SINGLE["bitfusion-secret"]
 OF_CLIENT = {"single": "bitfusion-secret", "three": "bitfusion-client-secret-client.yml"}
-"""Of each form, the Secret with client.yaml, which every token has otherwise."""
+"""For each form, the Secret with client.yaml, the file that differs from token to token."""
 FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"single": SINGLE, "three": THREE}
 
 
@@ -28,12 +28,12 @@ class Spec(spec.Spec):
     token: Annotated[str, Ref("bitfusion_token")]
     """The token."""
     form: Literal["single", "three"] = "three"
-    """three: a Secret a file, as the device plug-in 0.3 and later and Bitfusion 4 have it; single: one Secret
-    `bitfusion-secret`.
+    """three: one Secret per file, as the device plug-in 0.3 and later and Bitfusion 4 expect; single: one
+    Secret `bitfusion-secret`.
     """
 
     def names(self, name: str) -> tuple[str, ...]:
-        """The Secrets of the form; their names are fixed."""
+        """The Secrets of the form, which have fixed names."""
         return tuple(FORMS[self.form])
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:

@@ -1,4 +1,4 @@
-"""What pods ask for that others of the same site may provide. Pure."""
+"""What pods ask for that other resources of the site may provide. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bfinfra.kinds.cluster.workload.manifests import Manifest, leaves
 from bfinfra.model.order import Capability, Specs
 
 FOLDER = "/etc/bitfusionio"
-"""FlexDirect's, on the nodes."""
+"""FlexDirect's files on the nodes."""
 SECRETS = frozenset(
     {
         ("secret", "secretName"),
@@ -24,7 +24,7 @@ AMOUNTS, CONTAINERS = ("limits", "requests"), ("containers", "initContainers")
 
 
 def of_pod(pod: Manifest, space: str, cluster: str, site: Specs) -> Iterator[Capability]:
-    """Extended resources, images, Secrets, claims and FlexDirect, by what stands in its spec. `space`: its
+    """The extended resources, images, Secrets, claims and FlexDirect that a pod's spec asks for. `space`: its
     namespace.
     """
     for above, field, value in leaves(pod):
@@ -46,7 +46,7 @@ def _named(at: tuple[str, str], value: str, space: str, cluster: str, site: Spec
 
 
 def flexdirect(cluster: str, site: Specs) -> Iterator[Capability]:
-    """The program and its lists of servers, on the nodes."""
+    """The FlexDirect program and its server lists, on the nodes."""
     yield from on_nodes(FLEXDIRECT, cluster, site)
     yield from on_nodes(LISTS, cluster, site)
 

@@ -1,6 +1,4 @@
-"""Whether a workload's claims can be met by the storage of the supervisor namespace that they take it
-from.
-"""
+"""Checks whether the storage of the supervisor namespace can serve a workload's claims."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ Limits = Mapping[str, int | None]
 def problem(
     manifests: Iterable[Mapping[str, Any]], cluster: str, needs: Mapping[Key, ResolvedRef]
 ) -> Problem | None:
-    """What is wrong with the claims, or None. `cluster`: the name that the workload's spec gives."""
+    """What is wrong with the claims, or None. `cluster`: the name in the workload's spec."""
     claims = [m.get("spec") or {} for m in manifests if m["kind"] == "PersistentVolumeClaim"]
     home = cluster_key(cluster, needs, CLUSTERS)
     space = _space(home, needs) if home and claims else None
@@ -44,7 +42,7 @@ def problem(
         )
     settled = (
         home.kind == "supervisor_namespace" or needs[home].state is None
-    )  # a cluster that stands may have classes of its own
+    )  # an existing cluster may have storage classes of its own
     if settled and (unknown := next((each for each in asked if each and each not in limits), "")):
         return Problem(
             f"a claim wants the storage class {unknown}",
@@ -65,8 +63,8 @@ def problem(
 
 
 def _space(home: Key, needs: Mapping[Key, ResolvedRef]) -> tuple[str, Limits, int | None] | None:
-    """The supervisor namespace that a home's storage comes from: its name, limits by storage class, and in
-    all.
+    """The supervisor namespace of the workload's storage: its name, its limits by storage class, and the
+    total limit; None if there is none.
     """
     if home.kind == "tanzu_cluster":
         cluster = needs[home].spec or needs[home].state
@@ -83,6 +81,6 @@ def _space(home: Key, needs: Mapping[Key, ResolvedRef]) -> tuple[str, Limits, in
 
 
 def _bytes(quantity: Any) -> int:
-    """0 for what is no quantity: the cluster says what is wrong with it."""
+    """A quantity in bytes; 0 if it is none: the cluster reports that."""
     found = QUANTITY.fullmatch(str(quantity or ""))
     return int(Decimal(found[1]) * FACTORS[found[2] or ""]) if found else 0

@@ -1,4 +1,4 @@
-"""What a changed manifest changes, field by field, against the object as it stands."""
+"""Compares a changed manifest with the live object, field by field."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from bfinfra.model.compare import Change
 
 PRIVATE = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 INJECTED = "kube-api-access-"
-"""Name of the volume that a cluster gives every pod."""
+"""Prefix of the volume that a cluster gives to every pod."""
 HIDDEN = ("another value", "as in the manifest")
 
 
 def differing(what: str, live: Manifest, manifest: Manifest) -> tuple[Change, ...]:
-    """The fields of the manifest that the object has otherwise, by `what` and dotted path; list items by
-    their name or number.
-
-    What the API server filled in is left out. () where nothing that the manifest says differs: it left
+    """The fields of the manifest that differ in the object, by `what` and dotted path; list items by name or
+    number. Leaves out what the API server filled in. () if nothing in the manifest differs: then it left
     something out.
     """
     wanted = {name: value for name, value in manifest.items() if name != "metadata"}
@@ -43,7 +41,7 @@ def _between(path: str, live: object, wanted: object, *, private: bool) -> Itera
 
 
 def _items(path: str, live: list[Manifest], wanted: list[Manifest]) -> Iterator[Change]:
-    """Of lists of named things by their names, of others by their places."""
+    """Items of lists with names are matched by name, other items by position."""
     before, after = _by_name(live), _by_name(wanted)
     for name, value in after.items():
         yield from _between(f"{path}.{name}", before.get(name), value, private=False)

@@ -1,4 +1,4 @@
-"""From what is to what shall be: the steps of a workload. Pure."""
+"""The steps of a workload. Pure."""
 
 from __future__ import annotations
 
@@ -27,13 +27,11 @@ from bfinfra.model.step import Disruption, Step
 CLAIM = "PersistentVolumeClaim"
 AS_WRITTEN = "as in the manifest"
 RESOURCES = {CLAIM: "persistentvolumeclaims", "Pod": "pods", "Job": "jobs.batch"}
-"""What a workload is made of, as RBAC names it; its rights are needed only for what stands in its
-manifest.
-"""
+"""The types of a workload's objects, as RBAC names them. Only the types in its manifest need privileges."""
 
 
 def each(verbs: str) -> tuple[Right, ...]:
-    """The verbs on all of it."""
+    """The verbs on all of them."""
     return tuple(may(verbs, resource, thing) for thing, resource in RESOURCES.items())
 
 
@@ -106,7 +104,7 @@ class Replace(Delete):
     """stop and delete {what} in namespace {namespace}, to make it anew"""
 
     disruption = Disruption.REPLACE
-    why = "pods and jobs can't be changed once they stand"
+    why = "pods and jobs can't change once they are created"
     settles = True
 
 
@@ -134,7 +132,9 @@ class Commit(Step):
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Objects in the file's order, claims first; the record is started first and committed last."""
+    """The steps: objects in the file's order, claims first. The record is written before them and committed
+    after them.
+    """
     if spec is None:
         return () if state is None else tuple(_removal(name, state, Delete))
     cluster, namespace = place(spec, context)
@@ -153,8 +153,8 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
 def _while_away(
     spec: Spec, state: State | None, context: PlanContext, where: tuple[str, str], problem: Absent
 ) -> Sequence[Step]:
-    """Nothing where all that was started stands as the record notes it. Awaited else, as only the manifest
-    says what to make.
+    """No steps if everything that was started is as in the record. Else raises Awaited, as only the manifest
+    tells what to create.
     """
     record, mark = state.record if state else None, context.mark.committed(spec.applied())
     there = state is not None and (state.cluster, state.namespace) == where
@@ -192,15 +192,15 @@ def _while_away(
 
 
 def place(spec: Spec, context: PlanContext) -> tuple[str, str]:
-    """Cluster and namespace that a spec means."""
+    """The cluster and namespace that a spec means."""
     key = context.needs["cluster"].key
     if key.kind == "supervisor_namespace":
         if spec.namespace not in (None, key.name):
             raise Refusal(
                 f"the namespace is {key.name}",
                 field="namespace",
-                why="a supervisor namespace holds no others",
-                next="take it out",
+                why="a supervisor namespace contains no others",
+                next="leave namespace out",
             )
         return spec.cluster, key.name
     return spec.cluster, real_name(
@@ -247,7 +247,7 @@ def _object(
             yield create
     elif thing.digest == rendered.digest or _kept(rendered, state):
         return
-    elif not thing.digest and not thing.going:  # adopted: it stands as it is, and gets the mark
+    elif not thing.digest and not thing.going:  # adopted: it stays as it is, and gets the mark
         yield Alter(what=rendered.name, manifest=_label_only(rendered, context.mark), changes=changes, **at)
     elif thing.kind == CLAIM:
         yield Alter(what=rendered.name, manifest=_claim(rendered, thing, context.mark), changes=changes, **at)
@@ -259,7 +259,9 @@ def _object(
 
 
 def _changes(rendered: Rendered, thing: Thing | None) -> tuple[Change, ...]:
-    """By field; of an object that isn't there, or whose manifest lacks something that it had, as a whole."""
+    """The changed fields; the whole object if it doesn't exist, or if its manifest no longer has
+    something.
+    """
     if thing is None:
         return (Change(rendered.name, None, AS_WRITTEN),)
     found = differing(rendered.name, thing.content, dict(rendered.manifest)) if thing.digest else ()
@@ -269,7 +271,7 @@ def _changes(rendered: Rendered, thing: Thing | None) -> tuple[Change, ...]:
 
 
 def _ran(rendered: Rendered, record: Record | None, spec: Spec) -> bool:
-    """Whether it was started before and may not be started again: it ended and was cleaned up, or somebody
+    """Whether it was started before and must not start again: it ended and was cleaned up, or somebody
     removed it.
     """
     return (
@@ -278,8 +280,8 @@ def _ran(rendered: Rendered, record: Record | None, spec: Spec) -> bool:
 
 
 def _kept(rendered: Rendered, state: State | None) -> bool:
-    """Whether an earlier release rendered it, and it runs, or ended, well: it isn't run again for that
-    alone.
+    """Whether an earlier release of bfinfra rendered it, and it runs or succeeded: a new rendering alone is
+    no reason to run it again.
     """
     if state is None or state.record is None or state.record.runs.get(rendered.name) != rendered.earlier:
         return False
@@ -291,9 +293,9 @@ def _claim(rendered: Rendered, thing: Thing, mark: Mark) -> dict[str, Any]:
     wanted = rendered.manifest["spec"].get("resources", {}).get("requests", {}).get("storage")
     if str(wanted) == thing.request:
         raise Refusal(
-            f"{rendered.name} can't be changed so",
+            f"{rendered.name} can't change like this",
             field="manifest",
-            why="of a claim only the size can change, and it stays the same",
+            why="only the size of a claim can change, and this one's size is the same",
             next="undo that change, or use a claim of another name",
         )
     resources = {"resources": {"requests": {"storage": wanted}}}
@@ -311,7 +313,7 @@ def _label_only(rendered: Rendered, mark: Mark) -> dict[str, Any]:
 
 
 def _removal(name: str, state: State, step: type[Delete], changes: tuple[Change, ...] = ()) -> Iterator[Step]:
-    """Pods and jobs, then claims, then the record."""
+    """The removal: pods and jobs, then claims, then the record."""
     things = sorted(state.objects.items(), key=lambda item: item[1].kind == CLAIM)
     at: dict[str, Any] = {"namespace": state.namespace, "home": state.home, "changes": changes}
     for what, thing in things:
@@ -365,7 +367,7 @@ def _pull(spec: Spec, namespace: str, context: PlanContext) -> str:
 
 
 def _partner(field: str, spec: Spec, namespace: str, context: PlanContext) -> Any:
-    """The spec of the resource that `field` names; it must reach the same namespace."""
+    """The spec of the resource that `field` names. Raises Refusal unless it reaches the same namespace."""
     need = context.needs[field]
     other = need.spec
     if other is None:

@@ -1,5 +1,5 @@
-"""FlexDirect in front of a container's command, and its configuration from the node. (FlexDirect guide, steps
-6 and 8.)
+"""Puts FlexDirect in front of a container's command, with its configuration from the node. (FlexDirect guide,
+steps 6 and 8.)
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ MB = 1_000_000
 
 
 def attach(pod: Manifest, container: Manifest, spec: Spec, where: str) -> None:
-    """`flexdirect run` goes before the command, or before the args where the image has its own; the node's
-    folder is mounted unless it is already.
+    """Puts `flexdirect run` before the command, or before the args if the image has its own command, and
+    mounts the node's folder if it isn't mounted.
     """
     field = "command" if container.get("command") else "args"
     words = container.get(field)
@@ -25,14 +25,14 @@ def attach(pod: Manifest, container: Manifest, spec: Spec, where: str) -> None:
         raise Refusal(
             f"{where} has neither command nor args",
             field="by",
-            why="`flexdirect run` goes before what a container starts",
+            why="`flexdirect run` goes before a command or args",
             next="write args: in its first container",
         )
     if "flexdirect run" in " ".join(map(str, words)):
         raise Refusal(
             f"{where} starts flexdirect already",
             field="by",
-            next="take it out of the manifest, or gpus and by out of the site",
+            next="remove it from the manifest, or remove gpus and by from the site",
         )
     share = ["-p", f"{spec.fraction:g}"] if spec.fraction is not None else []
     memory = ["-m", str(-(-spec.gpu_memory // MB))] if spec.gpu_memory is not None else []
@@ -44,7 +44,7 @@ def attach(pod: Manifest, container: Manifest, spec: Spec, where: str) -> None:
         raise Refusal(
             f"{where} has a volume {VOLUME} that is not mounted at {MOUNT}",
             field="by",
-            next="mount it there, or call it something else",
+            next="mount it there, or give it another name",
         )
     pod["volumes"] = [
         *copy.copy(pod.get("volumes") or []),

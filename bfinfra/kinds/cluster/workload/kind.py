@@ -1,4 +1,4 @@
-"""The workload: observe, wait, act."""
+"""The kind workload: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
     """Pods, jobs and claims from a manifest file, with remote GPUs."""
 
     document = Document.SINGAPORE_POC
-    undescribed = "a site names the file of its manifest, and a cluster keeps no file"
+    undescribed = "a site names a manifest file, and a cluster has no such file"
     name = "workload"
     deadline = 3600
     step_types = (Begin, Create, Alter, Delete, Clear, Withdraw, Replace, Commit)
@@ -64,7 +64,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
             "get",
             "pods/log",
             "record",
-            optional="what the logs say of failures and of locked GPUs is not told",
+            optional="bfinfra doesn't report failures and locked GPUs from the logs",
         ),
     )
 
@@ -80,8 +80,8 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """Four lists a cluster; for a workload that isn't complete yet also what stands in its places. The
-        facts: manifests by name.
+        """Reads four lists per cluster; for a workload that isn't complete also the objects in its places.
+        The facts: manifests by name.
         """
         for name, spec in wanted.items():
             if spec is not None:
@@ -113,13 +113,13 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Its namespace, for its record and for each sort of object in its manifest; for every sort while
-        that isn't there yet.
+        """Its namespace, for its record and for each type of object in its manifest; for every type if the
+        manifest doesn't exist yet.
         """
         found = (api_of(needs["cluster"], spec.namespace or "default", needs.get("namespace")),)
         return dict.fromkeys(
@@ -127,7 +127,9 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         )
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Every pod and job runs, or has finished, as the spec asks; what Bitfusion locked is the note."""
+        """Ready when every pod and job runs, or has succeeded, as the spec asks. The note is what Bitfusion
+        locked.
+        """
         things = list(state.objects.values())
         if going := next((t for t in things if t.going), None):
             return waiting(f"{going.kind}/{going.name} is being removed")
@@ -156,7 +158,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One call."""
+        """Runs one step, in one call."""
         match step:
             case Begin(home=Endpoint() as home):
                 body = {
@@ -178,8 +180,8 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
                 raise AssertionError(step)
 
     def _create(self, cluster: ClusterClient, manifest: Mapping[str, Any]) -> None:
-        """With its annotations, of which webhooks may leave nothing: the Bitfusion device plug-in's takes all
-        that a pod has.
+        """Creates an object, then sets its annotations if a webhook removed them, as the Bitfusion device
+        plug-in's does.
         """
         wanted, made = manifest["metadata"]["annotations"], cluster.create(manifest)
         if lost := {name: value for name, value in wanted.items() if notes(made).get(name) != value}:
@@ -193,7 +195,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
             )
 
     def _patch(self, home: Endpoint, manifest: Mapping[str, Any]) -> None:
-        """A merge patch: of what is immutable in these objects nothing may be sent again."""
+        """Applies a merge patch, as server-side apply would send immutable fields again."""
         metadata = manifest["metadata"]
         own = {key: value for key, value in metadata["annotations"].items() if key.startswith("bfinfra.io/")}
         body = {"metadata": {"labels": {SITE: metadata["labels"][SITE]}, "annotations": own}}
@@ -246,7 +248,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         wanted: Mapping[str, Spec | None],
         needs: Mapping[Key, ResolvedRef],
     ) -> dict[str, list[Object]]:
-        """Workload → its objects: ours by their marks, strangers by who wants their place."""
+        """Workload → its objects: by this site's marks, or unmarked ones in wanted places."""
         owner = {
             (m["kind"], namespace, m["metadata"]["name"]): name
             for name, spec in wanted.items()
@@ -266,7 +268,7 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         return found if isinstance(found, tuple) else ()
 
     def _log(self, state: State, thing: Thing) -> str:
-        """The log of its newest pod, "" where there is none to be had: a note is worth no failure."""
+        """The log of its newest pod; "" if it can't be read, as a note is not worth a failure."""
         if not thing.pods:
             return ""
         try:
@@ -290,7 +292,7 @@ def _documents(spec: Spec) -> tuple[manifests.Manifest, ...] | str | Absent:
 
 
 def _namespace(spec: Spec | None, key: Key, needs: Mapping[Key, ResolvedRef]) -> str:
-    """The namespace that a spec means in this home, "" where it lives elsewhere."""
+    """The namespace that a spec means in this cluster, "" if it is in another cluster."""
     if spec is None or cluster_key(spec.cluster, [key]) is None:
         return ""
     if key.kind == "supervisor_namespace":

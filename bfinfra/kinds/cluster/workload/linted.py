@@ -1,4 +1,4 @@
-"""Manifests that ask for Bitfusion's GPUs themselves, as the device plug-in of their cluster will read them.
+"""Checks manifests that ask for Bitfusion's GPUs themselves, by the rules of their cluster's device plug-in.
 Pure.
 """
 
@@ -23,9 +23,7 @@ WORDS = (b"bitfusion.io/", b"auto-management/", b"bitfusion-client/")
 
 
 def conflicts(mine: Mapping[Key, Request], site: Specs) -> Iterator[Conflict]:
-    """What its webhook refuses or leaves alone; what of it is only better known. Nothing where bfinfra writes
-    the requests itself.
-    """
+    """Manifests that the webhook refuses or ignores, and warnings. Nothing if bfinfra writes the requests."""
     plug_ins = {other.cluster: each for each, other in site.items() if each.kind == "bitfusion_device_plugin"}
     for key, spec in mine.items():
         if spec.by != "plugin" and (plug_in := plug_ins.get(spec.cluster)) is not None:
@@ -37,7 +35,7 @@ def _of(key: Key, spec: Request, plug_in: Key, there: PlugIn) -> Iterator[Confli
         with spec.manifest.path.open("rb") as stream:
             data = stream.read(foreign.LARGEST + 1)
     except OSError:
-        return  # others tell that it can't be read
+        return  # other checks report that it can't be read
     if not any(word in data for word in WORDS):
         return
     installed = Installed(there.packages, (there.namespace, there.plugin_namespace), there.namespaces)

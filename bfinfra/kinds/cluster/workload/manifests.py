@@ -1,4 +1,4 @@
-"""A file of manifests, as kubectl reads it, bounded; only what a workload is made of."""
+"""Reads a manifest file as kubectl does, with limits; only the types that a workload may have."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bfinfra.model import foreign
 from bfinfra.model.names import DNS_NAME
 
 KINDS = {("v1", "PersistentVolumeClaim"): 0, ("v1", "Pod"): 1, ("batch/v1", "Job"): 1}
-"""What a workload is made of, and in which order it is made."""
+"""The types of a workload's objects, in the order of their creation."""
 
 Manifest = dict[str, Any]
 
 
 def read(path: Path) -> tuple[Manifest, ...]:
-    """The manifests, claims first; nobody changes them, as they are read once of a file that stays as it is.
-    ValueError says what is wrong, where, and what to do.
+    """The manifests, claims first. They are cached as long as the file doesn't change: don't modify them.
+    Raises ValueError with what is wrong, where, and what to do.
     """
     try:
         found = path.stat()
@@ -56,7 +56,7 @@ def identity(manifest: Manifest) -> str:
 
 
 def pod_spec(manifest: Manifest) -> Manifest | None:
-    """The pod's spec in a Pod or Job, None in a claim."""
+    """The pod's spec in a Pod or Job; None for a claim."""
     if manifest["kind"] == "Pod":
         spec = manifest.get("spec")
     elif manifest["kind"] == "Job":
@@ -67,14 +67,12 @@ def pod_spec(manifest: Manifest) -> Manifest | None:
 
 
 def pods(manifests: Iterable[Manifest]) -> Iterator[Manifest]:
-    """The pods' specs in all of them."""
+    """The specs of all pods in them."""
     return (pod for manifest in manifests if (pod := pod_spec(manifest)))
 
 
 def leaves(value: object, above: str = "", field: str = "") -> Iterator[tuple[str, str, object]]:
-    """Whatever is no mapping and no list in a pod's spec, by its field and the one above: `limits`,
-    `nvidia.com/gpu`, 1.
-    """
+    """Every scalar in a pod's spec, with its field and the field above: `limits`, `nvidia.com/gpu`, 1."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from leaves(inner, field, name)
@@ -99,7 +97,7 @@ def _checked(manifest: Any, path: Path) -> Manifest:
     kind = manifest.get("apiVersion"), manifest.get("kind")
     if not all(isinstance(each, str) for each in kind) or kind not in KINDS:
         known = ", ".join(f"{api} {name}" for api, name in KINDS)
-        raise ValueError(f"{path}: a workload can't hold {kind[0]} {kind[1]}; it is made of {known}")
+        raise ValueError(f"{path}: a workload can't contain {kind[0]} {kind[1]}; it is made of {known}")
     metadata = manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not re.fullmatch(DNS_NAME, name):

@@ -1,5 +1,5 @@
-"""GPUs by the Bitfusion device plug-in: the annotations and resources that its webhook reads, as the
-installed release has them. Pure.
+"""GPUs by the Bitfusion device plug-in: the annotations and resources that the webhook of the installed
+release reads. Pure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MB = 1_000_000
 @dataclass(frozen=True)
 class Installed:
     """What a workload needs to know of the plug-in. `packages`: the clients that pods may choose;
-    `total_memory`: bytes of a GPU; None where it isn't known.
+    `total_memory`: bytes per GPU; None if it isn't known.
     """
 
     release: Release
@@ -46,7 +46,7 @@ class Installed:
 
 
 def installed(version: str | None, plug_in: PlugIn | None) -> Installed | None:
-    """That of the site, or the release that the workload names."""
+    """The site's plug-in, or the release that the workload names."""
     if plug_in is not None:
         return Installed(
             plug_in.release, plug_in.packages, plug_in.total_gpu_memory, plug_in.shares, plug_in.namespaces
@@ -55,7 +55,7 @@ def installed(version: str | None, plug_in: PlugIn | None) -> Installed | None:
 
 
 def objections(spec: Request, there: Installed) -> Iterator[tuple[str, str, str]]:
-    """What the webhook of this release would refuse or leave alone: field, what is wrong, what to write."""
+    """What the webhook of this release would refuse or ignore: field, what is wrong, what to write."""
     release, name = there.release, f"release {there.release.version} of the device plug-in"
     if spec.namespace in SYSTEM:
         yield (
@@ -71,7 +71,7 @@ def objections(spec: Request, there: Installed) -> Iterator[tuple[str, str, str]
         )
     yield from _client(spec, there, name)
     if spec.filters and not release.filters:
-        yield "filters", f"{name} knows no filters", "take them out, or install 0.3 or later"
+        yield "filters", f"{name} knows no filters", "remove them, or install 0.3 or later"
     counted = not release.counts_megabytes and there.total_memory is not None
     if counted and spec.gpu_memory is not None and not MB <= spec.gpu_memory < (there.total_memory or 0):
         known = (
@@ -103,11 +103,11 @@ def _client(spec: Request, there: Installed, name: str) -> Iterator[tuple[str, s
     known = sorted({f"{each.os} {each.version}" for each in there.packages})
     if not there.release.clients:
         if spec.client is not None:
-            yield "client", f"{name} knows no choice of clients", "take client out"
+            yield "client", f"{name} doesn't let pods choose a client", "remove client"
     elif spec.client is None:
         yield (
             "client",
-            f"{name} leaves pods alone that don't say for which system their client is",
+            f"{name} ignores pods that don't say for which system their client is",
             f"write client: {{os: …, version: …}}; there are {', '.join(known)}",
         )
     elif not any((each.os, each.version) == (spec.client.os, spec.client.version) for each in there.packages):
@@ -119,7 +119,9 @@ def _client(spec: Request, there: Installed, name: str) -> Iterator[tuple[str, s
 
 
 def attach(manifest: Manifest, spec: Request, there: Installed, where: str) -> None:
-    """Annotate the pod and let its first container ask for GPUs. Refusal where the webhook would spoil it."""
+    """Annotates the pod and lets its first container ask for GPUs. Raises Refusal if the webhook would break
+    it.
+    """
     pod = pod_spec(manifest)
     assert pod is not None
     holder = manifest if manifest["kind"] == "Pod" else manifest["spec"]["template"]
@@ -166,7 +168,7 @@ def _asks(spec: Request, release: Release) -> Mapping[str, str]:
 
 
 def _line(container: Manifest, where: str) -> str:
-    """Command and args as one element: the webhook puts its own words between elements, and loses args."""
+    """Command and args as one element: the webhook inserts its own words between elements, and drops args."""
     words: Sequence[str] = [
         str(each) for each in (*(container.get("command") or ()), *(container.get("args") or ()))
     ]
@@ -174,13 +176,13 @@ def _line(container: Manifest, where: str) -> str:
         raise Refusal(
             f"{where} has no command",
             field="by",
-            why="the webhook puts `bitfusion run` before a command; without one the pod finds no node",
+            why="the webhook puts `bitfusion run` before a command; without a command the pod finds no node",
             next="write the image's own command out",
         )
     if words[0].rpartition("/")[2].startswith("bitfusion"):
         raise Refusal(
             f"{where} starts bitfusion already",
             field="by",
-            next="take it out of the manifest, or gpus and by out of the site",
+            next="remove it from the manifest, or remove gpus and by from the site",
         )
     return words[0] if len(words) == 1 else shlex.join(words)

@@ -1,4 +1,4 @@
-"""What is sent: the manifests with namespace, GPUs, token and pull secret filled in."""
+"""The manifests to send, with namespace, GPUs, token and pull secret filled in."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ RENDERED = "bfinfra.io/rendered"
 
 @dataclass(frozen=True)
 class Rendered:
-    """One object to send. `digest`: of all that bfinfra decides, the mark aside; `earlier`: as an earlier
-    release rendered it.
+    """One object to send. `digest`: of everything that bfinfra decides, without the mark; `earlier`: the
+    digest of an earlier release's rendering.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Rendered:
         return digest in (self.digest, self.earlier or self.digest)
 
     def marked_with(self, mark: Mark) -> dict[str, Any]:
-        """The manifest with the mark and the digest on it."""
+        """The manifest with the mark and the digest."""
         manifest = marked(self.manifest, mark)
         manifest["metadata"]["annotations"][RENDERED] = self.digest
         return manifest
@@ -44,7 +44,7 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Values:
-    """What goes into every manifest. `token`: Secret → its keys, to mount; `pull`: image pull Secret;
+    """The values for every manifest. `token`: Secret → its keys, to mount; `pull`: image pull Secret;
     `plugin`: the device plug-in.
     """
 
@@ -56,13 +56,13 @@ class Values:
 
 
 def render(documents: Sequence[Manifest], spec: Spec, filling: Values) -> tuple[Rendered, ...]:
-    """The objects to send, in the order of the documents. Refusal."""
+    """The objects to send, in the order of the documents. Raises Refusal."""
     if spec.gpus and not any(pod_spec(document) for document in documents):
         raise Refusal(
             "there is nothing to give GPUs to",
             field="gpus",
             why="the manifest holds no Pod and no Job",
-            next="take gpus out",
+            next="remove gpus",
         )
     return tuple(_one(document, spec, filling) for document in documents)
 
@@ -77,7 +77,7 @@ def _one(document: Manifest, spec: Spec, filling: Values) -> Rendered:
             f"{identity(manifest)} names the namespace {own}",
             field="manifest",
             why=f"the workload's is {filling.namespace}",
-            next="take it out of the manifest, or make them agree",
+            next="remove it from the manifest, or make them agree",
         )
     manifest["metadata"]["namespace"] = filling.namespace
     if pod := pod_spec(manifest):
@@ -128,14 +128,14 @@ def _gpus(container: Manifest, spec: Spec, where: str) -> None:
         raise Refusal(
             f"{where} has no command",
             field="by",
-            why="`bitfusion run` goes before a command, and the image's own isn't known here",
+            why="`bitfusion run` goes before a command, and bfinfra doesn't know the image's own",
             next="write command: in its first container",
         )
     if command[0] == "bitfusion":
         raise Refusal(
             f"{where} starts bitfusion already",
             field="by",
-            next="take it out of the manifest, or gpus and by out of the site",
+            next="remove it from the manifest, or remove gpus and by from the site",
         )
     container["command"] = [
         "bitfusion",

@@ -1,4 +1,4 @@
-"""What of a workload's spec its checks by the device plug-in look at."""
+"""The part of a workload's spec that the device plug-in's checks read."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class Request(Protocol):
 
     @property
     def by(self) -> str:
-        """How its GPUs come to it."""
+        """How the workload gets its GPUs."""
 
     @property
     def gpus(self) -> int | None:
-        """How many."""
+        """How many GPUs."""
 
     @property
     def fraction(self) -> float | None:
-        """Share of the memory of each."""
+        """Share of each GPU's memory."""
 
     @property
     def gpu_memory(self) -> int | None:
-        """Memory on each, bytes."""
+        """Memory on each GPU, in bytes."""
 
     @property
     def client(self) -> ClientPackage | None:
@@ -55,4 +55,4 @@ class Request(Protocol):
 
     @property
     def filters(self) -> Sequence[str]:
-        """Which servers will do."""
+        """Filters that select servers."""

@@ -30,7 +30,7 @@ class Spec(resource.Spec):
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE
 
-    awaits: ClassVar = {"manifest": "write it, or fetch it from who does"}
+    awaits: ClassVar = {"manifest": "write it, or get it from whoever does"}
 
     cluster: Annotated[str, Ref(*CLUSTERS)]
     """Cluster, or supervisor namespace, that it runs in."""
@@ -46,32 +46,28 @@ class Spec(resource.Spec):
     """Memory on each GPU, instead of a share of it; with by: flexdirect or plugin only."""
     by: Literal["env", "command", "flexdirect", "plugin"] = "env"
     """env: as NUM_GPUS and PARTIAL_GPU, for images that start Bitfusion themselves; command: `bitfusion run`
-    before the command.
-
-    flexdirect: `flexdirect run` before the command or args, and the node's /etc/bitfusionio mounted. plugin:
-    the annotations and resources that the Bitfusion device plug-in of the cluster reads, as its release has
-    them.
+    before the command; flexdirect: `flexdirect run` before the command or args, with the node's
+    /etc/bitfusionio mounted; plugin: the annotations and resources that the release of the cluster's
+    Bitfusion device plug-in reads.
     """
     device_plugin: Annotated[str, Ref("bitfusion_device_plugin")] | None = None
-    """With by: plugin: the device plug-in of this site that gives the GPUs."""
+    """With by: plugin: the device plug-in of this site that provides the GPUs."""
     plugin_version: Version | None = None
-    """The same where the site doesn't install it: its release."""
+    """With by: plugin: its release, if the site doesn't install it."""
     client: ClientPackage | None = None
     """With by: plugin, from release 0.2 on: the client package for the image's system."""
     filters: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z-]+\.[a-z-]+[^\s]+$")], ...] = ()
-    """With by: plugin, from release 0.3 on: which servers and GPUs: `server.has-rdma=true`."""
+    """With by: plugin, from release 0.3 on: filters that select servers and GPUs: `server.has-rdma=true`."""
     token_secret: Annotated[str, Ref("token_secret")] | None = None
-    """Token for images without one of their own: servers.conf and tls/ca.crt in /etc/bitfusion,
-    .bitfusion/client.yaml in the user's home.
+    """Token for images without one: it puts servers.conf and tls/ca.crt into /etc/bitfusion, and
+    .bitfusion/client.yaml into the user's home.
     """
     home: HomeFolder | None = None
-    """Home folder of the first container's user, for a token; empty = what HOME says in the manifest, or
-    /root.
-    """
+    """Home folder of the first container's user, for a token; empty = HOME in the manifest, or /root."""
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
     """Account to pull the image with."""
     run: Literal["once", "again"] = "once"
-    """once: what ran and was cleaned up is not run again until the manifest changes; again: it is."""
+    """once: what ran and was cleaned up runs again only if the manifest changes; again: it runs again."""
     wait: Literal["ready", "finished"] = "ready"
     """What apply waits for."""
 
@@ -85,8 +81,8 @@ class Spec(resource.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """More GPUs than all servers of a token have together; what the device plug-in of the cluster would
-        refuse, or leave alone.
+        """More GPUs than all servers of a token have together; requests that the cluster's device plug-in
+        would refuse or ignore.
         """
         yield from linted.conflicts(mine, site)
         for key, spec in mine.items():
@@ -129,7 +125,7 @@ class Spec(resource.Spec):
                     "by: plugin needs device_plugin, or plugin_version where the site doesn't install it"
                 )
             if self.token_secret is not None:
-                raise ValueError("token_secret: the device plug-in brings the token itself")
+                raise ValueError("token_secret: the device plug-in provides the token itself")
         elif self.device_plugin or self.plugin_version or self.client or self.filters:
             raise ValueError("device_plugin, plugin_version, client and filters: go with by: plugin")
         if self.fraction is not None and self.gpus is None:
@@ -142,7 +138,7 @@ class Spec(resource.Spec):
         return (claim(each, here, self.cluster, site) for each in asks.claims(self.documents()))
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Its namespace, what its pods ask for, and by what they get their remote GPUs."""
+        """Its namespace, what its pods ask for, and what provides its remote GPUs."""
         here = space(self.namespace, self.cluster, site)
         found = {
             each: None
@@ -165,7 +161,7 @@ class Spec(resource.Spec):
                 yield SERVERS
 
     def documents(self) -> tuple[manifests.Manifest, ...]:
-        """What is in its manifest; nothing where it can't be read any more, which others tell."""
+        """The documents in its manifest; none if it can't be read any more, which other checks report."""
         try:
             return manifests.read(self.manifest.path)
         except ValueError:

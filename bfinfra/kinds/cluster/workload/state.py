@@ -1,4 +1,4 @@
-"""What the cluster says of a workload: its objects, their pods, and the record of what ran."""
+"""The live state of a workload: its objects, their pods, and the record of what ran."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Thing:
-    """One object. `phase`: running, finished, failed, stuck, pulling or waiting; `why` says more."""
+    """One object. `phase`: running, finished, failed, stuck, pulling or waiting; `why`: more about it."""
 
     api_version: str
     kind: str
@@ -34,17 +34,17 @@ class Thing:
     phase: str
     why: str = ""
     request: str = ""
-    """A claim's size as asked for."""
+    """The size that a claim asks for."""
     pods: tuple[str, ...] = ()
     ran: bool = True
-    """Whether any of its containers was ever started."""
+    """Whether any of its containers has ever started."""
     content: Object = field(default_factory=dict, repr=False)
-    """As it stands."""
+    """The live object."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """The ConfigMap that remembers: object → digest of what was started."""
+    """The ConfigMap that records object → digest of what was started."""
 
     mark: Mark | None
     runs: Mapping[str, str]
@@ -71,7 +71,9 @@ def record_name(name: str) -> str:
 
 
 def state_of(objects: Sequence[Object], pods: Sequence[Object], cluster: Cluster) -> State:
-    """`objects`: ours, or strangers in our places, of one namespace; `pods`: all of ours there."""
+    """The state. `objects`: this site's, or unmarked ones in its places, of one namespace; `pods`: all of
+    theirs.
+    """
     record = next((_record(obj) for obj in objects if obj["kind"] == "ConfigMap"), None)
     things = {
         f"{o['kind']}/{o['metadata']['name']}": _thing(o, pods) for o in objects if o["kind"] != "ConfigMap"
@@ -139,7 +141,7 @@ def _thing(obj: Object, pods: Sequence[Object]) -> Thing:
 
 
 def _ran(obj: Object, pods: Sequence[Object]) -> bool:
-    """Of a Job's pods that are gone its counts tell."""
+    """Whether it ever ran. A Job's counts tell about pods that are gone."""
     status = obj.get("status") or {}
     return (
         obj["kind"] == "PersistentVolumeClaim"

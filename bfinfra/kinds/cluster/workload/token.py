@@ -1,4 +1,4 @@
-"""A token's files where the Bitfusion client looks for them, in a pod whose image has none of its own."""
+"""Puts a token's files where the Bitfusion client looks for them, in a pod whose image has none."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ CLIENT, SECRET = "bitfusion-client", "bitfusion-token"
 SHARED = {"ca.crt": "/etc/bitfusion/tls/ca.crt", "servers.conf": "/etc/bitfusion/servers.conf"}
 FOLDERS = ("/etc/bitfusion", "/etc/bitfusion/tls")
 COPY = ("/bitfusion-token", "/bitfusion-client")
-"""Where the init container sees the Secret, and the folder that it copies to."""
+"""The folder of the Secret in the init container, and the folder that it copies to."""
 SHRINKABLE = ("cpu", "memory")
 
 
 def home_of(pod: Manifest, container: Manifest, home: str | None, where: str) -> str:
-    """The home folder of the container's user: as the site says, as HOME says, root's. Refusal where nobody
-    says.
+    """The home folder of the container's user: from the site, else from HOME, else root's. Raises Refusal if
+    it isn't known.
     """
     named = next(
         (each.get("value") for each in container.get("env") or [] if each.get("name") == "HOME"), None
@@ -41,11 +41,11 @@ def home_of(pod: Manifest, container: Manifest, home: str | None, where: str) ->
 def attach(
     pod: Manifest, container: Manifest, token: Mapping[str, Sequence[str]], home: str, where: str
 ) -> None:
-    """Mount a token. `token`: Secret → its keys.
+    """Mounts a token. `token`: Secret → its keys.
 
-    The client renames client.yaml and writes a new one beside it, so an init container copies it out of the
-    Secret into memory; a Secret's volume is read-only. The other two files are mounted one by one: the
-    image's own files beside them stay.
+    The client renames client.yaml and writes a new one beside it, and a Secret's volume is read-only: an init
+    container copies it into memory. The other two files are mounted one by one, so that the image's own files
+    beside them stay.
     """
     folder = f"{home.rstrip('/')}/.bitfusion"
     _check(pod, container, (folder, *SHARED.values()), where)
@@ -71,7 +71,7 @@ def attach(
 
 
 def _copying(container: Manifest) -> Manifest:
-    """The container's own image: it is pulled anyway, and has a shell where Bitfusion's client is."""
+    """An init container with the container's own image: it is pulled anyway, and has a shell."""
     source, target = COPY
     copying: Manifest = {
         "name": SECRET,
@@ -91,7 +91,7 @@ def _copying(container: Manifest) -> Manifest:
 
 
 def _resources(container: Manifest) -> Manifest:
-    """Processors and memory as the container has them, for namespaces whose quota asks for them; no GPUs."""
+    """CPU and memory as the container has them, for namespaces whose quota requires them; no GPUs."""
     found = {
         each: {name: value for name, value in (given or {}).items() if name in SHRINKABLE}
         for each, given in (container.get("resources") or {}).items()
@@ -113,19 +113,21 @@ def _check(pod: Manifest, container: Manifest, places: Sequence[str], where: str
                 f"{where} mounts something at {path} already",
                 field="token_secret",
                 why=f"the token's files go to {', '.join(places)}",
-                next="take that out, or token_secret",
+                next="remove that mount, or remove token_secret",
             )
     taken = {each.get("name") for part in ("volumes", "initContainers") for each in pod.get(part) or []}
     if double := {CLIENT, SECRET} & taken:
         raise Refusal(
             f"{where} has a volume or an init container {min(double)} already",
             field="token_secret",
-            next="rename it, or take token_secret out",
+            next="rename it, or remove token_secret",
         )
 
 
 def attach_as_before(pod: Manifest, container: Manifest, token: Mapping[str, Sequence[str]]) -> None:
-    """Mount a token as releases up to 0.1 did: what runs so, or ended well, is left as it is."""
+    """Mounts a token as releases up to 0.1 did, so that pods which run or succeeded that way are left as they
+    are.
+    """
     paths = {"ca.crt": "tls/ca.crt", "client.yaml": "client.yaml", "servers.conf": "servers.conf"}
     sources = [
         {"secret": {"name": name, "items": [{"key": key, "path": paths[key]} for key in keys]}}

@@ -1,3 +1,3 @@
-"""A container image with the Bitfusion client in it: its build context, built and pushed where that can be
-done. (Configuration of AI/ML application.)
+"""A container image with the Bitfusion client: its build context, and the image, built and pushed if that is
+possible here. (Configuration of AI/ML application.)
 """

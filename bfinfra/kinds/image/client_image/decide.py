@@ -1,4 +1,4 @@
-"""The decision: which files shall stand in the context, and what is to be done next."""
+"""The steps of a client image, and the files of its context."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bfinfra.model.step import Step
 
 
 def names(spec: Spec) -> frozenset[str]:
-    """Every file that the context may hold for a spec."""
+    """Every file that the context of a spec may hold."""
     return frozenset(
         {
             "Dockerfile",
@@ -32,7 +32,9 @@ def names(spec: Spec) -> frozenset[str]:
 
 
 def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Render where files differ, build and push what isn't built of them, commit."""
+    """Writes files that differ, builds and pushes if the last build was of other files, notes
+    what was done.
+    """
     if spec is None:
         return () if state is None else (Delete(context=state.context, address=context.mark.address),)
     facts = context.facts or ClientImageFacts()
@@ -71,9 +73,7 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
 
 
 def done(spec: Spec, record: str) -> bool:
-    """Whether a record of building or pushing is about the image that is wanted; of which content is `steps`'
-    question.
-    """
+    """Whether a record of a build or push is of the desired image. `steps` compares its content."""
     return record.partition(" ")[0] == spec.image
 
 
@@ -84,7 +84,7 @@ def _made(
     context: PlanContext,
     changes: Sequence[Change],
 ) -> Iterator[Step]:
-    """Building and pushing, where that can be done and isn't."""
+    """The steps that build and push, as far as that is possible and not done."""
     facts = context.facts or ClientImageFacts()
     if not facts.tool or spec.build == "never":
         return
@@ -105,8 +105,8 @@ def _made(
 
 
 def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[str, str]:
-    """What stands there of files that the site names as it did when that was applied: right as long as they
-    are away.
+    """The files in the context whose source the site names as it did at the last apply. They count as right
+    while their source is not there.
     """
     now, applied = spec.applied(), (mark.applied if mark else None) or {}
     same = {"package": (f"{FILES}/{spec.package_name}",), "token": tuple(f"{FILES}/{file}" for file in TOKEN)}
@@ -122,7 +122,7 @@ def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[s
 def _files(
     name: str, spec: Spec, context: PlanContext, facts: ClientImageFacts, unmoved: Mapping[str, str]
 ) -> dict[str, str | Unknown]:
-    """Name → SHA-256 that shall stand there; later where its file isn't there yet."""
+    """Name → SHA-256 of the file that the context must have; Unknown if its source doesn't exist yet."""
     read = {**unmoved, **facts.read.get(name, {})}
     found: dict[str, str | Unknown] = {
         "Dockerfile": _sha256(dockerfile(spec)),
@@ -137,7 +137,7 @@ def _files(
 
 
 def _later(spec: Spec, context: PlanContext) -> Unknown:
-    """When the token's files are known."""
+    """The Unknown until the token's files are known."""
     if spec.client_files:
         return Unknown(context.needs["client_files.host"].key, "digest")
     token = context.needs["token"]

@@ -1,4 +1,4 @@
-"""The Dockerfile of the document, for any base image, package and users."""
+"""The document's Dockerfile, for any base image, package and users."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IGNORE = f"*\n!Dockerfile\n!{FILES}\n"
 
 
 def dockerfile(spec: Spec) -> str:
-    """Dockerfile text; deterministic."""
+    """The text of the Dockerfile; the same for the same spec."""
     return "\n".join((f"FROM {spec.base}", "USER root", *_token(spec), *_client(spec), *_run_as(spec), ""))
 
 

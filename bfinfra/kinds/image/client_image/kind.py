@@ -1,4 +1,4 @@
-"""The kind: looks at folders on this machine, renders them, and has them built."""
+"""The kind client_image: reads folders on this machine, writes them, and builds from them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ClientImage(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The folders of what is wanted, and those that this site rendered on this machine."""
+        """Reads the folders that the site wants, and those that it wrote on this machine."""
         known = {Key.parse(address).name: path for address, path in self._images.known().items()}
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         tool, why = (
@@ -92,7 +92,9 @@ class ClientImage(kind.Kind[Spec, State]):
         )
 
     def _ask(self, there: Mapping[str, LinuxMachine], givers: Sequence[ClientFiles]) -> Asked:
-        """The machines that give files. One that doesn't answer holds back its own images alone."""
+        """The answers of the machines that have the files. A machine that doesn't answer makes only its own
+        images unreadable.
+        """
         named = {there[each.host] for each in givers if each.host in there}
         if self._hosts is None:
             return Asked({}, {})
@@ -102,8 +104,8 @@ class ClientImage(kind.Kind[Spec, State]):
             return Asked({}, {machine.name: str(error) for machine in named})
 
     def _look(self, name: str, spec: Spec | None, known: Path | None, tool: str, why: str) -> State | None:
-        """At the folder that was rendered earlier if its mark is still ours, else at the one that is
-        wanted.
+        """The state of the folder that was written earlier if it still has this site's mark, else of the
+        wanted one.
         """
         for path in dict.fromkeys(
             path for path in (known, spec.context.path if spec else None) if path is not None
@@ -127,11 +129,11 @@ class ClientImage(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Render, build, push, commit; delete."""
+        """Writes the context, builds, pushes, notes what was done; deletes."""
         return decide.steps(name, spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Always; says what is left to a person where nothing builds here."""
+        """Always ready; reports what a person has to do if no tool builds here."""
         if spec.build != "never" and state.tool:
             return Readiness(
                 Ready.READY,
@@ -140,11 +142,14 @@ class ClientImage(kind.Kind[Spec, State]):
         by_hand = Recipe(Path(state.context)).by_hand(spec.image, push=spec.push)
         return Readiness(
             Ready.READY,
-            note=f"{state.context} is rendered, not built: {state.undone(spec.build)}; run: {by_hand}",
+            note=(
+                f"{state.context} is written, but the image is not built: {state.undone(spec.build)}; run: "
+                f"{by_hand}"
+            ),
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One side effect."""
+        """Runs one step."""
         match step:
             case Render():
                 self._render(step)
@@ -187,15 +192,15 @@ class ClientImage(kind.Kind[Spec, State]):
 
 
 def _commands(host: str, givers: Iterable[ClientFiles]) -> dict[str, Sequence[str]]:
-    """What is asked of a machine: the files of all images that take its."""
+    """The commands for a machine, for all images that take its files."""
     return {
         title: command for each in givers if each.host == host for title, command in each.commands.items()
     }
 
 
 def _token_digests(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
-    """SHA-256 of a token's files, where it is baked in and can be read: what is wrong with it, the token
-    itself says.
+    """SHA-256 of a token's files, if they are baked in and can be read. The bitfusion_token itself reports
+    what is wrong with it.
     """
     need = needs.get(Key("bitfusion_token", spec.token or ""))
     if not spec.baked or need is None or need.state is None:

@@ -37,35 +37,33 @@ class Spec(resource.Spec):
     awaits: ClassVar = {"package": "download the Bitfusion client's package from the vendor's site"}
 
     image: ImageName
-    """Name and tag of the image that is made, such as `172.24.206.3/cnasg/pytorch-mock-bitfusion:latest`."""
+    """Name and tag of the image, such as `172.24.206.3/cnasg/pytorch-mock-bitfusion:latest`."""
     base: Annotated[str, StringConstraints(pattern=IMAGE)]
-    """Image to build on: the application's own, Ubuntu or CentOS."""
+    """Image to build on, such as the application's, Ubuntu or CentOS."""
     package: LocalFile
     """The Bitfusion client's package: .deb for Ubuntu, .rpm for CentOS."""
     context: LocalOutput
-    """Folder for the Dockerfile and its files; made and removed by bfinfra, which leaves all else in it
-    alone.
-    """
+    """Folder for the Dockerfile and its files. bfinfra creates it, and removes only its own files."""
     token: Annotated[str, Ref("bitfusion_token")] | None = None
-    """Token to bake in; nothing where it is mounted."""
+    """Token to bake in; empty if a token_secret mounts it."""
     client_files: ClientFiles | None = None
-    """Instead of a token: the files of a machine that the plug-in enabled, to bake in."""
+    """Instead of a token: a machine that the plug-in enabled, whose files are baked in."""
     authorization: Literal["baked", "mounted"] = "mounted"
     """baked: the token's files go into the image, as in the document; mounted: a token_secret brings them
     when a Pod runs.
     """
     users: dict[User, Home | None] = Field(default={"root": None}, min_length=1)
     """User → home of those who run Bitfusion in the image; empty home (nothing, null or "") = /root or
-    /home/USER. They must be in the base image.
+    /home/USER. The base image must have these users.
     """
     run_as: User | None = None
     """User that the image runs as; empty = root."""
     build: Literal["if_possible", "never"] = "if_possible"
-    """if_possible: build where docker, podman or buildah works; never: only render the context and say what
-    to run.
+    """if_possible: build if docker, podman or buildah works; never: only write the context and report the
+    commands.
     """
     push: bool = True
-    """Push what was built, with the account that the tool is logged in with."""
+    """Push the image after a build, with the account that the tool is logged in with."""
 
     @field_validator("package")
     @classmethod
@@ -91,8 +89,8 @@ class Spec(resource.Spec):
             raise ValueError("give token or client_files")
         if self.client_files and not self.baked:
             raise ValueError(
-                "client_files: a machine's files can only go into the image; write authorization: "
-                "baked, or take them out"
+                "client_files: a machine's files can only go into the image; write authorization: baked, "
+                "or leave client_files out"
             )
         if self.baked and self.token is None and self.client_files is None:
             raise ValueError(
@@ -122,19 +120,19 @@ class Spec(resource.Spec):
         return self
 
     def warnings(self) -> Iterator[tuple[str, Problem]]:
-        """A baked token can be read by everybody who can pull the image."""
+        """A baked token can be read by everyone who can pull the image."""
         if self.baked:
             yield (
                 "authorization",
                 Problem(
                     "the token stays in the layers of the image",
-                    why="whoever can pull it can read the token, also from later images built on it",
+                    why="whoever can pull it, or an image built on it, can read the token",
                     next="write authorization: mounted, add a token_secret, and name that in the workload",
                 ),
             )
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """The image's name: what is pushed later would take the place of what was before."""
+        """The image's name and the folder, which two resources can't both write."""
         yield conflict.thing("image", f"the image {self.image}", "image")
         yield conflict.thing("context", f"the folder {self.context.path}", "context")
 
@@ -161,11 +159,11 @@ class Spec(resource.Spec):
         yield image(self.image)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """What it is built on."""
+        """The image that it is built on."""
         yield image(self.base)
 
 
 def _same(package: str, base: str) -> bool:
-    """`2004` and `20.04`; `7` and `7.9.2009`."""
+    """Whether `2004` and `20.04`, or `7` and `7.9.2009`, are the same release."""
     plain = base.replace(".", "")
     return plain.startswith(package) or package.startswith(plain)

@@ -1,4 +1,4 @@
-"""What stands on this machine for a client image."""
+"""The state of a client image on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfinfra.model.ssh import LinuxMachine
 
 @dataclass(frozen=True, kw_only=True)
 class State(Made):
-    """A rendered context. `files`: name → SHA-256 as they stand."""
+    """A context that was written. `files`: name → SHA-256 of the live files."""
 
     context: str
     files: Mapping[str, str]
@@ -21,10 +21,9 @@ class State(Made):
 
 @dataclass(frozen=True)
 class ClientImageFacts:
-    """What builds here, or why nothing does. By resource: `read`: name → SHA-256 of the files that are copied
-    in; `problems`, Absent for a package that isn't there yet.
-
-    `machines`: those that answered, by name.
+    """The tool that builds here, or why there is none. By resource: `read`: name → SHA-256 of the files to
+    copy in; `problems`, Absent for a package that doesn't exist yet. `machines`: those that answered, by
+    name.
     """
 
     tool: str = ""

@@ -1,4 +1,4 @@
-"""The side effects of a client image."""
+"""The steps of a client image."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Render(Step):
     dockerfile: str = field(repr=False)
     package: str
     token: str | Unknown = ""
-    """Path of the token that is baked in."""
+    """Path of the token to bake in."""
     giver: LinuxMachine | None = None
-    """Who has the client's files, instead of a token."""
+    """The machine that has the client's files, instead of a token."""
     given: Mapping[str, str] = field(default_factory=dict)
-    """Where it has them, by their names in a token."""
+    """The paths of those files on the machine, by their names in a token."""
     files: Mapping[str, str | Unknown]
     """Name → SHA-256."""
 

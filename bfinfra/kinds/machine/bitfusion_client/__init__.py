@@ -1,3 +1,3 @@
-"""A Bitfusion client in Linux machines: package, token, users. (Consolidated GPU cluster: enabling Bitfusion
+"""A Bitfusion client on Linux machines: package, token, users. (Consolidated GPU cluster: enabling Bitfusion
 access.)
 """

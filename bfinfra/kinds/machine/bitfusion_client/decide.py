@@ -1,4 +1,4 @@
-"""From how the client stands on machines to what is to be done. Pure."""
+"""The steps of a Bitfusion client. Pure."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class SetUp(OnMachines):
     package_sha256: str
     token: str | Unknown
     giver: LinuxMachine | None
-    """Who has the client's files, instead of a token."""
+    """The machine that has the client's files, instead of a token."""
     given: Mapping[str, str]
-    """Where it has them, by their names in a token."""
+    """The paths of those files on that machine, by their names in a token."""
     users: Sequence[tuple[str, str]]
     group: str
     mark: Mark
@@ -43,7 +43,7 @@ class Remove(OnMachines):
 
 
 def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Set up where something differs, take off where it shall not be."""
+    """The steps: install where something differs, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
     stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
@@ -94,8 +94,8 @@ def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) ->
 
 
 def _noted_token(on: Iterable[Installed]) -> dict[str, str]:
-    """SHA-256 of the files of the token that most machines were given, while it is away; nothing where nobody
-    noted it.
+    """SHA-256 of the token's files that most machines have, while the token doesn't exist; empty if none is
+    noted.
     """
     known = Counter(filter(None, (found.noted.get("token", "") for found in on))).most_common(1)
     pairs = (each.partition(":") for each in known[0][0].split(",")) if known else ()
@@ -103,7 +103,7 @@ def _noted_token(on: Iterable[Installed]) -> dict[str, str]:
 
 
 def _shown(found: Installed, spec: Spec, files: Mapping[str, str]) -> dict[str, Any]:
-    """One machine as it is, for people."""
+    """The fields of one machine, for people."""
     members = {user.name: "a member" for user in spec.users if f"{user.name} {spec.group}" in found.members}
     return {
         "package": found.package[:12] or None,
@@ -125,9 +125,9 @@ def _check(
         spec.client_files.check(facts.tokens.get(name, {}))
     for host in others(on, context.mark):
         raise Refusal(
-            f"the client on {host} is not of {context.mark.address}",
+            f"the client on {host} does not belong to {context.mark.address}",
             field="hosts",
-            why="bfinfra did not put it there for this site",
+            why="bfinfra did not install it for this resource",
             next="remove it there, or name another machine",
         )
 

@@ -1,4 +1,4 @@
-"""The client: observe, wait, act."""
+"""The kind bitfusion_client: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -35,31 +35,30 @@ PATIENCE = 120  # seconds for list_gpus
 
 
 class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
-    """A Bitfusion client in Linux machines."""
+    """A Bitfusion client on Linux machines."""
 
     document = Document.CONSOLIDATED
-    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (SetUp, Remove)
     name = role = NAME
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
-        """What any resource that names it wants there, and the files that it gives."""
+        """Reads what any resource wants on the machine, and the files that the machine provides to others."""
         return look(host, specs)
 
     def read(self, host: str, answers: Answers) -> Installed:
-        """From what the machine said."""
+        """From the machine's answers."""
         return read(answers)
 
     def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
-        """The client's."""
+        """The client's package."""
         return {"package": spec.package}
 
     def askable(self, spec: Spec) -> tuple[str, ...]:
-        """Also the machine that gives files."""
+        """Its machines, and the machine that provides the files."""
         return spec.asked
 
     def facts(self, specs: Mapping[str, Spec], reading: Reading[Installed]) -> BitfusionClientFacts:
-        """Besides, the tokens."""
+        """Adds the tokens."""
         known = super().facts(specs, reading)
         return BitfusionClientFacts(
             known.machines,
@@ -71,13 +70,13 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Set up where something differs, on all such machines side by side; take off where it shall
-        not be.
+        """Installs where something differs, on all such machines in parallel; removes where it is no longer
+        wanted.
         """
         return decide.steps(name, spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """`bitfusion list_gpus` ends well for every user."""
+        """Ready when `bitfusion list_gpus` succeeds for every user."""
         if not spec.list_gpus:
             return Readiness(Ready.READY)
         commands = {
@@ -100,13 +99,13 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
         return Readiness(
             Ready.READY,
             note=(
-                f"list_gpus ends well for {', '.join(user.name for user in spec.users)} on "
+                f"list_gpus succeeds for {', '.join(user.name for user in spec.users)} on "
                 f"{', '.join(spec.hosts)}"
             ),
         )
 
     def run(self, step: Step, report: kind.Report) -> None:
-        """One play on all machines of the step."""
+        """Runs one step, as one play on all its machines."""
         match step:
             case SetUp():
                 self._set_up(step)
@@ -150,7 +149,7 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
         self._play(step, each, texts=texts)
 
     def _texts(self, step: SetUp) -> dict[str, str]:
-        """The token's files, or those of the machine that gives them."""
+        """The token's files, or those of the machine that provides them."""
         if step.giver is None:
             return (
                 {
@@ -164,14 +163,16 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
 
 
 def _digests(spec: Spec, answers: Mapping[str, Answers], needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
-    """SHA-256 of the token's files, or of those that another machine gives."""
+    """SHA-256 of the token's files, or of those that another machine provides."""
     if spec.client_files:
         return spec.client_files.digests(answers.get(spec.client_files.host, {}))
     return _token(spec, needs)
 
 
 def _token(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
-    """SHA-256 of the token's files, where it can be read: what is wrong with it, the token itself says."""
+    """SHA-256 of the token's files, if they can be read. The bitfusion_token itself reports what is wrong
+    with it.
+    """
     need = needs.get(Key("bitfusion_token", spec.token or ""))
     if need is None or need.state is None:
         return {}
@@ -181,6 +182,6 @@ def _token(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> dict[str, str]:
 
 
 def _files_of(noted: Mapping[str, str]) -> list[str]:
-    """What of a token was put on a machine."""
+    """The names of the token's files that were copied to a machine."""
     folders = [folder for folder in noted.get("folders", "").split(",") if folder]
     return [*SHARED.values(), *(f"{folder}/client.yaml" for folder in folders)] if folders else []

@@ -1,4 +1,4 @@
-"""What a user writes for a Bitfusion client in Linux machines."""
+"""What a user writes for a Bitfusion client on Linux machines."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from bfinfra.model.ssh import Account
 
 
 class User(Part):
-    """Who uses the client there."""
+    """A user of the client."""
 
     name: Account
-    """The user; it must be there."""
+    """The user, who must exist there."""
     home: Place | None = None
-    """The home folder, where it isn't /root or /home/NAME."""
+    """The home folder, if it isn't /root or /home/NAME."""
 
     @property
     def folder(self) -> str:
-        """Where the client's own files are."""
+        """The folder of the client's own files."""
         return f"{self.home or ('/root' if self.name == 'root' else f'/home/{self.name}')}/.bitfusion"
 
 
@@ -42,17 +42,17 @@ class Spec(resource.Spec):
     package: LocalFile
     """The client's .deb or .rpm for their distribution."""
     token: Annotated[str, Ref("bitfusion_token")] | None = None
-    """Token to put there; none where the plug-in enabled the VM and its files are there."""
+    """Token to copy there; empty if the plug-in enabled the VM, so that its files are there."""
     vms: tuple[Annotated[str, Ref("bitfusion_vm")], ...] = ()
-    """What must be set of the machines' VMs first; they run again before anything is done in them."""
+    """The settings of the machines' VMs to apply first. The VMs run again before anything is done on them."""
     client_files: ClientFiles | None = None
-    """Instead of a token: the files of a machine that is enabled."""
+    """Instead of a token: a machine that is enabled, whose files are copied."""
     users: Annotated[tuple[User, ...], Field(min_length=1)] = (User(name="root"),)
-    """Who uses it."""
+    """The users of the client."""
     group: Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,31}$|^$")] = "bitfusion"
-    """Group of the package that users other than root must be in; empty = none."""
+    """The package's group, which users other than root must be in; empty = none."""
     list_gpus: bool = True
-    """Ready once `bitfusion list_gpus` ends well for every user."""
+    """Ready only when `bitfusion list_gpus` succeeds for every user."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Spec:
@@ -65,7 +65,7 @@ class Spec(resource.Spec):
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its machines: one client each."""
+        """Its machines, with one client each."""
         yield from (
             conflict.thing(f"hosts.{index}", f"the Bitfusion client on {host}", "machine")
             for index, host in enumerate(self.hosts)
@@ -77,6 +77,6 @@ class Spec(resource.Spec):
         return (*self.hosts, *((self.client_files.host,) if self.client_files else ()))
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The servers, where no token says which."""
+        """All servers, if no token tells which."""
         if self.token is None:
             yield SERVERS

@@ -1,4 +1,4 @@
-"""How the client stands on machines, and what is looked at to know."""
+"""The live state of a client on machines, and the commands that read it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHARED = {"ca.crt": "/etc/bitfusion/tls/ca.crt", "servers.conf": "/etc/bitfusion
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The client on one machine. `package`: SHA-256 of what was installed, "" where the program is gone or
+    """The client on one machine. `package`: SHA-256 of the installed package, "" if the program is missing or
     another; `files`: path → SHA-256; `members`: users in the group.
     """
 
@@ -31,23 +31,23 @@ class Installed:
 
     @property
     def there(self) -> bool:
-        """Whether there is anything of it."""
+        """Whether the machine has any of it."""
         return bool(self.mark or self.program)
 
 
 class State(OnHosts[Installed]):
-    """How it stands on machines."""
+    """What its machines have."""
 
 
 @dataclass(frozen=True)
 class BitfusionClientFacts(SoftwareFacts[Installed]):
-    """Besides, by resource: `tokens`: name → SHA-256 of each of the token's files."""
+    """In addition, by resource: `tokens`: name → SHA-256 of each of the token's files."""
 
     tokens: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def look(host: str, specs: Sequence[Spec]) -> dict[str, Sequence[str]]:
-    """What is asked of a machine: what any resource that names it wants there."""
+    """The commands for a machine, for all resources that name it."""
     users = [user for spec in specs if host in spec.hosts for user in spec.users]
     files = (*SHARED.values(), *(f"{user.folder}/client.yaml" for user in users))
     given = {
@@ -65,7 +65,7 @@ def look(host: str, specs: Sequence[Spec]) -> dict[str, Sequence[str]]:
 
 
 def read(answers: Answers) -> Installed:
-    """From what a machine said."""
+    """From a machine's answers."""
     record = read_record(answers, "package", "folders", "token")
     lines = (line.split(None, 1) for line in answers["files"].text.splitlines())
     files = {words[1].strip(): words[0] for words in lines if len(words) == 2 and len(words[0]) == 64}

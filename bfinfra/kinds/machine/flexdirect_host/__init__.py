@@ -1,3 +1,1 @@
-"""FlexDirect on Linux machines: GPU servers with their scheduler, CPU hosts without. (Guide, steps 1 to
-4.)
-"""
+"""FlexDirect on Linux machines: GPU servers with its scheduler, CPU hosts without. (Guide, steps 1 to 4.)"""

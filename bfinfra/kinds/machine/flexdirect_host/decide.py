@@ -1,4 +1,4 @@
-"""From how FlexDirect stands on machines to what is to be done. Pure."""
+"""The steps of FlexDirect on machines. Pure."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class SetUp(OnMachines):
     unit: str
     mark: Mark
     over: str = ""
-    """Machines on which another installer's program stays below it."""
+    """Machines where another installer's program stays under the new one."""
 
     def title(self) -> str:
-        """What stays is said."""
+        """The title, with what stays."""
         return super().title() + (
             f"; over what an installer put on {self.over}, as no uninstall was given for that"
             if self.over
@@ -62,17 +62,17 @@ class Remove(OnMachines):
     packages: Mapping[str, str]
     """By machine: name of the file that was installed."""
     uninstall: Mapping[str, Sequence[str]]
-    """By machine: the command that takes away what an installer put there."""
+    """By machine: the command that uninstalls what an installer installed."""
 
     def title(self) -> str:
-        """What stays is said."""
+        """The title, with what stays."""
         stays = ", ".join(
             host
             for host, file in self.packages.items()
             if form(file) == "script" and not self.uninstall[host]
         )
         return super().title() + (
-            f"; the program itself stays on {stays}: an installer put it there, and no uninstall was given"
+            f"; the program itself stays on {stays}: an installer installed it, and no uninstall was given"
             if stays
             else ""
         )
@@ -87,7 +87,7 @@ class Anew(Remove):
 
 
 def unit_text(scheduler: Scheduler | None) -> str:
-    """The unit of systemd; "" without a scheduler."""
+    """The systemd unit; "" without a scheduler."""
     if scheduler is None:
         return ""
     words = ["/usr/bin/flexdirect", "resource_scheduler"]
@@ -104,7 +104,7 @@ def unit_text(scheduler: Scheduler | None) -> str:
 
 
 def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Set up where something differs, take off where it shall not be."""
+    """The steps: install where something differs, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
     stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
@@ -149,18 +149,18 @@ def _check(
         raise Refusal(
             f"{', '.join(wrong)}, and the containers are {spec.os}",
             field="os",
-            why="FlexDirect wants the same operating system on host and container",
+            why="FlexDirect needs the same operating system on host and container",
             next="name hosts of that system, or images of theirs",
         )
     on = state.on if state else {}
     strange = sorted(host for host, found in on.items() if host in spec.hosts and not found.mark)
     if strange and any(found.mark for found in on.values()):
         raise Refusal(
-            f"FlexDirect stands on {', '.join(strange)} already, and bfinfra did not put it there",
+            f"FlexDirect is on {', '.join(strange)} already, and bfinfra did not install it",
             field="hosts",
             next=(
-                "remove it there, or give these machines a flexdirect_host of their own and take that over "
-                "with bfinfra adopt"
+                "remove it there, or give these machines a flexdirect_host of their own and adopt it with "
+                "bfinfra adopt"
             ),
         )
     for host, found in on.items():
@@ -173,7 +173,7 @@ def _check(
 
 
 def _make_way(spec: Spec, state: State | None) -> Sequence[Remove]:
-    """What comes in another form now goes first, where that can be done."""
+    """Removal of a program that was installed in another form than the desired one, if that is possible."""
     if state is None:
         return ()
     ours = {
@@ -242,7 +242,7 @@ def _set_up(
 
 
 def _stays(found: Installed, spec: Spec) -> bool:
-    """Whether an installer put there what nothing takes away, and it comes in another form now."""
+    """Whether an installer installed a program that nothing can remove, and the desired form is another."""
     return (
         bool(found.mark and found.file)
         and form(found.file) == "script" != form(spec.package.text)
@@ -251,7 +251,7 @@ def _stays(found: Installed, spec: Spec) -> bool:
 
 
 def _shown(found: Installed, licensed: bool, spec: Spec) -> dict[str, str | None]:
-    """One machine as it is, for people."""
+    """The fields of one machine, for people."""
     return {
         "package": _short(found.package),
         "license": ("initialised" if licensed else None) if spec.license else None,

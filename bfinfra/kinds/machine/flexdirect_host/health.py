@@ -1,4 +1,4 @@
-"""Health of machines with FlexDirect: what they say, and whether that is good enough. Reads only."""
+"""Reads the health of machines with FlexDirect, and compares it with what the site accepts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LIMITS = {"pass": Status.PASS, "marginal": Status.MARGINAL, "any": Status.UNCLEA
 
 @dataclass(frozen=True)
 class Examined:
-    """A machine of a flexdirect_host; `limit`: the worst that its site accepts; `problem`: why it can't be
-    asked.
+    """A machine of a flexdirect_host. `limit`: the worst status that its site accepts; `problem`: why it
+    can't be read.
     """
 
     key: Key
@@ -34,12 +34,12 @@ class Examined:
 
     @property
     def good(self) -> bool:
-        """It answered, and is no worse than accepted."""
+        """Whether it answered, with a status that the site accepts."""
         return not self.problem and not worse(self.health.worst, self.limit)
 
     @property
     def why(self) -> str:
-        """What isn't good enough, the first few."""
+        """The checks with a worse status; the first few."""
         bad = [
             f"{check.status} {check.text}"
             for each in self.health.reports
@@ -47,16 +47,18 @@ class Examined:
             if worse(check.status, self.limit)
         ]
         unclear = [objection for each in self.health.reports for objection in each.objections]
-        return self.problem or "; ".join([*bad, *unclear][:4]) or "it says nothing that is a report"
+        return self.problem or "; ".join([*bad, *unclear][:4]) or "its output is not a health report"
 
 
 def worse(status: Status, limit: Status) -> bool:
-    """Beyond what is accepted."""
+    """Whether a status is worse than what is accepted."""
     return list(Status).index(status) > list(Status).index(limit)
 
 
 def ask(wanted: Mapping[LinuxMachine, tuple[Key, str]], hosts: LinuxHosts) -> list[Examined]:
-    """Each machine once, side by side; by machine its resource and what that accepts."""
+    """The health of each machine, read in parallel. `wanted`: by machine, its resource and what
+    that accepts.
+    """
     answers, found = hosts.read(dict.fromkeys(wanted, COMMAND), PATIENCE), []
     for machine, (key, accepted) in wanted.items():
         answer = answers[machine]
@@ -68,7 +70,7 @@ def ask(wanted: Mapping[LinuxMachine, tuple[Key, str]], hosts: LinuxHosts) -> li
 
 
 def examine(resources: Mapping[Key, Any], hosts: LinuxHosts) -> list[Examined]:
-    """Every machine that a site's flexdirect_hosts name."""
+    """The health of every machine that a site's flexdirect_hosts name."""
     wanted = {}
     for key, spec in resources.items():
         for host in spec.hosts if key.kind == "flexdirect_host" else ():

@@ -1,4 +1,4 @@
-"""FlexDirect on machines: observe, wait, act."""
+"""The kind flexdirect_host: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
     """FlexDirect on Linux machines: GPU servers and CPU hosts."""
 
     document = Document.FLEXDIRECT
-    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (SetUp, Restart, Remove, Anew)
     name, role = NAME, "flexdirect"
 
@@ -50,19 +49,19 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
         self._secret = site.pepper
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
-        """Its record, the program, the license and the scheduler."""
+        """Reads its record, the program, the license and the scheduler."""
         return LOOK
 
     def read(self, host: str, answers: Answers) -> Installed:
-        """From what the machine said."""
+        """From the machine's answers."""
         return read(answers)
 
     def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
-        """The one that is installed."""
+        """The package to install."""
         return {"package": spec.package}
 
     def facts(self, specs: Mapping[str, Spec], reading: Reading[Installed]) -> FlexDirectHostFacts:
-        """Besides, licenses and operating systems."""
+        """Adds licenses and operating systems."""
         known = super().facts(specs, reading)
         return FlexDirectHostFacts(
             known.machines,
@@ -82,13 +81,13 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Set up where something differs, on all such machines side by side; take off where it shall
-        not be.
+        """Installs where something differs, on all such machines in parallel; removes where it is no longer
+        wanted.
         """
         return decide.steps(spec, state, context)
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """What `flexdirect health` says on each machine is good enough."""
+        """Ready when the site accepts what `flexdirect health` reports on each machine."""
         if spec is None or spec.health == "any":
             return READY
         here = {
@@ -106,7 +105,7 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One play on all machines of the step."""
+        """Runs one step, as one play on all its machines."""
         match step:
             case SetUp():
                 self._set_up(step)
@@ -143,7 +142,7 @@ class FlexdirectHost(LinuxSoftware[Spec, State, Installed]):
         self._play(step, each, secrets={"license": step.license} if step.license else {})
 
     def _licensed(self, spec: Spec, found: Mapping[str, Installed]) -> frozenset[str]:
-        """Machines that were given the license as it is now."""
+        """Machines that were given the present license."""
         if spec.license is None:
             return frozenset()
         if away(spec, {"license": spec.license}):

@@ -23,7 +23,7 @@ Address = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f.:]{2,45}$")]
 
 
 def form(name: str) -> str:
-    """deb, rpm, or script for an installer, by the name of the file; "" where there is none."""
+    """deb, rpm, or script for an installer, by the name of the file; "" for none."""
     ending = name.rpartition(".")[2]
     return ending if ending in PACKAGED or not name else "script"
 
@@ -32,13 +32,13 @@ class Scheduler(Part):
     """`flexdirect resource_scheduler`, under systemd."""
 
     gpus: Annotated[int, Field(ge=1, le=64)] | None = None
-    """How many GPUs it gives out (-n); all where neither this nor devices is given."""
+    """How many GPUs it offers (-n); all, if neither this nor devices is given."""
     devices: tuple[Device, ...] = ()
-    """Numbers of the GPUs that it gives out (-d), instead of how many."""
+    """Numbers of the GPUs that it offers (-d), instead of how many."""
     port: Annotated[int, Field(ge=1, le=65535)] = PORT
-    """Where it listens (-s)."""
+    """Port that it listens on (-s)."""
     address: Address | None = None
-    """On which of the machine's addresses it listens (-l); on all where nothing is said."""
+    """The machine's address that it listens on (-l); empty = all."""
 
     @model_validator(mode="after")
     def _one(self) -> Scheduler:
@@ -59,45 +59,45 @@ class Spec(resource.Spec):
     digested = "license"
 
     package: LocalFile
-    """FlexDirect's .deb or .rpm; or its installer, a script that bash runs, downloaded before."""
+    """FlexDirect's .deb or .rpm; or its installer, a script that bash runs."""
     uninstall: tuple[Annotated[str, StringConstraints(min_length=1)], ...] = ()
-    """What takes the program away again that an installer put there: a command and its words, such as
+    """The command that uninstalls what an installer installed, as a list of words, such as
     [/opt/bitfusionio/uninstall, --yes]. The installer itself is at /var/cache/bfinfra/NAME on the machine.
-    Run on destroy, and before the package comes in another form; without it the program stays then, and
-    the plan says so.
+    bfinfra runs it on destroy, and before it installs the package in another form. Without it the program
+    stays then, and the plan says so.
     """
     license: Secret | None = None
-    """Reference to the license; licensing is done on each machine."""
+    """Reference to the license, which is activated on each machine."""
     license_by: Literal["argument", "stdin"] = "argument"
-    """How `flexdirect init` gets it: `-l LICENSE`, as its makers do unattended (others on that machine can
-    see it for a moment), or as its answer.
+    """How `flexdirect init` gets it: as `-l LICENSE`, as the vendor does unattended (other users of that
+    machine can see it for a moment), or as its answer.
     """
     scheduler: Scheduler | None = None
-    """On GPU servers."""
+    """The scheduler, for GPU servers."""
     os: Annotated[str, StringConstraints(pattern=r"^[a-z]+( [0-9.]+)?$")] | None = None
-    """Distribution, or it and its version, of the containers that use it, such as ubuntu 20.04: host and
-    container must have the same.
+    """Distribution, with or without version, of the containers that use it, such as ubuntu 20.04: it must be
+    that of the hosts.
     """
     health: Literal["pass", "marginal", "any"] = "marginal"
-    """The worst that `flexdirect health` may say on each machine for it to be ready; any: it isn't asked."""
+    """The worst status of `flexdirect health` with which a machine counts as ready; any: health
+    is not read.
+    """
 
     @model_validator(mode="after")
     def _each_once(self) -> Spec:
         if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine stands there twice")
+            raise ValueError("a machine is listed twice")
         if self.uninstall and form(self.package.text) in PACKAGED:
-            raise ValueError(
-                "uninstall is for installers; a .deb or .rpm is taken away by its package manager"
-            )
+            raise ValueError("uninstall is for installers; the package manager removes a .deb or .rpm")
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its machines: FlexDirect is there once."""
+        """Its machines, with one FlexDirect each."""
         yield from (
             conflict.thing(f"hosts.{index}", f"FlexDirect on {host}", "machine")
             for index, host in enumerate(self.hosts)
         )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The program on its machines, and with a scheduler GPUs."""
+        """The program on its machines and, with a scheduler, GPUs."""
         return on_machines(FLEXDIRECT, self.hosts)

@@ -1,4 +1,4 @@
-"""How FlexDirect stands on machines, and what is looked at to know."""
+"""The live state of FlexDirect on machines, and the commands that read it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ LOOK = {
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """FlexDirect on one machine. `package`: SHA-256 of what was installed, "" where the program is gone or
-    another; `license`: digest of the one it was given; `file`: name of the package.
-
-    `uninstall`: the command that takes the program away, where it came with an installer.
+    """FlexDirect on one machine. `package`: SHA-256 of the installed package, "" if the program is missing or
+    another; `license`: digest of the license that it was given; `file`: name of the package. `uninstall`: the
+    command that uninstalls the program, if an installer installed it.
     """
 
     mark: Mark | None
@@ -45,30 +44,30 @@ class Installed:
 
     @property
     def there(self) -> bool:
-        """Whether there is anything of it."""
+        """Whether the machine has any of it."""
         return bool(self.mark or self.program or self.unit)
 
 
 class State(OnHosts[Installed]):
-    """How it stands on machines."""
+    """What its machines have."""
 
 
 @dataclass(frozen=True)
 class FlexDirectHostFacts(SoftwareFacts[Installed]):
-    """Besides, by resource: `licensed`: machines that have the license as it is now; by machine: `os`:
+    """In addition, by resource: `licensed`: machines that have the present license; by machine: `os`:
     distribution and version.
     """
 
     licensed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     os: Mapping[str, str] = field(default_factory=dict)
     unlicensed: Mapping[str, Away] = field(default_factory=dict)
-    """By resource: the license whose file isn't there yet; machines that were given one then have the one
-    that is wanted.
+    """By resource: the license whose file doesn't exist yet; machines that have a license then count as up to
+    date.
     """
 
 
 def read(answers: Answers) -> Installed:
-    """From what a machine said."""
+    """From a machine's answers."""
     record = read_record(answers, "license", "package", "uninstall")
     shown = dict(line.split("=", 1) for line in answers["service"].text.splitlines() if "=" in line)
     service = {("active", "enabled"): "running", ("active", "disabled"): "running, not enabled"}.get(
@@ -88,7 +87,7 @@ def read(answers: Answers) -> Installed:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """Of a command in a record; none where somebody spoiled it."""
+    """The words of a command in a record; none if it is damaged."""
     try:
         found = json.loads(text) if text else ()
     except ValueError:

@@ -1,1 +1,3 @@
-"""A Kubernetes cluster by kubeadm on Linux machines. (RDG for PVRDMA, "Kubernetes Cluster Deployment".)"""
+"""A Kubernetes cluster made by kubeadm on Linux machines. (RDG for PVRDMA, "Kubernetes Cluster
+Deployment".)
+"""

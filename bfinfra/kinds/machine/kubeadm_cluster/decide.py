@@ -1,4 +1,4 @@
-"""From how a cluster's machines stand to what is to be done. Pure."""
+"""The steps of a cluster made by kubeadm. Pure."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ FIXED = {
     "control_plane": "",
     "endpoint": "",
 }
-"""What kubeadm can't change on a cluster that stands."""
-ANEW = "destroy the cluster and make it anew, or write what it was made with"
+"""Fields that kubeadm can't change on an existing cluster."""
+ANEW = "destroy the cluster and create it again, or write what it was created with"
 
 
 def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Prepare, initialise, network, join, take out, record; each only where it lacks."""
+    """The steps: prepare, initialise, apply the pod network, join, remove workers, record; each only on
+    machines that need it.
+    """
     if spec is None:
         return () if state is None else (_reset(state),)
     _check(spec, state, context)
@@ -59,8 +61,8 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
 
 
 def _while_cni_away(spec: Spec, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """The steps, also while the manifest of the pod network is away: then the one that is noted in the
-    cluster is as good.
+    """The steps, also if the manifest of the pod network doesn't exist yet: then the manifest that the
+    cluster notes counts as the desired one.
     """
     facts: KubeadmFacts = context.facts
     name = context.name
@@ -173,7 +175,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
 def _changed(
     spec: Spec, state: State | None, now: Mapping[str, Any], then: Mapping[str, Any], cni: str | Unknown
 ) -> tuple[Change, ...]:
-    """What differs on the machines and in the cluster, for people."""
+    """The differences on the machines and in the cluster, for people."""
     if state is None:
         return differences(None, spec.applied())
     if state.mark is None:
@@ -203,7 +205,7 @@ def _init(spec: Spec, facts: KubeadmFacts, first: Node, mark: Mark, at: Mapping[
 def _now(
     spec: Spec, state: State | None, found: Mapping[str, Node], first: Node
 ) -> dict[str, dict[str, Any]]:
-    """The machines as they are, for people."""
+    """The fields of the machines, for people."""
     return {
         host: {
             "package": node.package[:12] or None if spec.packages else None,
@@ -230,13 +232,13 @@ def _then(spec: Spec, package: str) -> dict[str, Any]:
 
 
 def _belongs(node: Node, state: State | None, first: Node) -> bool:
-    """Whether it is a node of this cluster, and the cluster knows it where it can be asked."""
+    """Whether it is a node of this cluster, also by the cluster's API if that answers."""
     known = state is None or state.nodes is None or node.name in state.nodes
     return node.joined and bool(first.authority) and node.authority == first.authority and known
 
 
 def _note(spec: Spec, host: str) -> str:
-    """What its record says besides the mark."""
+    """The lines of its record besides the mark."""
     role = "control_plane\ninit=done" if host == spec.control_plane else "worker"
     files = ",".join(f"/var/cache/bfinfra/{PurePath(each.text).name}" for each in spec.packages)
     return f"role={role}\nform={spec.form}\nfiles={files}"
@@ -308,7 +310,9 @@ def _undo(node: Node) -> dict[str, Any]:
 
 
 def _reset(state: State) -> Reset:
-    """The workers with the control plane: nothing of the cluster is left, so nobody is emptied first."""
+    """The reset of workers and control plane together. Nothing of the cluster stays, so no worker is drained
+    first.
+    """
     return Reset(
         names=", ".join(state.on),
         machines=state.machines,

@@ -1,4 +1,4 @@
-"""A Kubernetes cluster by kubeadm: observe, wait, act."""
+"""The kind kubeadm_cluster: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -58,17 +58,16 @@ if TYPE_CHECKING:
 
 __all__ = ["KubeadmCluster", "Spec", "State"]
 SYSTEM, NOTED = "kube-system", "bfinfra-pod-network"
-"""Where a ConfigMap says which manifest of a pod network was applied."""
+"""The ConfigMap entry that notes which manifest of a pod network was applied."""
 GOOD_FOR = timedelta(minutes=30)
 LETTERS = string.ascii_lowercase + string.digits
 TASKS = {Prepare: "prepare", Init: "init", Note: "record", Reset: "reset"}
 
 
 class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
-    """A Kubernetes cluster by kubeadm on Linux machines."""
+    """A Kubernetes cluster made by kubeadm on Linux machines."""
 
     document = Document.PVRDMA
-    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     deadline = 1800
     step_types = (Prepare, Init, Network, Join, Forget, Leave, Note, Reset)
     name, role = NAME, "kubeadm"
@@ -78,26 +77,30 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
         self._clusters = clusters
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
-        """A machine that the file names as a worker is no control plane of ours; any other may be one."""
+        """The commands for a machine. A worker of the file can't be a control plane of this site; any other
+        machine may be one.
+        """
         return LOOK if any(host in spec.workers for spec in specs) else LOOK | ADMIN
 
     def read(self, host: str, answers: Answers) -> Node:
-        """From what the machine said."""
+        """From the machine's answers."""
         return read(host, answers)
 
     def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
-        """Those of Kubernetes, where it comes from files."""
+        """The packages of Kubernetes, if it is installed from files."""
         return {f"packages.{at}": file for at, file in enumerate(spec.packages)}
 
     def digest(self, spec: Spec) -> str:
-        """Of all packages; "" where there are none, or one can't be read."""
+        """The digest of all packages; "" if there are none, or one can't be read."""
         found = [digest(each.path) for each in spec.packages]
         return hashlib.sha256(",".join(found).encode()).hexdigest() if found and all(found) else ""
 
     def states(
         self, wanted: Mapping[str, Spec | None], reading: Reading[Node], *, include_unlisted: bool
     ) -> Mapping[str, State]:
-        """Where a control plane stands, with its nodes, and what others have in it, should it go."""
+        """The clusters with a control plane: their nodes, and the objects of others in a cluster that would
+        be deleted.
+        """
         states = {}
         for name, on_machines in super().states(wanted, reading, include_unlisted=include_unlisted).items():
             spec = wanted.get(name)
@@ -110,7 +113,7 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
         return states
 
     def facts(self, specs: Mapping[str, Spec], reading: Reading[Node]) -> KubeadmFacts:
-        """Besides, the manifests of the pod networks."""
+        """Adds the manifests of the pod networks."""
         known = super().facts(specs, reading)
         return KubeadmFacts(
             known.machines,
@@ -123,7 +126,7 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide.steps(spec, state, context)
 
     @staticmethod
@@ -132,9 +135,9 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
         return {API: (Api(Key("kubeadm_cluster", name)),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Every machine is a node, and every node is ready."""
+        """Ready when every machine is a node, and every node is ready."""
         if state.nodes is None:
-            return waiting(state.silent or "its control plane does not stand yet")
+            return waiting(state.silent or "its control plane is not initialised yet")
         names = {host: state.on[host].name for host in spec.hosts if host in state.on}
         if lacking := [host for host in spec.hosts if not state.nodes.get(names.get(host, ""))]:
             return waiting(
@@ -146,7 +149,7 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One play, or the calls that apply a manifest."""
+        """Runs one step: a play, or the calls that apply a manifest."""
         match step:
             case Join(home=Endpoint() as home):
                 self._join(step, self._clusters.at(home), home)
@@ -170,8 +173,9 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
                 raise AssertionError(step)
 
     def _join(self, step: Join, cluster: ClusterClient, home: Endpoint) -> None:
-        """With a bootstrap token of this step alone: made in the cluster, on no command line, gone after it;
-        one that a killed run left ends by itself, or with the next run.
+        """Joins machines with a bootstrap token for this step only. It is created in the cluster, is never on
+        a command line, and is deleted after the step. A killed run's token expires, or the next run deletes
+        it.
         """
         secret = "".join(random.choice(LETTERS) for _ in range(16))
         until = (datetime.now(UTC) + GOOD_FOR).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -199,7 +203,7 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
             cluster.delete("v1", "Secret", _secret(step.token), SYSTEM)
 
     def _network(self, step: Network, cluster: ClusterClient) -> None:
-        """The manifest's objects in their order, then the note which manifest that was."""
+        """Applies the manifest's objects in their order, then notes which manifest that was."""
         for manifest in _manifests(step.path):
             cluster.apply(marked(manifest, step.mark.pending), force=True)
         note = {
@@ -211,7 +215,9 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
         cluster.apply(marked(note, step.mark.pending), force=True)
 
     def _entered(self, name: str, state: State, *, goes: bool) -> State:
-        """With what its API says; a cluster that doesn't answer says nothing, and waits."""
+        """The state with what its API reports. If a cluster doesn't answer, that part is unknown, and the
+        cluster is not ready.
+        """
         assert state.endpoint is not None
         cluster = self._clusters.at(state.endpoint)
         try:
@@ -230,12 +236,12 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
         except RemoteError as error:
             found = {"silent": f"its API does not answer: {error.problems[0].what}"}
             if goes:
-                found["contents"] = ("whatever is in it (its API does not answer)",)
+                found["contents"] = ("its contents, which can't be read (its API does not answer)",)
         return replace(state, **found)
 
 
 def _state(spec: Spec | None, state: State) -> State:
-    """With what its machines tell of the cluster."""
+    """The state with what its machines report of the cluster."""
     first = (
         spec.control_plane
         if spec
@@ -246,7 +252,7 @@ def _state(spec: Spec | None, state: State) -> State:
 
 
 def _secret(token: str) -> str:
-    """The name that Kubernetes wants of a bootstrap token's Secret."""
+    """The name that Kubernetes requires for a bootstrap token's Secret."""
     return f"bootstrap-token-{token}"
 
 
@@ -277,7 +283,7 @@ def _manifests(path: str) -> Iterator[dict[str, Any]]:
 
 
 def _discovery(home: Endpoint, token: str) -> str:
-    """A kubeconfig with the cluster's authority and address, and the token as its user's."""
+    """A kubeconfig with the cluster's authority and address, and the bootstrap token as its user's."""
     assert home.kubeconfig is not None
     admin = next(iter(foreign.documents(home.kubeconfig.reveal())))
     cluster = admin["clusters"][0]["cluster"]

@@ -1,4 +1,4 @@
-"""What a user writes for a cluster by kubeadm."""
+"""What a user writes for a cluster made by kubeadm."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ class Spec(resource.Spec):
     }
 
     control_plane: Annotated[str, Ref("linux_host")]
-    """The machine of its control plane; one, as in the guide."""
+    """The machine of its control plane: one, as in the guide."""
     workers: tuple[Annotated[str, Ref("linux_host")], ...] = ()
-    """The machines of its workers. A container runtime is on all of them."""
+    """The machines of its workers. All machines need a container runtime."""
     version: Annotated[str, StringConstraints(pattern=r"^v1\.\d{1,2}\.\d{1,3}$")]
-    """Version of Kubernetes, such as v1.20.15; the packages' own."""
+    """Version of Kubernetes, such as v1.20.15; that of the packages."""
     endpoint: (
         Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]{0,252}:\d{1,5}$")] | None
     ) = None
-    """Where clients reach its API, host:port; empty = the control plane's address."""
+    """Address of its API for clients, host:port; empty = the control plane's address."""
     pod_cidr: Cidr = "10.244.0.0/16"
-    """Addresses of pods; what the manifest of cni says as well."""
+    """Addresses of pods, as in the manifest of cni."""
     service_cidr: Cidr = "10.96.0.0/12"
     """Addresses of services."""
     cni: LocalFile
-    """Manifest of the pod network, such as Calico's or Flannel's, downloaded before."""
+    """Manifest of the pod network, such as Calico's or Flannel's."""
     packages: tuple[LocalFile, ...] = ()
-    """The .deb or .rpm files of kubeadm, kubelet and kubectl with all that they need; empty = they are
-    there.
+    """The .deb or .rpm files of kubeadm, kubelet and kubectl with everything that they need; empty = they are
+    installed already.
     """
     cri_socket: Annotated[str, StringConstraints(pattern=r"^(unix://)?/[A-Za-z0-9._/-]+$")] | None = None
-    """The container runtime's socket, where a machine has several."""
+    """The container runtime's socket, if a machine has several runtimes."""
     swap: Literal["off", "leave"] = "off"
-    """Kubelets want none: switched off, now and in /etc/fstab."""
+    """Switch swap off, now and in /etc/fstab, as kubelets require."""
     modules: tuple[Word, ...] = ("overlay", "br_netfilter")
-    """Kernel modules that are loaded, now and at each start."""
+    """Kernel modules to load, now and at each start."""
     sysctl: dict[Word, Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ._-]{1,100}$")]] = Field(
         default_factory=lambda: {
             "net.bridge.bridge-nf-call-iptables": "1",
@@ -73,18 +73,16 @@ class Spec(resource.Spec):
     )
     """Settings of the kernel."""
     ignore_preflight: tuple[Word, ...] = ()
-    """Checks of kubeadm that may fail, such as NumCPU."""
+    """Preflight checks of kubeadm that may fail, such as NumCPU."""
     ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = (10250,)
-    """TCP ports that nodes must reach of each other, as `bfinfra doctor` tries: kubelets' own; Calico wants
-    179 as well.
-    """
+    """TCP ports of a node that other nodes must reach, for `bfinfra doctor`. Calico needs 179 in addition."""
     drain: Annotated[int, Field(ge=1, le=86400)] = 300
-    """Seconds that the pods of a worker which leaves may take to go."""
+    """Seconds that the pods of a worker may take to end when it leaves."""
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:
         if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine stands there twice")
+            raise ValueError("a machine is listed twice")
         if ipaddress.ip_network(self.pod_cidr).overlaps(ipaddress.ip_network(self.service_cidr)):
             raise ValueError("pod_cidr and service_cidr overlap")
         if {PurePath(each.text).suffix for each in self.packages} - {".deb"} and {
@@ -94,7 +92,7 @@ class Spec(resource.Spec):
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its machines: each is a node of one cluster."""
+        """Its machines, each of which is a node of one cluster."""
         places = ("control_plane", *(f"workers.{index}" for index in range(len(self.workers))))
         yield from (
             conflict.thing(place, f"the node {host}", "node")
@@ -102,7 +100,7 @@ class Spec(resource.Spec):
         )
 
     def ways(self, addresses: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, int]]]:
-        """From its workers to its API, and from node to node."""
+        """The connections from its workers to its API, and between its nodes."""
         host, _, port = (self.endpoint or f"{addresses.get(self.control_plane, '')}:{API}").rpartition(":")
         for each in self.hosts:
             if each != self.control_plane:
@@ -117,7 +115,7 @@ class Spec(resource.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """One machine under two names in a cluster."""
+        """A machine that the cluster has under two names."""
         for key, spec in mine.items():
             seen: dict[tuple[str, int], str] = {}
             for index, host in enumerate(spec.hosts):
@@ -128,7 +126,7 @@ class Spec(resource.Spec):
                 ):
                     yield Conflict(
                         Spot(key, f"workers.{index - 1}"),
-                        f"{host} and {first} are one machine",
+                        f"{host} and {first} are the same machine",
                         (Spot(Key("linux_host", host), "address"), Spot(Key("linux_host", first), "address")),
                         next="leave one of them out",
                     )
@@ -140,13 +138,13 @@ class Spec(resource.Spec):
 
     @property
     def form(self) -> str:
-        """Deb or rpm; "" without packages."""
+        """`deb` or `rpm`; "" without packages."""
         return PurePath(self.packages[0].text).suffix.removeprefix(".") if self.packages else ""
 
     def sysctl_text(self) -> str:
-        """As its file holds it."""
+        """The text of its file with kernel settings."""
         return "".join(f"{name} = {value}\n" for name, value in self.sysctl.items())
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Container runtimes that don't start again."""
+        """Container runtimes that no other resource restarts later."""
         return (Capability(TOOLKIT, f"linux_host/{each}") for each in self.hosts)

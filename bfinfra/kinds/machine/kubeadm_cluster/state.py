@@ -1,4 +1,4 @@
-"""How a cluster stands: what its machines say, and what its API says of its nodes."""
+"""The live state of a cluster: its machines, and the nodes that its API reports."""
 
 from __future__ import annotations
 
@@ -35,22 +35,20 @@ LOOK = {
     "sysctl": ("cat", "/etc/sysctl.d/99-bfinfra-kubernetes.conf"),
 }
 ADMIN = {"admin": ("cat", "/etc/kubernetes/admin.conf")}
-"""Asked of machines that are a control plane by the file, or may be one of ours that left it. Never shown: it
-is a secret.
+"""The command that reads the administrator's kubeconfig. It is run on machines that are a control plane in
+the file, or may have been one. Its output is secret and never shown.
 """
 AUTHORITY = re.compile(r"certificate-authority-data: *([A-Za-z0-9+/=]+)")
 OFF = "#bfinfra: "
-"""What stands before a line of /etc/fstab that we switched off."""
+"""The prefix of a line of /etc/fstab that bfinfra switched off."""
 SWAP = re.compile(r"^(?!#)\S+\s+\S+\s+swap\s", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine. `name`: of its node; `role`: as recorded, control_plane or worker; `done`: its control
-    plane was initialised to the end.
-
-    `joined`: it has a kubelet.conf; `authority`: its cluster's CA in PEM, "" without one; `left`: kubeadm
-    left something there.
+    """One machine. `name`: of its node; `role`: as recorded, control_plane or worker; `done`: whether its
+    control plane was fully initialised. `joined`: whether it has a kubelet.conf; `authority`: its cluster's
+    CA in PEM, "" without one; `left`: whether kubeadm left files there.
     """
 
     mark: Mark | None
@@ -70,25 +68,25 @@ class Node:
 
     @property
     def there(self) -> bool:
-        """Whether it is a node, ours or another's."""
+        """Whether it is a node of any cluster."""
         return bool(self.mark or self.joined)
 
     @property
     def left(self) -> bool:
-        """Something of kubeadm's stands there."""
+        """Whether it has files of kubeadm."""
         return self.joined or bool(self.authority)
 
     @property
     def initialised(self) -> bool:
-        """A control plane stands there, whole."""
+        """Whether it has a fully initialised control plane."""
         return self.admin is not None and self.joined and (self.done or self.mark is None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(OnHosts[Node]):
-    """How it stands on machines. `endpoint`: once its control plane stands; `nodes`: name → ready or not, as
-    its API says, None where it doesn't answer (`silent`: why); `cni`: digest of the manifest applied;
-    `token`: a run that died while machines joined left its token.
+    """What its machines have. `endpoint`: set once its control plane runs. `nodes`: name → whether it is
+    ready, from its API, None if that doesn't answer (`silent`: why). `cni`: digest of the applied manifest.
+    `token`: whether a killed run left its bootstrap token.
     """
 
     control_plane: str = ""
@@ -107,8 +105,8 @@ class State(OnHosts[Node]):
 
 @dataclass(frozen=True)
 class KubeadmFacts(SoftwareFacts[Node]):
-    """Besides, by resource: `cni`: digest of the manifest, "" where it can't be read; `cni_away`: the
-    manifest, where it isn't there yet.
+    """In addition, by resource: `cni`: digest of the manifest, "" if it can't be read; `cni_away`: the
+    manifest, if it doesn't exist yet.
     """
 
     cni: Mapping[str, str | Unknown] = field(default_factory=dict)
@@ -116,7 +114,7 @@ class KubeadmFacts(SoftwareFacts[Node]):
 
 
 def read(host: str, answers: Answers) -> Node:
-    """From what a machine said."""
+    """From a machine's answers."""
     record = read_record(answers, "role", "init", "form", "files")
     kubelet = text_of(answers, "kubelet") or ""
     swaps = (text_of(answers, "swaps") or "").splitlines()[1:]
@@ -139,19 +137,19 @@ def read(host: str, answers: Answers) -> Node:
 
 
 def token_id(site: str, name: str) -> str:
-    """Of the bootstrap token with which machines join this cluster: the same in each run, so that the next
-    one finds what a killed one left.
+    """The id of the bootstrap token with which machines join this cluster. It is the same in each run, so
+    that a run finds the token of a killed one.
     """
     return hashlib.sha256(f"{site}/{name}".encode()).hexdigest()[:6]
 
 
 def without_swap(fstab: str) -> str:
-    """Its lines of swap made comments of ours."""
+    """The text with its lines of swap commented out."""
     return SWAP.sub(lambda found: OFF + found[0], fstab)
 
 
 def with_swap(fstab: str) -> str:
-    """As it was before."""
+    """The text with those lines restored."""
     return re.sub(f"^{OFF}", "", fstab, flags=re.MULTILINE)
 
 
@@ -164,8 +162,8 @@ def _authority(kubelet: str) -> str:
 
 
 def _admin(host: str, answers: Answers) -> Secret | None:
-    """The administrator's kubeconfig as a secret that only this run has: under a name that says which it is,
-    another one for another life of the cluster.
+    """The administrator's kubeconfig as a secret of this run, named by its digest, so that a new cluster on
+    the same machines has a new name.
     """
     found = answers.get("admin")
     if found is None or not found.ok or ("kind: Config" not in found.text and '"Config"' not in found.text):

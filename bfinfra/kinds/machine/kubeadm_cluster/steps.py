@@ -1,4 +1,4 @@
-"""The steps of a cluster by kubeadm."""
+"""The steps of a cluster made by kubeadm."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class Init(OfRole):
 class Network(Step):
     """apply the manifest of the pod network"""
 
-    rights = ()  # the cluster's own are its administrator's
+    # the objects of the manifest need no privileges of the site's account: the cluster's administrator
+    # applies them
+    rights = ()
     home: Endpoint | Unknown
     path: str
     sha256: str
@@ -50,9 +52,9 @@ class Join(OfRole):
 
     home: Endpoint | Unknown
     token: str
-    """Its bootstrap token's id."""
+    """The id of its bootstrap token."""
     left: bool = False
-    """One of that id was left by a run that died."""
+    """Whether a killed run left a token of that id."""
 
 
 @dataclass(frozen=True, kw_only=True)

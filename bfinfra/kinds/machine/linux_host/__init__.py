@@ -1,1 +1,1 @@
-"""A Linux machine that is there already, by SSH: a place for clients and servers of remote GPUs."""
+"""An existing Linux machine, by SSH: a place for clients and servers of remote GPUs."""

@@ -1,5 +1,5 @@
-"""What would stop an apply on Linux machines: who gets in, and whether they reach each other and the other
-addresses that the site names for them.
+"""Checks for what would stop an apply on Linux machines: logins, and connections between machines and to
+other addresses in the site.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ if TYPE_CHECKING:
     from bfinfra.backends.ansible import Answer
     from bfinfra.kinds.checks import CheckContext
 
-PATIENCE = 3  # seconds for a connection
+PATIENCE = 3  # seconds to wait for a connection
 Way = tuple[str, int]
 """Address and TCP port."""
 
 
 def entrance(context: CheckContext) -> Iterator[Finding]:
-    """Each machine is entered as the site says; one that a VM of the site will be is left until that is
-    made.
+    """A finding per machine: whether the account can log in. Skips machines that the site has still to create
+    as VMs.
     """
     found = _asked(context, {name: {"who": ("id", "-un")} for name in _machines(context)})
     for name, answer in found.items():
         key = Key("linux_host", name)
         if isinstance(answer, Blocked):
-            yield Finding(str(key), Health.SKIPPED, "whether the account gets in", answer.why)
+            yield Finding(str(key), Health.SKIPPED, "whether the account can log in", answer.why)
         elif isinstance(answer, BfinfraError):
             yield from (bad(key, each.what, each.why, each.next) for each in answer.problems)
         else:
-            yield good(key, f"the account gets in, as {answer['who'].text.strip()}")
+            yield good(key, f"the account can log in, as {answer['who'].text.strip()}")
 
 
 def ports(context: CheckContext) -> Iterator[Finding]:
-    """From machine to machine: nodes of a cluster, their control plane, the license server of vGPUs."""
+    """A finding per machine: whether it reaches the machines and servers that its software needs, such as the
+    nodes of its cluster and the license server of vGPUs.
+    """
     wanted = ways(context.site.resources)
     found = _asked(
         context,
@@ -48,12 +50,12 @@ def ports(context: CheckContext) -> Iterator[Finding]:
         },
     )
     for name, answers in found.items():
-        if not isinstance(answers, BfinfraError | Blocked):  # `entrance` tells
+        if not isinstance(answers, BfinfraError | Blocked):  # `entrance` reports it
             yield judged(Key("linux_host", name), answers)
 
 
 def ways(resources: Specs) -> dict[str, tuple[Way, ...]]:
-    """By machine: what it has to reach, as the specs on it say. Pure."""
+    """By machine: what it has to reach, by the specs that name it. Pure."""
     addresses = {key.name: spec.address for key, spec in resources.items() if key.kind == "linux_host"}
     found: dict[str, dict[Way, None]] = {}
     for spec in resources.values():
@@ -63,7 +65,7 @@ def ways(resources: Specs) -> dict[str, tuple[Way, ...]]:
 
 
 def connect(address: str, port: int) -> tuple[str, ...]:
-    """Connect and let go: reads nothing, writes nothing."""
+    """The command that connects and disconnects. It reads and writes nothing."""
     return ("timeout", str(PATIENCE), "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}")
 
 
@@ -72,7 +74,9 @@ def _last_words(answer: Answer) -> str:
 
 
 def judged(about: Key, answers: Mapping[str, Answer]) -> Finding:
-    """Who refuses is there, and the way to it is open: before an apply nothing listens yet."""
+    """The finding for a machine. A refused connection counts as reachable: before an apply nothing listens
+    yet.
+    """
     refused = [where for where, answer in answers.items() if not answer.ok and "refused" in answer.text]
     closed = {where: answer for where, answer in answers.items() if not answer.ok and where not in refused}
     if closed:
@@ -84,7 +88,7 @@ def judged(about: Key, answers: Mapping[str, Answer]) -> Finding:
             about,
             f"it does not reach {', '.join(closed)}",
             why,
-            "open these TCP ports in the firewalls between them, and look at the routes",
+            "open these TCP ports in the firewalls between them, and check the routes",
         )
     silent = f"; nothing listens yet at {', '.join(refused)}" if refused else ""
     return good(about, f"it reaches {', '.join(answers)}{silent}")
@@ -97,15 +101,15 @@ def _machines(context: CheckContext) -> dict[str, LinuxMachine]:
 def _asked(
     context: CheckContext, commands: Mapping[str, Mapping[str, tuple[str, ...]]]
 ) -> dict[str, Mapping[str, Answer] | BfinfraError | Blocked]:
-    """One command a machine, side by side. Blocked for one that a VM of this site is and that isn't there
-    yet.
+    """The answers of one command per machine, run in parallel. Blocked for a VM of this site that doesn't
+    exist yet.
     """
     machines, running = _machines(context), _running(context)
     found: dict[str, Mapping[str, Answer] | BfinfraError | Blocked] = {}
     for name in commands:
         vm = context.site.resources[Key("linux_host", name)].vm
         if vm is not None and vm not in running:
-            found[name] = Blocked(name, f"virtual_machine/{vm} does not run yet: apply makes it")
+            found[name] = Blocked(name, f"virtual_machine/{vm} does not run yet: apply creates it")
     asked = {machines[name]: each for name, each in commands.items() if name not in found}
     hosts = context.linux() if asked else None
     answers = hosts.read(asked) if hosts is not None else {}
@@ -113,7 +117,7 @@ def _asked(
 
 
 def _running(context: CheckContext) -> frozenset[str]:
-    """Names of the VMs that run. Asks only where a machine is one of the site's."""
+    """Names of the VMs that run. Asks vCenter only if a machine is a VM of the site."""
     if context.vcenter is None or not any(spec.vm for spec in context.of("linux_host").values()):
         return frozenset()
     machines = context.entered().machines

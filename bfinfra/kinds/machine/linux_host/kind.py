@@ -1,4 +1,4 @@
-"""A Linux machine that is there already, by SSH: a place for clients and servers of remote GPUs."""
+"""An existing Linux machine, by SSH: a place for clients and servers of remote GPUs."""
 
 from __future__ import annotations
 
@@ -36,20 +36,21 @@ class State(resource.State):
     kernel: str = ""
     vm: str = ""
     silent: str = ""
-    """Why a virtual machine that has just begun to run doesn't answer yet."""
+    """Why a virtual machine that has just started doesn't answer yet."""
 
 
 class LinuxHost(kind.Source[Spec, State]):
-    """A Linux machine, by SSH."""
+    """An existing Linux machine, by SSH."""
 
     document = Document.FLEXDIRECT
-    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
+    undescribed = "it is on a Linux machine, and vCenter doesn't tell how to log in there by SSH"
     reaches = True
     checks = CHECKS
 
     def __init__(self, hosts: LinuxHosts, site: Site) -> None:
         self._hosts = hosts
-        # A destroy wants nothing, and yet must get into the machines that the file names.
+        # On destroy nothing is wanted, but the machines in the file are still needed to remove what is on
+        # them.
         self._named = {key.name: spec for key, spec in site.resources.items() if key.kind == "linux_host"}
 
     def observe(
@@ -59,7 +60,9 @@ class LinuxHost(kind.Source[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """One command a machine; one that doesn't answer is unreadable, and with it all that is on it."""
+        """Runs one command on each machine. A machine that doesn't answer is unreadable, and so is everything
+        on it.
+        """
         specs = {
             name: spec
             for name, spec in ({**self._named, **wanted} if include_unlisted else wanted).items()
@@ -73,9 +76,9 @@ class LinuxHost(kind.Source[Spec, State]):
             if isinstance(found, Unreachable) and vm and not include_unlisted:
                 states[machine.name] = State(
                     machine=machine, vm=vm, silent=str(found.problems[0])
-                )  # it runs, and its SSH server starts
+                )  # it runs, and its SSH server is starting
             elif isinstance(found, RemoteError) and len(asked) == 1:
-                raise found  # the caller tries again
+                raise found  # the caller retries
             elif isinstance(found, BfinfraError):
                 unreadable[machine.name] = str(found)
             else:
@@ -84,14 +87,14 @@ class LinuxHost(kind.Source[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """None; waits for what opens the machine and isn't there yet."""
+        """No steps. Raises Awaited for a key or password that doesn't exist yet."""
         if spec is not None and (closed := (context.facts or {}).get(name)):
             field, problem = closed
             raise held(problem, field)
         return ()
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """It answered."""
+        """Ready, as it answered."""
         return (
             waiting(state.silent)
             if state.silent
@@ -100,13 +103,13 @@ class LinuxHost(kind.Source[Spec, State]):
 
 
 def _away(spec: Spec) -> Away | None:
-    """What opens the machine and isn't there yet: nobody asks it before."""
+    """The key or password of the machine that doesn't exist yet: nobody connects before it does."""
     opens = {"trust.known_hosts": spec.trust.known_hosts, "key": spec.key, "password": spec.password}
     return away(spec, {**opens, "sudo_password": spec.sudo_password})
 
 
 def _runs(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> bool:
-    """Whether it can be asked: a virtual machine of this site that isn't there yet, or is off, can't."""
+    """Whether it can be read: a virtual machine of this site that doesn't exist yet, or is off, can't."""
     if spec.vm is None:
         return True
     need = needs.get(Key("virtual_machine", spec.vm))

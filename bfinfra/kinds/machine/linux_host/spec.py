@@ -1,4 +1,4 @@
-"""What a user writes for a Linux machine that is there already."""
+"""What a user writes for an existing Linux machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Spec(resource.Spec):
     """What a user writes for one machine."""
 
     awaits: ClassVar = {
-        "key": "put the private key there whose public key the machine lets in",
+        "key": "put a private key there whose public key the machine accepts",
         "password": "get it from whoever runs the machine",
         "sudo_password": "get it from whoever runs the machine",
         "trust.known_hosts": (
@@ -31,24 +31,24 @@ class Spec(resource.Spec):
     address: HostAddress
     """Its name or address."""
     port: Annotated[int, Field(ge=1, le=65535)] = 22
-    """Where its SSH server listens."""
+    """Port of its SSH server."""
     trust: HostTrust
     """The host key that it must show."""
     user: Account = "root"
-    """Who logs in."""
+    """The user to log in as."""
     key: Secret | None = None
     """Reference to that user's private key, without a passphrase."""
     password: Secret | None = None
-    """Reference to that user's password, where there is no key."""
+    """Reference to that user's password, if there is no key."""
     root: bool = True
-    """Work as root, by sudo where the user isn't root."""
+    """Work as root, by sudo if the user isn't root."""
     sudo_password: Secret | None = None
-    """Reference to the password that sudo asks for, where it does."""
+    """Reference to the password for sudo, if it asks for one."""
     python: str = "/usr/bin/python3"
-    """The interpreter there for Ansible's modules."""
+    """The Python interpreter there, for Ansible's modules."""
     vm: Annotated[str, Ref("virtual_machine")] | None = None
-    """The virtual machine of this site that it is: nobody asks it before that runs, and what is on it goes
-    before that goes.
+    """The virtual machine of this site that it is. bfinfra connects once that runs, and removes what is on it
+    before it deletes it.
     """
 
     @model_validator(mode="after")
@@ -62,13 +62,13 @@ class Spec(resource.Spec):
         return self.address if self.port == 22 else f"{self.address}:{self.port}"
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its address, where that is no name; several names for one machine are allowed."""
+        """Its address, if that is an IP address; one machine may have several host names."""
         yield from conflict.address(
             "address", self.address, owner=("vm", self.vm) if self.vm else ("machine", self.address)
         )
 
     def machine(self, name: str) -> LinuxMachine:
-        """As the backend takes it."""
+        """The machine as the backend takes it."""
         return LinuxMachine(
             name,
             self.address,
@@ -83,6 +83,6 @@ class Spec(resource.Spec):
         )
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """A machine that nobody takes off and on any more."""
+        """A machine that no other resource restarts later."""
         if self.vm is not None:
             yield capabilities.machine(self.vm)

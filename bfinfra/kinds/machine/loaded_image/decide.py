@@ -1,4 +1,4 @@
-"""From how an image stands on machines to what is to be done. Pure."""
+"""The steps of an image on machines. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Load(OnMachines):
     image: str
     content: str | Unknown
     archive: str
-    """Its path here, "" for what is built and saved here."""
+    """The archive's path on this machine, "" for an image that is built and saved here."""
     runtimes: Mapping[str, Runtime]
     mark: Mark
 
@@ -38,24 +38,24 @@ class Remove(OnMachines):
     name: str
     image: str
     runtimes: Mapping[str, str]
-    """By machine: where the image is, "" where it is gone already."""
+    """By machine: the runtime that has the image, "" if none has it."""
 
 
 def builder(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> ResolvedRef | None:
-    """What builds the image, None for one out of an archive."""
+    """The resource that builds the image, None for one from an archive."""
     return next(
         (needs[key] for each in BUILDERS if spec.built and (key := Key(each, spec.built)) in needs), None
     )
 
 
 def image_of(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:
-    """The image's name, "" where nobody knows it: its builder leaves the site."""
+    """The image's name, "" if it isn't known because its builder left the site."""
     need = builder(spec, needs)
     return spec.image or (need.spec.image if need and need.spec else "")
 
 
 def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Load where it isn't, or is another; remove where it shall not be."""
+    """The steps: load where the image is missing or another, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(name, state, tuple(state.on)),)
     stood = [each.content for host, each in state.on.items() if host in spec.hosts] if state else []
@@ -100,7 +100,7 @@ def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
 
 
 def _content(name: str, spec: Spec, context: PlanContext) -> str | Unknown:
-    """What the image is made of: its id in the archive, or what its builder notes."""
+    """The image's content: its id in the archive, or what its builder notes."""
     if spec.archive is not None:
         return str(context.facts.packages.get(name, ""))
     need = context.needs["built"]
@@ -139,7 +139,7 @@ def _check(
         )
     if theirs := others(on, context.mark):
         raise Refusal(
-            f"the image on {', '.join(theirs)} was not loaded by {context.mark.address}",
+            f"the image on {', '.join(theirs)} was not loaded for {context.mark.address}",
             field="hosts",
             why="it was pulled, loaded by hand, or by another site",
             next="remove it there, or name other machines",
@@ -171,7 +171,7 @@ def _short(content: str | Unknown) -> str:
 
 
 def _shown(found: Loaded | None) -> dict[str, str | None]:
-    """One machine as it is, for people."""
+    """The fields of one machine, for people."""
     if found is None:
         return {"image": None, "content": None, "runtime": None}
     return {

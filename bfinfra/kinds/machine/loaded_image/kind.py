@@ -1,4 +1,4 @@
-"""Loaded images: observe, wait, act."""
+"""The kind loaded_image: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
     """A container image loaded onto Linux machines, without a registry."""
 
     document = Document.ON_KUBERNETES
-    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (Load, Remove)
     name = role = "loaded_image"
 
@@ -50,21 +49,21 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
         self._images = images
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
-        """Its records, and the images that the runtimes have."""
+        """Reads its records, and the images that the runtimes have."""
         return LOOK
 
     def read(self, host: str, answers: Answers) -> Found:
-        """From what the machine said."""
+        """From the machine's answers."""
         return read(answers)
 
     def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
-        """Its archive, where it comes out of one."""
+        """Its archive, if it comes from one."""
         return {"archive": spec.archive} if spec.archive else {}
 
     def states(
         self, wanted: Mapping[str, Spec | None], reading: Reading[Found], *, include_unlisted: bool
     ) -> Mapping[str, State]:
-        """By the records: several images stand on a machine."""
+        """By record, as a machine has several images."""
         noted = {
             name
             for each in reading.found.values()
@@ -90,7 +89,7 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
         return states
 
     def facts(self, specs: Mapping[str, Spec], reading: Reading[Found]) -> LoadedImageFacts:
-        """The images in the archives here."""
+        """The images in the local archives."""
         known = super().facts(specs, reading)
         read_here = {
             name: _id(spec.archive.path, spec.image)
@@ -106,20 +105,22 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
         )
 
     def digest(self, spec: Spec) -> str:
-        """None: an archive is known by the image in it."""
+        """Empty, as an archive is compared by the image in it."""
         return ""
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Load where it isn't, on all such machines side by side; remove where it shall not be."""
+        """Loads where it is missing, on all such machines in parallel; removes where it is no
+        longer wanted.
+        """
         return decide.steps(name, spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Its runtimes list it."""
+        """Always ready, as its runtimes list it."""
         return Readiness(Ready.READY, note=f"it is on {', '.join(spec.hosts)}")
 
     def run(self, step: Step, report: Report) -> None:
-        """One play on all machines of the step."""
+        """Runs one step, as one play on all its machines."""
         match step:
             case Load():
                 with (
@@ -171,7 +172,7 @@ class LoadedImage(LinuxSoftware[Spec, State, Found]):
 
 
 def _sent(name: str) -> str:
-    """Where the archive lies on a machine while it is loaded."""
+    """The path of the archive on a machine while it is loaded."""
     return f"/var/cache/bfinfra/{name}.tar"
 
 
@@ -187,8 +188,8 @@ def _id(archive: Path, image: str) -> tuple[str, str]:
 
 
 def _loaded(found: Found, noted: Noted | None, spec: Spec | None, image: str, site: str) -> Loaded | None:
-    """What a machine has of a resource: by its record, or an image of that name that somebody else brought.
-    `spec`: None where it shall not be there.
+    """What a machine has of a resource: by its record, or an image of that name that somebody else loaded.
+    `spec`: None if it should not be there.
     """
     if noted is not None and (spec or (noted.mark and noted.mark.site == site)):
         return Loaded(noted, found.images.get(noted.runtime, {}).get(full_name(noted.image), ""))

@@ -1,5 +1,5 @@
-"""The container runtimes: how each lists images, loads and removes them; which one a machine's kubelet uses.
-Pure.
+"""The container runtimes: the commands that list, load and remove images, and the runtime that a machine's
+kubelet uses. Pure.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LISTS: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What Ansible runs on a machine for one image. `used`: prints something where containers use it, and
-    nobody else refuses then; empty otherwise.
+    """What Ansible runs on a machine for one image. `used`: prints something if containers use the image, for
+    runtimes that would remove it nevertheless; empty for others.
     """
 
     load: tuple[str, ...]
@@ -37,7 +37,7 @@ class Commands:
 
 
 def commands(runtime: str, image: str, archive: str) -> Commands:
-    """`archive`: its path on the machine."""
+    """The commands. `archive`: its path on the machine."""
     name = full_name(image)
     if runtime == "containerd":
         return Commands(
@@ -49,7 +49,7 @@ def commands(runtime: str, image: str, archive: str) -> Commands:
     if runtime == "docker":
         name = name.removeprefix("docker.io/").removeprefix(
             "library/"
-        )  # it lists nothing under a name that says so
+        )  # its list has no field with that name
     return Commands(
         (runtime, "load", "--input", archive),
         (runtime, "image", "ls", "--no-trunc", "--quiet", name),
@@ -59,8 +59,8 @@ def commands(runtime: str, image: str, archive: str) -> Commands:
 
 
 def listed(runtime: str, text: str) -> dict[str, str]:
-    """Full name → id, of what a runtime's list says. A runtime's ids are its own: two runtimes call one image
-    differently.
+    """Full name → id, from the output of a runtime's list. Each runtime has ids of its own for the same
+    image.
     """
     found = {}
     for line in text.splitlines():
@@ -78,6 +78,6 @@ def listed(runtime: str, text: str) -> dict[str, str]:
 
 
 def of_kubelet(flags: str) -> Runtime | None:
-    """The runtime that kubeadm told a machine's kubelet, None where it says none."""
+    """The runtime in the flags that kubeadm gave to a machine's kubelet; None if they name none."""
     socket = re.search(r"--container-runtime-endpoint=\S*?(docker|containerd|crio)", flags)
     return SOCKETS[socket[1]] if socket else None

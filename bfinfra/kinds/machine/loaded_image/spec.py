@@ -29,24 +29,24 @@ class Spec(resource.Spec):
     awaits: ClassVar = {"archive": "write it with docker save where the image is"}
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
-    """The machines, such as the nodes of a cluster; a container runtime is there."""
+    """The machines, such as the nodes of a cluster. They need a container runtime."""
     built: Annotated[str, Ref(*BUILDERS)] | None = None
-    """A container_image or client_image of this site: it is saved where it is built, and loaded from there.
-    It takes no registry: give it push: false.
+    """A container_image or client_image of this site: bfinfra saves it where it is built, and loads it from
+    there. No registry is needed: write push: false there.
     """
     archive: LocalFile | None = None
-    """A tar archive that `docker save` or `podman save` wrote, instead of built."""
+    """A tar archive from `docker save` or `podman save`, instead of built."""
     image: ImageName | None = None
     """Name and tag of the image in the archive, as pods name it."""
     runtime: Runtime | None = None
-    """The container runtime that gets it; empty = the one that the machine's kubelet was told, else the first
-    that answers of docker, containerd and podman. Nodes with CRI-O take podman.
+    """The container runtime that gets it; empty = the one that the machine's kubelet uses, else the first
+    that answers of docker, containerd and podman. For CRI-O write podman.
     """
 
     @model_validator(mode="after")
     def _one_source(self) -> Spec:
         if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine stands there twice")
+            raise ValueError("a machine is listed twice")
         if (self.built is None) == (self.archive is None):
             raise ValueError("give built or archive")
         if (self.archive is None) != (self.image is None):
@@ -66,7 +66,7 @@ class Spec(resource.Spec):
         )
 
     def named(self, site: Specs) -> str:
-        """The image's name, "" where the site has nothing that builds it."""
+        """The image's name, "" if no resource of the site builds it."""
         built = next((site[key] for each in BUILDERS if (key := Key(each, self.built or "")) in site), None)
         return self.image or (str(built.image) if built else "")
 
@@ -77,7 +77,7 @@ class Spec(resource.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """A tag that pods pull all the same."""
+        """A tag that pods pull from a registry in any case."""
         for key, spec in mine.items():
             if (found := spec.named(site)) and full_name(found).endswith(":latest"):
                 yield Conflict(

@@ -1,4 +1,4 @@
-"""How loaded images stand on machines, and what is looked at to know."""
+"""The live state of loaded images on machines, and the commands that read it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ def record(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What a machine's record says of an image that bfinfra loaded. `content`: what it was made of; `listed`:
-    the id that the runtime gave it.
-    """
+    """The record of an image that bfinfra loaded. `content`: its content; `listed`: its id in the runtime."""
 
     mark: Mark | None
     runtime: str = ""
@@ -42,8 +40,8 @@ class Noted:
 
 @dataclass(frozen=True)
 class Found:
-    """One machine. `kubelet`: the runtime that its kubelet uses; `images`: by runtime, full name → id, of
-    those that answer; `silent`: why the others don't.
+    """One machine. `kubelet`: the runtime that its kubelet uses; `images`: by runtime, full name → id, for
+    runtimes that answer; `silent`: why the others don't.
     """
 
     records: Mapping[str, Noted] = field(default_factory=dict)
@@ -52,46 +50,46 @@ class Found:
     silent: Mapping[str, str] = field(default_factory=dict)
 
     def runtime(self, wanted: Runtime | None) -> Runtime | None:
-        """The one that gets images; None where none answers."""
+        """The runtime that gets images; None if none answers."""
         return wanted or self.kubelet or next((each for each in RUNTIMES if each in self.images), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An image on one machine. `now`: the id that the runtime has it under, "" where it has none."""
+    """An image on one machine. `now`: its id in the runtime, "" if it is not there."""
 
     noted: Noted
     now: str = ""
 
     @property
     def mark(self) -> Mark | None:
-        """Whose it is."""
+        """Its mark."""
         return self.noted.mark
 
     @property
     def there(self) -> bool:
-        """There is something of it."""
+        """Whether the machine has anything of it."""
         return True
 
     @property
     def content(self) -> str:
-        """What it is made of, "" where it is gone or another one has its name."""
+        """Its content, "" if it is missing or another image has its name."""
         return self.noted.content if self.now and self.now == self.noted.listed else ""
 
 
 class State(OnHosts[Loaded]):
-    """How it stands on machines."""
+    """What its machines have."""
 
 
 @dataclass(frozen=True)
 class LoadedImageFacts(SoftwareFacts[Found]):
-    """`packages`: by resource, the id of the image in its archive; `problems`: what is wrong with that."""
+    """`packages`: by resource, the id of the image in its archive; `problems`: why that can't be read."""
 
     problems: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(answers: Answers) -> Found:
-    """From what a machine said."""
+    """From a machine's answers."""
     texts: dict[str, list[str]] = {}
     for path, line in _lines(text_of(answers, "records") or ""):
         texts.setdefault(path.rpartition("/")[2].removesuffix(ENDING), []).append(line)

@@ -1,3 +1,3 @@
-"""NVIDIA's container toolkit on Linux machines: package, and the container runtime that knows it. (RDG for
+"""NVIDIA's container toolkit on Linux machines: its package, and the container runtime that uses it. (RDG for
 PVRDMA, "Installing NVIDIA Container Toolkit".)
 """

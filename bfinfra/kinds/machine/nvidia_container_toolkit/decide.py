@@ -1,4 +1,4 @@
-"""From how the toolkit stands on machines to what is to be done. Pure."""
+"""The steps of the toolkit on machines. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SetUp(OnMachines):
     """set NVIDIA's container toolkit up on {names}"""
 
     todo: Mapping[str, Mapping[str, Any]]
-    """By machine: whether to install, the runtimes' configurations as they shall be, what its record says
+    """By machine: whether to install, the desired configurations of the runtimes, the lines of its record
     besides the mark.
     """
     common: Mapping[str, Any]
@@ -63,7 +63,7 @@ class RemoveRestart(Remove):
 
 
 def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Set up where something differs, take off where it shall not be."""
+    """The steps: install where something differs, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
     stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
@@ -92,9 +92,9 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
     for host in others(on, context.mark):
         if host in spec.hosts:
             raise Refusal(
-                f"the toolkit on {host} is not of {context.mark.address}",
+                f"the toolkit on {host} does not belong to {context.mark.address}",
                 field="hosts",
-                why="bfinfra did not put it there for this site",
+                why="bfinfra did not install it for this resource",
                 next="remove it there, or name another machine",
             )
     if without := [
@@ -148,8 +148,8 @@ def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
 def _configured(
     spec: Spec, found: Installed, there: Mapping[tuple[str, ...], Any], values: Mapping[tuple[str, ...], Any]
 ) -> dict[str, Any]:
-    """The runtimes' configurations as they shall be, and what the record says of before. A runtime that is no
-    longer named gets its own back.
+    """The desired configurations of the runtimes, and the earlier values for the record. A runtime that is no
+    longer named gets its own configuration back.
     """
     text, configs = found.configs.get(spec.runtime), []
     before = Before(there, made=text is None)
@@ -170,7 +170,9 @@ def _configured(
 
 
 def _config(runtime: str, found: Installed, text: str, *, runs: bool = False) -> dict[str, Any]:
-    """`runs`: its service runs in any case; else it is restarted where the text is another."""
+    """The variables for one runtime. `runs`: its service must run in any case; else it is restarted only if
+    the text changes.
+    """
     return {
         "path": FILES[runtime],
         "text": text,
@@ -185,7 +187,7 @@ def _restarts_docker(todo: Mapping[str, Any]) -> bool:
 
 
 def _common(spec: Spec, package: str) -> dict[str, Any]:
-    """What the role is told for all machines."""
+    """The role's variables that all machines share."""
     given = spec.repository
     files = (
         [spec.repository_path(), *([given.key_path] if given.key else [])]
@@ -218,7 +220,7 @@ def _common(spec: Spec, package: str) -> dict[str, Any]:
 
 
 def _shown(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
-    """For people: dots between the keys, without the plug-in's long name."""
+    """The values for people: dots between the keys, without the plug-in's long name."""
     return {
         ".".join(part for part in path if part != "plugins" and not part.startswith("io.containerd.")): value
         for path, value in values.items()

@@ -1,4 +1,4 @@
-"""NVIDIA's container toolkit on machines: observe, wait, act."""
+"""The kind nvidia_container_toolkit: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
     """NVIDIA's container toolkit on Linux machines: GPUs in containers."""
 
     document = Document.PVRDMA
-    undescribed = "it is on a Linux machine, and vCenter tells no way in by SSH"
     step_types = (SetUp, Restart, Remove, RemoveRestart)
     name = role = NAME
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
-        """Its record, the program, and the container runtimes."""
+        """Reads its record, the program, and the container runtimes."""
         return look(next((spec.program for spec in reversed(specs) if host in spec.hosts), PROGRAM))
 
     def read(self, host: str, answers: Answers) -> Installed:
-        """From what the machine said."""
+        """From the machine's answers."""
         return read(answers)
 
     def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
@@ -43,8 +42,8 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
         return spec.brought()
 
     def digest(self, spec: Spec) -> str:
-        """Of what is to be installed: the packages, or the repository's file, its key, and what is wanted
-        from it; "" where one can't be read.
+        """The digest of what to install: the packages, or the repository's file and key and the names of its
+        packages; "" if a file can't be read.
         """
         given = spec.repository
         files = (*spec.files(), *((given.key,) if given and given.key else ()))
@@ -56,23 +55,23 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Set up where something differs, on all such machines side by side; take off where it shall
-        not be.
+        """Installs where something differs, on all such machines in parallel; removes where it is no longer
+        wanted.
         """
         return decide.steps(spec, state, context)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """The container runtime runs again on each."""
+        """Ready when the container runtime runs on each machine."""
         for host in spec.hosts:
             service = state.on[host].services.get(spec.runtime) if host in state.on else ""
             if service != "active":
                 return (failed if service == "failed" else waiting)(
-                    f"{spec.runtime} on {host} is {service or 'not there'}"
+                    f"{spec.runtime} on {host} is {service or 'not installed'}"
                 )
         return Readiness(Ready.READY, note=f"{spec.runtime} runs on {', '.join(spec.hosts)}")
 
     def run(self, step: Step, report: Report) -> None:
-        """One play on all machines of the step."""
+        """Runs one step, as one play on all its machines."""
         match step:
             case SetUp():
                 noted = (f"form={step.common['form']}", f"files={','.join(step.common['files'])}")

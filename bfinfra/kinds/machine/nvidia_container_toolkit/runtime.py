@@ -1,5 +1,5 @@
-"""A container runtime's configuration with NVIDIA's runtime in it, and without it again: all else stays as it
-stands there. Pure.
+"""Adds NVIDIA's runtime to a container runtime's configuration and removes it again. Everything else in the
+file stays. Pure.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from bfinfra.model.records import dataclass
 FILES = {"docker": "/etc/docker/daemon.json", "containerd": "/etc/containerd/config.toml"}
 UNITS = {"docker": "docker.service", "containerd": "containerd.service"}
 CRI = {2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"}
-"""What containerd calls its plug-in for Kubernetes, by the version of its configuration."""
+"""The name of containerd's plug-in for Kubernetes, by the version of its configuration."""
 Values = Mapping[tuple[str, ...], Any]
-"""Path of keys → value; None where there is none."""
+"""Path of keys → value; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What our keys had before us, and whether there was no file at all."""
+    """The values of bfinfra's keys before it set them, and whether the file existed."""
 
     values: Values = field(default_factory=dict)
     made: bool = False
@@ -38,7 +38,7 @@ class Before:
 
     @classmethod
     def decode(cls, text: str) -> Before:
-        """What was encoded; nothing where it is spoiled."""
+        """The values in such a line; nothing if it is damaged."""
         try:
             found = json.loads(text)
             return cls({tuple(path): value for path, value in found["values"]}, bool(found["made"]))
@@ -47,7 +47,7 @@ class Before:
 
 
 def wanted(spec: Spec, text: str | None) -> Values:
-    """What shall stand in the configuration. Refusal where that can't be read."""
+    """The desired values in the configuration. Raises Refusal if that can't be read."""
     if spec.runtime == "docker":
         own: dict[tuple[str, ...], Any] = {("runtimes", "nvidia", "path"): spec.program}
         return own | ({("default-runtime",): "nvidia"} if spec.default else {})
@@ -64,13 +64,13 @@ def wanted(spec: Spec, text: str | None) -> Values:
 
 
 def standing(runtime: str, text: str | None, paths: Values) -> Values:
-    """What stands there under these paths."""
+    """The live values under these paths."""
     config = parsed(runtime, text)
     return {path: get(config, path) for path in paths}
 
 
 def merged(runtime: str, text: str | None, values: Values) -> str:
-    """The configuration with these values; "" where nothing is left in it."""
+    """The configuration with these values; "" if nothing is left in it."""
     if standing(runtime, text, values) == dict(values):
         return text or ""
     config = _open(runtime, text)
@@ -85,15 +85,15 @@ def merged(runtime: str, text: str | None, values: Values) -> str:
         raise Refusal(
             f"{FILES[runtime]} can't be merged with NVIDIA's runtime",
             field="runtime",
-            why="its tables stand in an order that can't be kept",
+            why="its tables are in an order that can't be kept",
             next="write the runtime into it by hand",
         )
     return out
 
 
 def undone(runtime: str, text: str | None, before: Before) -> str:
-    """The configuration as it was before us, with what others wrote since; "" where there shall be no
-    file.
+    """The configuration with its earlier values, and with what others wrote since; "" if the file
+    has to go.
     """
     out = merged(runtime, text, before.values)
     rest = parsed(runtime, out)
@@ -103,7 +103,7 @@ def undone(runtime: str, text: str | None, before: Before) -> str:
 
 
 def parsed(runtime: str, text: str | None) -> dict[str, Any]:
-    """As plain values. Refusal where it can't be read."""
+    """The configuration as plain values. Raises Refusal if it can't be read."""
     try:
         found = tomllib.loads(text or "") if runtime == "containerd" else json.loads(text or "{}")
     except ValueError as error:
@@ -111,19 +111,19 @@ def parsed(runtime: str, text: str | None) -> dict[str, Any]:
             f"{FILES[runtime]} can't be read",
             field="runtime",
             why=str(error),
-            next="mend it on that machine: it is merged, never overwritten",
+            next="correct it on that machine: bfinfra merges it and never overwrites it",
         ) from None
     if not isinstance(found, dict):
         raise Refusal(
-            f"{FILES[runtime]} holds no table",
+            f"{FILES[runtime]} has no table",
             field="runtime",
-            next="mend it on that machine: it is merged, never overwritten",
+            next="correct it on that machine: bfinfra merges it and never overwrites it",
         )
     return found
 
 
 def get(config: Any, path: tuple[str, ...]) -> Any:
-    """The value at a path; None where there is none."""
+    """The value at a path; None if there is none."""
     for name in path:
         if not isinstance(config, Mapping) or name not in config:
             return None
@@ -132,13 +132,13 @@ def get(config: Any, path: tuple[str, ...]) -> Any:
 
 
 def _cri(config: Mapping[str, Any]) -> str:
-    version = config.get("version", 2)  # none: an older form that no containerd of Kubernetes writes
+    version = config.get("version", 2)  # no version: an older form, which no containerd for Kubernetes writes
     if version not in CRI:
         raise Refusal(
             f"{FILES['containerd']} is of version {version}",
             field="runtime",
-            why="NVIDIA's runtime wants version 2 or 3",
-            next="make it anew: containerd config default",
+            why="NVIDIA's runtime needs version 2 or 3",
+            next="create it again with: containerd config default",
         )
     return CRI[version]
 
@@ -152,7 +152,7 @@ def _open(runtime: str, text: str | None) -> MutableMapping[str, Any]:
 
 
 def _put(config: MutableMapping[str, Any], path: tuple[str, ...], value: Any) -> None:
-    """Set it, or take it out; tables that are empty then go."""
+    """Sets a value, or removes it with the tables that become empty."""
     name, *rest = path
     if not rest:
         if value is None:

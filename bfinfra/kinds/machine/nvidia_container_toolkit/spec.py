@@ -24,50 +24,50 @@ Version = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+:~-
 
 
 class Repository(Part):
-    """A package repository, as NVIDIA or a mirror of one's own publishes it."""
+    """A package repository of NVIDIA, or a mirror of it."""
 
     file: LocalFile
-    """Its .list or .sources for apt, its .repo for yum, downloaded before."""
+    """Its .list or .sources for apt, its .repo for yum."""
     key: LocalFile | None = None
-    """The key that its packages are signed with, as the file above names it."""
+    """The key that its packages are signed with, if the file refers to it."""
     key_path: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = (
         "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
     )
-    """Where on the machine that key lies."""
+    """Path of that key on the machine."""
     package: Package = "nvidia-container-toolkit"
-    """What is installed from it."""
+    """Packages to install from it."""
     version: Version | None = None
-    """Its version; empty = the newest, and one that is there already is left."""
+    """Their version; empty = the newest, but an installed version stays."""
 
 
 class Spec(resource.Spec):
     """What a user writes for machines that are alike."""
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
-    """The machines; the container runtime is there."""
+    """The machines. They need the container runtime."""
     awaits: ClassVar = dict.fromkeys(
         ("packages", "repository.file", "repository.key"), "download it from NVIDIA, or from your mirror"
     )
 
     packages: tuple[LocalFile, ...] = ()
-    """The toolkit's .deb or .rpm files, all that it needs among them, installed together."""
+    """The toolkit's .deb or .rpm files with everything that they need; they are installed together."""
     repository: Repository | None = None
-    """Where to install it from, instead of packages."""
+    """A repository to install it from, instead of packages."""
     runtime: Runtime = "docker"
-    """The container runtime that is to know it: docker (/etc/docker/daemon.json) or containerd
+    """The container runtime that uses it: docker (/etc/docker/daemon.json) or containerd
     (/etc/containerd/config.toml).
     """
     default: bool = True
-    """All containers run by it, as GPUs of pods need where no RuntimeClass names it."""
+    """Use it for all containers, as pods with GPUs need it without a RuntimeClass."""
     program: Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]+$")] = (
         "/usr/bin/nvidia-container-runtime"
     )
-    """What the container runtime starts."""
+    """The program that the container runtime starts."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Spec:
         if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine stands there twice")
+            raise ValueError("a machine is listed twice")
         if bool(self.packages) == (self.repository is not None):
             raise ValueError("give packages or repository")
         forms = {PurePath(each.text).suffix for each in self.files()}
@@ -80,14 +80,14 @@ class Spec(resource.Spec):
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its machines: one toolkit each."""
+        """Its machines, with one toolkit each."""
         yield from (
             conflict.thing(f"hosts.{index}", f"the NVIDIA container toolkit on {host}", "machine")
             for index, host in enumerate(self.hosts)
         )
 
     def brought(self) -> dict[str, LocalFile]:
-        """The files by their dotted fields, the repository's key among them."""
+        """The files by their dotted fields, with the repository's key."""
         found = {f"packages.{index}": file for index, file in enumerate(self.packages)}
         if self.repository:
             found["repository.file"] = self.repository.file
@@ -96,18 +96,18 @@ class Spec(resource.Spec):
         return found
 
     def files(self) -> tuple[LocalFile, ...]:
-        """What is sent: packages, or the repository's file."""
+        """The files to send: packages, or the repository's file."""
         return self.packages or ((self.repository.file,) if self.repository else ())
 
     @property
     def form(self) -> str:
-        """Deb or rpm."""
+        """`deb` or `rpm`."""
         return FORMS[PurePath(self.files()[0].text).suffix]
 
     def repository_path(self) -> str:
-        """Where on the machine the repository's file lies; "" without one."""
+        """Path of the repository's file on the machine; "" without one."""
         return f"{FOLDERS[self.form]}/{PurePath(self.repository.file.text).name}" if self.repository else ""
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The machines' GPUs, in containers, and a container runtime that doesn't start again."""
+        """The machines' GPUs in containers, and a container runtime that is not restarted later."""
         return on_machines(TOOLKIT, self.hosts)

@@ -1,4 +1,4 @@
-"""How the toolkit stands on machines, and what is looked at to know."""
+"""The live state of the toolkit on machines, and the commands that read it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAME = "nvidia_container_toolkit"
 
 
 def look(program: str) -> dict[str, Sequence[str]]:
-    """What is asked of a machine."""
+    """The commands for a machine."""
     found = record_commands(NAME, program) | {"containers": ("docker", "ps", "--quiet")}
     for runtime, path in FILES.items():
         found[runtime] = ("cat", path)
@@ -37,11 +37,9 @@ def look(program: str) -> dict[str, Sequence[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The toolkit on one machine. `package`: digest of what was installed; `kept`: the program is still that
-    one; `runtime`, `before`, `noted`: as its record says.
-
-    `configs`: text of each runtime's configuration, None where there is none; `services`: how each runtime's
-    unit stands, "" where there is none.
+    """The toolkit on one machine. `package`: digest of what was installed; `kept`: whether the program is
+    still that one; `runtime`, `before`, `noted`: from its record. `configs`: text of each runtime's
+    configuration, None if there is none; `services`: the state of each runtime's unit, "" if there is none.
     """
 
     mark: Mark | None
@@ -57,19 +55,19 @@ class Installed:
 
     @property
     def there(self) -> bool:
-        """Whether there is anything of it."""
+        """Whether the machine has any of it."""
         return bool(self.mark or self.program)
 
 
 class State(OnHosts[Installed]):
-    """How it stands on machines."""
+    """What its machines have."""
 
 
 ToolkitFacts = SoftwareFacts[Installed]
 
 
 def read(answers: Answers) -> Installed:
-    """From what a machine said."""
+    """From a machine's answers."""
     record = read_record(answers, "form", "files", "runtime", "before")
     return Installed(
         mark=record.mark,

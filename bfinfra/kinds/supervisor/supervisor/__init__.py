@@ -1,3 +1,3 @@
-"""vSphere with Tanzu on a cluster: adopted where it runs, enabled where a site says how, never disabled by
-itself. (The solution: VMware Kubernetes platforms on a GPU cluster.)
+"""vSphere with Tanzu on a cluster: adopted if it runs, enabled if a site says how, disabled only if a site
+says so. (The solution: VMware Kubernetes platforms on a GPU cluster.)
 """

@@ -1,4 +1,4 @@
-"""What a supervisor is asked to be, in vCenter's words. Pure but for the secrets that it reveals."""
+"""The request bodies of a supervisor, in vCenter's words. Pure, except that it reveals secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bfinfra.model.awaited import Away
 from bfinfra.model.records import dataclass
 
 NSX, VDS = "NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"
-FIELDS = {  # vCenter's → ours
+FIELDS = {  # vCenter's word → bfinfra's
     "size_hint": "size",
     "master_DNS": "dns.control_plane",
     "worker_DNS": "dns.workloads",
@@ -25,7 +25,7 @@ FIELDS = {  # vCenter's → ours
 
 @dataclass(frozen=True)
 class Ids:
-    """What names mean: name → id; and which file isn't there yet."""
+    """Name → id of everything that a spec can name, and files that don't exist yet."""
 
     clusters: Mapping[str, str] = field(default_factory=dict)
     policies: Mapping[str, str] = field(default_factory=dict)
@@ -33,22 +33,22 @@ class Ids:
     networks: Mapping[str, str] = field(default_factory=dict)
     switches: Mapping[str, str] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
-    """By cluster: the load balancer's authority or password, where its file isn't there yet."""
+    """By cluster: the load balancer's authority or password, if its file doesn't exist yet."""
 
 
 def provider(enable: Enable) -> str:
-    """Whose networking it is."""
+    """The network provider, as vCenter names it."""
     return NSX if enable.nsx else VDS
 
 
 def cidr(text: str) -> dict[str, Any]:
-    """A network as vCenter has it."""
+    """A network as vCenter writes it."""
     net = ipaddress.ip_network(text)
     return {"address": str(net.network_address), "prefix": net.prefixlen}
 
 
 def settings(spec: Spec, libraries: Mapping[str, str]) -> dict[str, Any]:
-    """What can be set at any time, of what is written."""
+    """The fields of the spec that can change at any time."""
     fields = {
         "size_hint": spec.size.upper() if spec.size else None,
         "master_DNS": spec.dns.control_plane,
@@ -70,7 +70,9 @@ def settings(spec: Spec, libraries: Mapping[str, str]) -> dict[str, Any]:
 
 
 def enabling(spec: Spec, ids: Ids) -> dict[str, Any]:
-    """All that enabling takes. KeyError for a name that isn't there; SecretMissing, OSError."""
+    """The body that enables a supervisor. Raises KeyError for a name that doesn't exist, SecretMissing,
+    OSError.
+    """
     enable = spec.enable
     assert enable is not None
     storage, management = enable.storage, enable.management

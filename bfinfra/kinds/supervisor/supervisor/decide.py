@@ -1,4 +1,4 @@
-"""From what is to what shall be: the steps of a supervisor. Pure."""
+"""The steps of a supervisor. Pure."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MADE = ("storage_policy", "content_library", "port_group", "distributed_switch")
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """A cluster with a note of ours, or with a supervisor that is wanted. `found`: None where there is none.
-    The others: what it uses, which goes after it.
+    """A cluster with a note of this site, or one that the site names. `found`: its supervisor, None if there
+    is none. The other fields: what it uses, which is deleted after it.
     """
 
     cluster: str
@@ -69,7 +69,9 @@ class Disable(OnCluster):
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Enable, or look after what is there; leave it, or disable it where the site says so."""
+    """Enables a supervisor, or manages an existing one. On deletion removes the note, and disables the
+    supervisor only if the site says so.
+    """
     if spec is None:
         return () if state is None or state.mark is None else tuple(_release(name, state))
     ids: Ids = context.facts
@@ -78,7 +80,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
             f"there is no cluster {name}", why="vCenter doesn't know it", next=nearest(name, ids.clusters)
         )
     context.mark.refuse_others(
-        state.mark if state is not None else None, "its supervisor is looked after by another site"
+        state.mark if state is not None else None, "its supervisor is managed by another site"
     )
     _check(spec, ids, context)
     note = context.mark.committed(spec.applied()).encode()
@@ -87,7 +89,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
             raise Refusal(
                 f"no supervisor runs on {name}",
                 field="enable",
-                why="the site doesn't say how it is enabled",
+                why="the site doesn't say how to enable it",
                 next="write enable, or enable workload management there by hand",
             )
         enabling = Enable(
@@ -122,7 +124,7 @@ def _release(name: str, state: State) -> Iterator[Step]:
 
 
 def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:
-    """Of what is written: what differs. Lists of name servers have an order."""
+    """The fields that the site sets and that differ. The order of name servers counts."""
     names = {identity: name for name, identity in ids.libraries.items()}
     for field, wanted in settings(spec, ids.libraries).items():
         now = found.info.get(field)
@@ -137,7 +139,7 @@ def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:
 
 
 def _check(spec: Spec, ids: Ids, context: PlanContext) -> None:
-    """Refusal for a name that is nobody's; what this site makes first counts as there."""
+    """Raises Refusal for a name that doesn't exist. What this site creates first counts as existing."""
     made = {
         kind: {
             need.key.name

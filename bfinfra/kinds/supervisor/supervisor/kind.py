@@ -1,4 +1,4 @@
-"""The supervisor: observe, wait, act."""
+"""The kind supervisor: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class SupervisorKind(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The notes on all clusters; then the supervisors of those that are wanted or noted; names only where
-        one is to be enabled or changed.
+        """Reads the notes of all clusters, then the supervisors that the site wants or noted. Resolves names
+        only if one is to be enabled or changed.
         """
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=bool(specs))
@@ -89,7 +89,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         return Observation(states, self._ids(specs, {name: moid for name, (moid, _) in notes.items()}))
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every supervisor, by what can be set at any time; how it was enabled stays its own affair."""
+        """Every supervisor, with the fields that can change at any time, without `enable`."""
         notes = self._vcenter.cluster_notes.read(ATTRIBUTE, everyone=True)
         found = self._supervisors.read(moid for moid, _ in notes.values())
         libraries = (
@@ -102,12 +102,12 @@ class SupervisorKind(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The cluster; custom attributes and storage policies are the root's."""
+        """The cluster, and the root for custom attributes and storage policies."""
         return {
             "cluster": (Entity(f"/{datacenter}/host/{name}", "ClusterComputeResource"),),
             "definitions": (ROOT,),
@@ -115,10 +115,10 @@ class SupervisorKind(kind.Kind[Spec, State]):
         }
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """RUNNING, and its Kubernetes READY; on its way out: gone."""
+        """Ready when it is RUNNING and its Kubernetes READY; for a deletion, when it is gone."""
         found = state.found
         if found is None:
-            return READY if spec is None else waiting("it is not there yet")
+            return READY if spec is None else waiting("it doesn't exist yet")
         if spec is None:
             return (
                 failed("; ".join(found.messages) or "vCenter gives no reason")
@@ -134,7 +134,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """The note first, then what it is about."""
+        """Runs one step. The note is written before the supervisor changes."""
         notes = self._vcenter.cluster_notes
         match step:
             case Enable(cluster=name, moid=cluster, spec=spec, note=note):
@@ -151,7 +151,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
                 base.run(step, notes, ATTRIBUTE)
 
     def _changed(self, name: str, spec: Spec, changes: Sequence[Change]) -> Mapping[str, object]:
-        """What can be set at any time; of how it is enabled what differs, and can change."""
+        """The fields that can change at any time, and the changed fields of `enable`."""
         ids = self._ids({name: spec}, {})
         try:
             return {
@@ -167,9 +167,9 @@ class SupervisorKind(kind.Kind[Spec, State]):
 
     def _went(self, error: KeyError) -> Rejected:
         return Rejected(
-            f"nothing is called {error.args[0]}",
+            f"there is no {error.args[0]}",
             server=self._vcenter.server,
-            why="it went meanwhile",
+            why="it was deleted meanwhile",
             next="plan again",
         )
 
@@ -186,7 +186,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
             ) from None
 
     def _ids(self, specs: Mapping[str, Spec], clusters: Mapping[str, str]) -> Ids:
-        """What names mean, of what some spec has names of."""
+        """The ids of what the specs name. Reads only the lists that are needed."""
         enabled = [spec.enable for spec in specs.values() if spec.enable]
         rest = self._vcenter.rest
         return Ids(
@@ -213,7 +213,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
 
 
 def _view(found: Supervisor, libraries: Mapping[str, str]) -> dict[str, object]:
-    """What can be set at any time, as a site writes it. `libraries`: names by id."""
+    """The fields that can change at any time, as a site writes them. `libraries`: names by id."""
     values = {ours: found.info.get(field) for field, ours in FIELDS.items()}
     view: dict[str, object] = {
         "size": str(values["size"]).lower() if values["size"] else None,
@@ -230,7 +230,9 @@ def _view(found: Supervisor, libraries: Mapping[str, str]) -> dict[str, object]:
 
 
 def _uses(state: State, applied: Mapping[str, object]) -> State:
-    """What it uses, of what was applied: that goes after it, where destroy disables it."""
+    """The state with what the applied spec uses, which is deleted after the supervisor if destroy disables
+    it.
+    """
     if not applied.get("disable"):
         return state
     spec = Spec.model_validate(

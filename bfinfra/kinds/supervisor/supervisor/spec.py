@@ -48,16 +48,16 @@ HostPort = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]+:\d{1,5}$")
 
 
 class Addresses(Part):
-    """Addresses in a row."""
+    """Consecutive addresses."""
 
     first: Address
-    """The first."""
+    """The first address."""
     count: Annotated[int, Field(ge=1)]
-    """How many."""
+    """How many there are."""
 
 
 def _beside(gateway: str | None, addresses: Addresses | None) -> str | None:
-    """The gateway, which must be in one network with the addresses, and none of them."""
+    """The gateway. Raises ValueError if it is not in one network with the addresses, or is one of them."""
     if gateway is None or addresses is None:
         return gateway
     plain, _, prefix = gateway.partition("/")
@@ -71,19 +71,19 @@ def _beside(gateway: str | None, addresses: Addresses | None) -> str | None:
 
 
 class Management(Part):
-    """Where its control plane meets vCenter."""
+    """The network between its control plane and vCenter."""
 
     network: Group
     """Network or port group."""
     addresses: Addresses | None = None
-    """Five in a row, by the document of VMware; empty = DHCP."""
+    """Five addresses, as VMware's document asks; empty = DHCP."""
     gateway: Gateway | None = None
     """With addresses: the gateway and the network's prefix, such as 172.16.7.1/24."""
 
     @model_validator(mode="after")
     def _both(self) -> Management:
         if (self.addresses is None) != (self.gateway is None):
-            raise ValueError("addresses and gateway belong together")
+            raise ValueError("give addresses and gateway together")
         return self
 
     @field_validator("gateway")
@@ -96,15 +96,15 @@ class Storage(Part):
     """Storage policies."""
 
     control_plane: Policy
-    """Of the control plane's own disks."""
+    """Policy of the control plane's disks."""
     ephemeral: Policy
-    """Of pods' disks that go with them."""
+    """Policy of the ephemeral disks of pods."""
     images: Policy
-    """Of container images."""
+    """Policy of container images."""
 
 
 class Nsx(Part):
-    """Networking by NSX: pods on ESXi, and the embedded registry, want it."""
+    """Networking by NSX, which pods on ESXi and the embedded registry need."""
 
     switch: Annotated[str, Ref("distributed_switch", optional=True)]
     """Distributed switch of the hosts' overlay."""
@@ -113,9 +113,9 @@ class Nsx(Part):
     pods: Annotated[tuple[Network, ...], Field(min_length=1)]
     """Networks of pods."""
     ingress: Annotated[tuple[Network, ...], Field(min_length=1)]
-    """Networks of services' addresses."""
+    """Networks of the services that are reachable from outside."""
     egress: Annotated[tuple[Network, ...], Field(min_length=1)]
-    """Networks that pods go out from."""
+    """Networks from whose addresses pods reach the outside."""
     tier0: str | None = None
     """Id of the tier-0 gateway; empty = the only one."""
 
@@ -124,9 +124,9 @@ class Balancer(Part):
     """A load balancer's account."""
 
     username: str
-    """Its account."""
+    """Name of the account."""
     password: Secret
-    """Reference to its password."""
+    """Reference to the password."""
     authority: LocalFile
     """File with the authority that signed its certificate (PEM)."""
 
@@ -135,16 +135,16 @@ class HaProxy(Balancer):
     """VMware's HAProxy appliance."""
 
     servers: Annotated[tuple[HostPort, ...], Field(min_length=1)]
-    """Its data plane API, such as 172.16.7.30:5556."""
+    """Address of its data plane API, such as 172.16.7.30:5556."""
 
 
 class Avi(Balancer):
     """NSX Advanced Load Balancer."""
 
     server: HostPort
-    """Its controller, such as avi.example.com:443."""
+    """Address of its controller, such as avi.example.com:443."""
     cloud: str | None = None
-    """Its cloud; empty = Default-Cloud."""
+    """Name of its cloud; empty = Default-Cloud."""
 
 
 class Vds(Part):
@@ -153,9 +153,9 @@ class Vds(Part):
     port_group: Group
     """Port group of the primary workload network."""
     addresses: Addresses
-    """Of the workload network."""
+    """Addresses in the workload network."""
     gateway: Gateway
-    """Of the workload network, with its prefix."""
+    """Gateway of the workload network, with its prefix."""
 
     @field_validator("gateway")
     @classmethod
@@ -163,38 +163,38 @@ class Vds(Part):
         return _beside(gateway, info.data.get("addresses"))
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "primary"
-    """What the supervisor calls the network, and its load balancer."""
+    """The supervisor's name for the network, and for its load balancer."""
     services: Addresses | None = None
-    """Addresses that the load balancer gives out. HAProxy needs them; Avi has its own."""
+    """Addresses that the load balancer gives to services. HAProxy needs them; Avi has its own."""
     haproxy: HaProxy | None = None
-    """Either this …"""
+    """HAProxy, or …"""
     avi: Avi | None = None
-    """… or this."""
+    """… Avi."""
 
     @model_validator(mode="after")
     def _one(self) -> Vds:
         if (self.haproxy is None) == (self.avi is None):
             raise ValueError("give either haproxy or avi")
         if self.haproxy is not None and self.services is None:
-            raise ValueError("services: the addresses that HAProxy gives out are missing")
+            raise ValueError("services: give the addresses that HAProxy gives to services")
         return self
 
 
 class Enable(Part):
-    """How it is enabled where it isn't. Where it is, storage policies change, networks of NSX are added, and
-    all else must be as it is written, as far as vCenter tells it.
+    """How to enable it. If it is enabled already, bfinfra changes storage policies and adds networks of NSX;
+    all else must match, as far as vCenter tells it.
     """
 
     management: Management
-    """Where its control plane meets vCenter."""
+    """The network between its control plane and vCenter."""
     storage: Storage
     """Storage policies."""
     services: Network = "10.96.0.0/23"
-    """Network of services inside."""
+    """Network of services inside the supervisor."""
     nsx: Nsx | None = None
-    """Either NSX …"""
+    """NSX, or …"""
     vds: Vds | None = None
-    """… or a distributed switch."""
+    """… a distributed switch."""
 
     @model_validator(mode="after")
     def _one(self) -> Enable:
@@ -207,16 +207,16 @@ class Dns(Part):
     """Name servers."""
 
     control_plane: tuple[Address, ...] | None = None
-    """Of its control plane."""
+    """Name servers of its control plane."""
     workloads: tuple[Address, ...] | None = None
-    """Of pods and clusters."""
+    """Name servers of pods and clusters."""
     search: tuple[str, ...] | None = None
-    """Domains that the control plane looks for names in."""
+    """Domains in which the control plane looks up names."""
 
 
 class Spec(resource.Spec):
-    """What a user writes for one supervisor; its name is the vSphere cluster's. What isn't written is left as
-    it is.
+    """What a user writes for one supervisor; its name is the vSphere cluster's. Fields that are left out stay
+    as they are.
     """
 
     awaits: ClassVar = {
@@ -231,19 +231,19 @@ class Spec(resource.Spec):
     }
 
     enable: Enable | None = None
-    """How it is enabled; empty: it must be there."""
+    """How to enable it; empty: it must be enabled already."""
     size: Literal["tiny", "small", "medium", "large"] | None = None
-    """Of its control plane; where it is enabled: small."""
+    """Size of its control plane; default small when bfinfra enables it."""
     dns: Dns = Dns()
     """Name servers."""
     ntp: tuple[str, ...] | None = None
     """Time servers of its control plane."""
     content_library: Annotated[str, Ref("content_library", optional=True)] | None = None
-    """Library of the Kubernetes releases: of this site, or there anyway."""
+    """Library of the Kubernetes releases, of this site or existing."""
     login_banner: str | None = None
-    """What is said before a login."""
+    """Text to show before a login."""
     disable: bool = False
-    """Whether destroy disables it, with every namespace on it; else it stays as it is, whoever enabled it."""
+    """Whether destroy disables it, with every namespace on it. If not, it stays, whoever enabled it."""
 
     def takes(self, name: str) -> Iterator[Taken]:
         """The addresses of its control plane, of the workload network and of its load balancer."""
@@ -271,7 +271,7 @@ class Spec(resource.Spec):
                 yield from conflict.network(f"enable.nsx.{field}.{index}", cidr)
 
     def inside(self) -> Iterator[Inner]:
-        """The network of services, and with NSX those of pods."""
+        """The network of services and, with NSX, those of pods."""
         if self.enable:
             yield Inner("enable.services", self.enable.services)
             yield from (
@@ -280,7 +280,7 @@ class Spec(resource.Spec):
             )
 
     def entrances(self) -> dict[str, LocalFile | Secret | None]:
-        """The authority of its load balancer, and the password there, by dotted field."""
+        """The authority and the password of its load balancer, by dotted field."""
         vds = self.enable.vds if self.enable else None
         chosen = {"haproxy": vds.haproxy, "avi": vds.avi} if vds else {}
         return {
@@ -291,17 +291,17 @@ class Spec(resource.Spec):
         }
 
     def policies(self) -> Iterator[tuple[str, str]]:
-        """Field and name of every storage policy."""
+        """Field and name of every storage policy that it names."""
         for name in Storage.model_fields if self.enable else ():
             yield f"enable.storage.{name}", getattr(self.enable.storage, name)  # type: ignore[union-attr]  # the line above looks
 
     def networks(self) -> Iterator[tuple[str, str]]:
-        """Field and name of every network."""
+        """Field and name of every network that it names."""
         if self.enable:
             yield "enable.management.network", self.enable.management.network
             if self.enable.vds:
                 yield "enable.vds.port_group", self.enable.vds.port_group
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Hosts that don't restart meanwhile."""
+        """The hosts of its cluster, which must not restart while it is enabled."""
         yield hosts(name)

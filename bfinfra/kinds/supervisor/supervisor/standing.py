@@ -1,8 +1,6 @@
-"""What the site says of how a supervisor is enabled, against one that runs: what differs, whether it can
-change, and the body that changes it. Pure.
-
-Where vCenter doesn't tell (older ones, DHCP), nothing differs. Source: Clusters.Info and UpdateSpec of
-com.vmware.vcenter.namespace_management (vmware-vcenter 9.1).
+"""Compares `enable` with a supervisor that runs: what differs, whether it can change, and the body that
+changes it. Pure. A field that vCenter doesn't tell (older releases, DHCP) counts as equal. Source:
+Clusters.Info and UpdateSpec of com.vmware.vcenter.namespace_management (vmware-vcenter 9.1).
 """
 
 from __future__ import annotations
@@ -24,13 +22,13 @@ POLICIES = {
     "images": "image_storage",
 }
 NETWORKS = {"pods": "pod_cidrs", "ingress": "ingress_cidrs", "egress": "egress_cidrs"}
-"""Networks of NSX that can be added to; none can be taken away."""
-GOES = "vCenter changes it only when workload management is enabled anew"
+"""Networks of NSX that can be added to. None can be removed."""
+GOES = "vCenter sets it only when workload management is enabled"
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """What can't change: dotted field, as it is, as it is written."""
+    """A field that can't change: its dotted name, its live value, its value in the site."""
 
     field: str
     now: Any
@@ -38,7 +36,7 @@ class Fixed:
 
 
 def drift(enable: Enable, info: Info, ids: Ids) -> Iterator[Change]:
-    """What can change, and differs. Refusal, naming the field, for what can't."""
+    """The differences that can be changed. Raises Refusal, naming the field, for one that can't."""
     if wrong := next(
         (each for each in _fixed(enable, info, ids) if each.now is not None and each.now != each.wanted), None
     ):
@@ -46,7 +44,7 @@ def drift(enable: Enable, info: Info, ids: Ids) -> Iterator[Change]:
             f"its supervisor has {_text(wrong.now)}, not {_text(wrong.wanted)}",
             field=f"enable.{wrong.field}",
             why=GOES,
-            next="write what is there",
+            next="write that",
         )
     names = {identity: name for name, identity in ids.policies.items()}
     for field, key in POLICIES.items():
@@ -57,7 +55,7 @@ def drift(enable: Enable, info: Info, ids: Ids) -> Iterator[Change]:
 
 
 def body(enable: Enable, fields: Iterable[str], ids: Ids) -> dict[str, Any]:
-    """The change of these dotted fields, as vCenter takes it. KeyError for a policy that isn't there."""
+    """The body that changes these dotted fields. Raises KeyError for a policy that doesn't exist."""
     asked, found = set(fields), dict[str, Any]()
     for field, key in POLICIES.items():
         if f"enable.storage.{field}" in asked:
@@ -82,7 +80,7 @@ def _added(enable: Enable, info: Info) -> Iterator[Change]:
             raise Refusal(
                 f"its supervisor has {', '.join(gone)}",
                 field=f"enable.nsx.{field}",
-                why="networks can be added, and none taken away",
+                why="networks can be added, but not removed",
                 next="write it as well",
             )
         if now and now != wanted:
@@ -90,7 +88,7 @@ def _added(enable: Enable, info: Info) -> Iterator[Change]:
 
 
 def _fixed(enable: Enable, info: Info, ids: Ids) -> Iterator[Fixed]:
-    """Everything that stays as it was enabled, as far as vCenter tells it."""
+    """All fields that stay as they were enabled, as far as vCenter tells them."""
     yield Fixed("nsx" if enable.nsx else "vds", info.get("network_provider"), provider(enable))
     yield Fixed("services", _network(info.get("service_cidr")), enable.services)
     networks = {identity: name for name, identity in ids.networks.items()}
@@ -134,7 +132,7 @@ def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fi
         yield Fixed("vds.gateway", _gateway(network), vds.gateway)
         yield Fixed("vds.addresses", _rows(network.get("address_ranges")), _plain(vds.addresses))
     balancer: Info = next(iter(info.get("load_balancers") or ()), {})
-    if vds.services:  # of Avi's own addresses vCenter says nothing
+    if vds.services:  # vCenter doesn't report Avi's own addresses
         yield Fixed("vds.services", _rows(balancer.get("address_ranges")), _plain(vds.services))
     for name, key, wanted in (("haproxy", "ha_proxy_info", vds.haproxy), ("avi", "avi_info", vds.avi)):
         if wanted and (reported := balancer.get(key)):

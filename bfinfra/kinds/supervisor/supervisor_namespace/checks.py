@@ -1,4 +1,6 @@
-"""What would stop an apply of namespaces: supervisors that don't run, their certificates, the way in."""
+"""Checks for what would stop an apply of namespaces: supervisors that don't run, their
+certificates, logins.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +24,20 @@ if TYPE_CHECKING:
 
 
 def catalog(context: CheckContext) -> Catalog:
-    """What supervisors offer. Blocked."""
+    """What the supervisors offer. Raises Blocked."""
     return Namespaces(context.entered()).catalog()
 
 
 def namespaces(context: CheckContext) -> Mapping[str, Namespace]:
-    """The site's supervisor namespaces that stand. Blocked."""
+    """The site's supervisor namespaces that exist. Raises Blocked."""
     named = {key.name for key in context.of("supervisor_namespace")}
     known = Namespaces(context.entered())
     return known.details(sorted(named & set(known.list())), context.once(catalog)) if named else {}
 
 
 def servers(context: CheckContext) -> Iterator[Server]:
-    """Where logins go, and the API, of each supervisor that the site's namespaces are on. Blocked where
-    vCenter can't be entered.
+    """The servers for logins and the API of each supervisor that the site's namespaces are on. Raises Blocked
+    if vCenter can't be read.
     """
     clusters = dict.fromkeys(spec.cluster for spec in context.of("supervisor_namespace").values())
     for name in clusters:
@@ -51,42 +53,40 @@ def servers(context: CheckContext) -> Iterator[Server]:
 
 
 def distrusted(context: CheckContext) -> frozenset[str]:
-    """The supervisors, by host, that show a certificate which is not trusted: nobody tries to log in there.
-    Blocked.
-    """
+    """The supervisors, by host, whose certificate is not trusted: no check logs in there. Raises Blocked."""
     found = set()
     for server in servers(context):
-        with contextlib.suppress(Unreachable, Malformed):  # whoever goes there is told
+        with contextlib.suppress(Unreachable, Malformed):  # the checks that log in there report it
             if context.look(server).objection:
                 found.add(server.host)
     return frozenset(found)
 
 
 def at_supervisor(context: CheckContext, endpoint: Endpoint, about: str) -> ClusterClient:
-    """The API at a supervisor or through it. Blocked where its certificate is not trusted."""
+    """The API at a supervisor or through it. Raises Blocked if its certificate is not trusted."""
     if host_and_port(endpoint.server)[0] in context.once(distrusted):
         raise Blocked(about, "its supervisor's certificate is not trusted")
     return context.clusters.at(endpoint)
 
 
 def enter(context: CheckContext, key: Key, namespace: str, guest: str = "") -> ClusterClient:
-    """The API of a namespace, or of a cluster in it. Blocked where that isn't up yet, or its supervisor not
-    trusted.
+    """The API of a namespace, or of a cluster in it. Raises Blocked if that doesn't exist yet, or its
+    supervisor is not trusted.
     """
     home = context.once(namespaces).get(namespace)
     if home is None or home.status != "RUNNING" or not home.endpoint:
-        raise Blocked(str(key), "it isn't there yet: apply makes it")
+        raise Blocked(str(key), "it doesn't exist yet: apply creates it")
     return at_supervisor(context, Endpoint(server=home.endpoint, namespace=home.name, guest=guest), str(key))
 
 
 def certificates(context: CheckContext) -> Iterator[Finding]:
-    """The certificates of supervisors are trusted before anybody logs in there, and stay good for a month."""
+    """A finding per supervisor: whether its certificate is trusted, and good for a month."""
     for server in servers(context):
         yield certified(context, server, f"{server.what} {server.address}")
 
 
 def supervisors(context: CheckContext) -> Iterator[Finding]:
-    """Workload management is enabled where the site wants namespaces."""
+    """A finding per vSphere cluster with namespaces of the site: whether workload management is enabled."""
     for key, spec in context.of("supervisor_namespace").items():
         known = context.once(catalog).supervisors
         found = known.get(spec.cluster)
@@ -103,7 +103,7 @@ def supervisors(context: CheckContext) -> Iterator[Finding]:
             yield bad(
                 key,
                 f"the supervisor on {spec.cluster} does not run",
-                next="look at its messages under workload management in vCenter",
+                next="read its messages under Workload Management in vCenter",
             )
         else:
             yield good(key, f"the supervisor on {spec.cluster} runs at {found.endpoint}")
@@ -115,6 +115,6 @@ CHECKS = {
     **cluster_checks(
         "supervisor_namespace",
         lambda context, key: enter(context, key, key.name),
-        given="by the namespace's access",
+        given="in the namespace's field access",
     ),
 }

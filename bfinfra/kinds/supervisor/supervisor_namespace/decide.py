@@ -1,4 +1,4 @@
-"""What is to be done to a namespace, and who in its access list is nobody."""
+"""The steps of a namespace, and a check of the accounts in its access list."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text, megahertz_text
 
 OWN = "vmware-system"
-"""How the names of vSphere's own namespaces begin."""
+"""The prefixes of vSphere's own namespaces."""
 MADE = ("vm_class", "content_library", "storage_policy", "supervisor")
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Create, patch, replace when the cluster changes, delete."""
+    """The steps: create, change, delete; replace if the vSphere cluster changes."""
     going = state is not None and state.status == "REMOVING"
     if spec is None:
         return () if state is None or going else (Delete(name=name),)
@@ -47,14 +47,16 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
 
 
 def unknown(at: Spot, entry: Access, found: Found | str | None) -> Iterator[Conflict]:
-    """What is wrong with an account, if anything. `found`: None where it has access already."""
+    """What is wrong with an account, if anything. `found`: what vCenter has of this name, None if the account
+    has access already.
+    """
     what, other = ("group", "user") if entry.group else ("user", "group")
     if isinstance(found, str):
         yield Conflict(
             at,
             f"vCenter doesn't say whether there is a {what} {entry.account}",
             why=found,
-            next="check it by hand",
+            next="check it in vCenter",
             stops=False,
         )
     elif found is not None and getattr(found, other) and not getattr(found, what):
@@ -89,7 +91,7 @@ def _settings(spec: Spec, mark: Mark) -> Settings:
 
 
 def view(settings: Settings) -> dict[str, object]:
-    """The settings as a site writes them; what isn't limited is left out."""
+    """The settings as a site writes them, without what isn't limited."""
     shown = _view(settings)
     limits = {what: value for what, value in shown["limits"].items() if value is not None}
     return {**shown, "limits": limits, "storage": dict(settings.storage)}
@@ -118,8 +120,8 @@ def _view(settings: Settings) -> dict[str, Any]:
 
 
 def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
-    """Where the world differs, in what is written or was; vCenter may add the creator to the access list by
-    itself.
+    """The differences, in fields that the site sets or has set. vCenter may add the creator to the access
+    list by itself, which is no difference.
     """
     wanted = _settings(spec, mark)
     added = [
@@ -139,8 +141,8 @@ def _drift(spec: Spec, state: State, mark: Mark) -> Sequence[Change]:
 
 
 def _check(name: str, spec: Spec, context: PlanContext) -> None:
-    """Refusal for whatever vCenter would refuse, or silently never grant. What this site makes first counts
-    as there.
+    """Raises Refusal for what vCenter would refuse, or accept and never grant. What this site creates first
+    counts as existing.
     """
     catalog: Catalog = context.facts.catalog
     made = {
@@ -155,7 +157,7 @@ def _check(name: str, spec: Spec, context: PlanContext) -> None:
         raise Refusal(
             f"no supervisor runs on a cluster {spec.cluster}",
             field="cluster",
-            why="namespaces live on supervisors",
+            why="a namespace needs a supervisor",
             next=nearest(spec.cluster, catalog.supervisors),
         )
     _known("storage policy", "storage", spec.storage, {*catalog.policies, *made["storage_policy"]})
@@ -172,7 +174,7 @@ def _check(name: str, spec: Spec, context: PlanContext) -> None:
         if limit is not None and spec.limits.storage is not None and limit > spec.limits.storage:
             raise Refusal(
                 (
-                    f"{bytes_text(limit)} of {policy} can't fit into the namespace's "
+                    f"{bytes_text(limit)} of {policy} is more than the namespace's limit of "
                     f"{bytes_text(spec.limits.storage)}"
                 ),
                 field=f"storage.{policy}",

@@ -59,10 +59,9 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """One list, then the details of what is wanted or carries a mark; a site without namespaces asks no
-        more than the list.
-
-        While one waits for some: their details, and no more.
+        """Reads the list of namespaces, then the details of those that the site wants or that have a mark.
+        Reads nothing more for a site without namespaces. Without `include_unlisted`, reads only the details
+        of the wanted ones.
         """
         names = (
             [name for name, text in self._namespaces.list().items() if name in wanted or _own(name, text)]
@@ -83,7 +82,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every namespace but vSphere's own."""
+        """Every namespace except vSphere's own."""
         names = sorted(name for name in self._namespaces.list() if not name.startswith(OWN))
         found = self._namespaces.details(names, self._namespaces.catalog()) if names else {}
         for name, each in sorted(found.items()):
@@ -91,12 +90,12 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide(name, spec, state, context)
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: SupervisorNamespaceFacts | None) -> Iterator[Conflict]:
-        """Access for somebody who isn't there."""
+        """Accounts in access lists that don't exist."""
         subjects = facts.subjects if facts else {}
         for key, spec in wanted.items() if subjects else ():
             for index, entry in enumerate(spec.access if isinstance(spec, Spec) else ()):
@@ -108,7 +107,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The vSphere cluster, the root for storage policies, and its own API."""
+        """The vSphere cluster, the root for storage policies, and the namespace's own API."""
         return {
             "cluster": (Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource"),),
             "policies": (ROOT,),
@@ -116,13 +115,13 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """RUNNING."""
+        """Ready when it is RUNNING."""
         if state.status == "ERROR":
             return failed("; ".join(state.messages) or "vCenter gives no reason")
         return READY if state.status == "RUNNING" else waiting(state.status.lower())
 
     def run(self, step: Step, report: Report) -> None:
-        """One REST call."""
+        """Runs one step, in one REST call."""
         match step:
             case Create(name=name, cluster=cluster, settings=settings):
                 self._namespaces.create(name, cluster, settings)
@@ -132,9 +131,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
                 self._namespaces.delete(name)
 
     def _known(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> Catalog:
-        """What namespaces may name: that does not change while one waits for them, but by what this run makes
-        for them first.
-        """
+        """What namespaces may name. A wait reuses it, as only this run's own steps change it."""
         if (
             include_unlisted
             or self._catalog is None
@@ -146,7 +143,9 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     def _subjects(
         self, wanted: Mapping[str, Spec | None], states: Mapping[str, State]
     ) -> dict[str, Found | str]:
-        """One question for each account that the namespace doesn't let in yet, or that nobody may ask."""
+        """What vCenter has of each account's name, or why it can't tell. One request for each account that
+        has no access yet.
+        """
         due = {
             entry.account.lower()
             for name, spec in wanted.items()
@@ -167,7 +166,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         return found
 
     def _contents(self, state: State) -> tuple[str, ...]:
-        """Clusters and workloads inside that are not this site's."""
+        """Clusters and workloads in it that are not this site's."""
         if state.endpoint is None:
             return ()
         try:
@@ -175,14 +174,14 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
         except RemoteError as error:
             return (
                 (
-                    "whatever is in it (it can't be asked: "
+                    "its contents, which can't be read ( "
                     f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
                 ),
             )
 
 
 def _named(spec: Spec, catalog: Catalog) -> bool:
-    """Whether all that it names is there, its supervisor running."""
+    """Whether everything that it names exists, and its supervisor runs."""
     home = catalog.supervisors.get(spec.cluster)
     return (
         home is not None
@@ -193,5 +192,5 @@ def _named(spec: Spec, catalog: Catalog) -> bool:
 
 
 def _own(name: str, description: str) -> bool:
-    """Whether its mark is its own, and not copied from another one with the description."""
+    """Whether the mark is the namespace's own, and not copied from another one with the description."""
     return Mark.own(description, f"supervisor_namespace/{name}") is not None

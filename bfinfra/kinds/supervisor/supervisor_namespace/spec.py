@@ -17,29 +17,29 @@ Policy = Annotated[str, Ref("storage_policy", optional=True)]
 
 
 class Limits(Part):
-    """What all that runs in the namespace may use together."""
+    """The most that everything in the namespace may use together."""
 
     cpu: Megahertz | None = None
-    """Such as 48GHz."""
+    """CPU, such as 48GHz."""
     memory: Limit | None = None
-    """Such as 384GiB."""
+    """Memory, such as 384GiB."""
     storage: Limit | None = None
-    """Over all storage policies, such as 2TiB."""
+    """Storage of all policies together, such as 2TiB."""
 
 
 class Access(Part):
-    """One user or group and what they may do."""
+    """A user or group and what it may do."""
 
     user: Account | None = None
-    """`name@domain`."""
+    """A user, as `name@domain`."""
     group: Account | None = None
-    """`name@domain`."""
+    """A group, as `name@domain`."""
     role: Literal["view", "edit", "owner"]
-    """view: look; edit: make clusters and workloads; owner: also delete the namespace."""
+    """view: read; edit: create clusters and workloads; owner: also delete the namespace."""
 
     @property
     def account(self) -> str:
-        """The user's or the group's."""
+        """The user or the group."""
         return self.user or self.group or ""
 
     @model_validator(mode="after")
@@ -53,20 +53,18 @@ class Spec(resource.Spec):
     """What a user writes for one supervisor namespace."""
 
     cluster: Cluster
-    """Name of the vSphere cluster whose supervisor holds the namespace: one that this site enables, or that
-    is there anyway.
-    """
+    """vSphere cluster whose supervisor holds the namespace, of this site or existing."""
     description: str = ""
-    """Free text; bfinfra keeps its mark in the last line under it."""
+    """Free text. bfinfra writes its mark in a last line below it."""
     limits: Limits = Limits()
-    """What all that runs in the namespace may use together."""
+    """The most that everything in the namespace may use together."""
     storage: dict[Policy, Limit | None] = Field(default_factory=dict)
-    """Storage policy → the most that may be claimed of it; empty = no limit of its own. Policies of this
-    site, or there anyway.
+    """Storage policy, of this site or existing → the most that the namespace may use of it; empty
+    = no limit.
     """
     access: tuple[Access, ...] = ()
     """Who may do what in the namespace."""
     vm_classes: tuple[Annotated[str, Ref("vm_class", optional=True)], ...] = ()
-    """VM classes that clusters in the namespace may use: of this site, or there anyway."""
+    """VM classes for its clusters, of this site or existing."""
     content_libraries: tuple[Annotated[str, Ref("content_library", optional=True)], ...] = ()
-    """Content libraries whose images VMs in the namespace may use: of this site, or there anyway."""
+    """Content libraries with images for its VMs, of this site or existing."""

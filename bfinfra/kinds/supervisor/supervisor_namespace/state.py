@@ -1,4 +1,4 @@
-"""What vCenter says of a namespace, and of what namespaces may name."""
+"""The live state of a namespace, and the facts that decisions need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bfinfra.model.refs import Ref
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter says. `endpoint` is set once the namespace runs."""
+    """What vCenter reports. `endpoint` is set once the namespace runs."""
 
     status: str
     messages: tuple[str, ...] = ()
@@ -33,8 +33,8 @@ class State(resource.State):
 
 @dataclass(frozen=True, slots=True)
 class SupervisorNamespaceFacts:
-    """What namespaces may name. `subjects`: accounts that shall be given access and have none yet, in small
-    letters, each with what there is of this name, or with why that can't be asked.
+    """What namespaces may name. `subjects`: account, in lower case, → what vCenter has of this name, or why
+    it can't tell; only for accounts that get access and have none yet.
     """
 
     catalog: Catalog
@@ -42,7 +42,7 @@ class SupervisorNamespaceFacts:
 
 
 def state_of(found: Namespace) -> State:
-    """The state, out of what vCenter says."""
+    """The state, from what vCenter reports."""
     running = found.status == "RUNNING" and found.endpoint
     return State(
         mark=Mark.decode(found.settings.description),

@@ -1,4 +1,4 @@
-"""What is done to a namespace."""
+"""The steps of a namespace."""
 
 from __future__ import annotations
 

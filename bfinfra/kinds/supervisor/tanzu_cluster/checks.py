@@ -1,5 +1,5 @@
-"""What would stop an apply of Tanzu clusters: an API that their supervisor does not serve, and the way into
-those that stand.
+"""Checks for what would stop an apply of Tanzu clusters: an API that their supervisor does not serve, and
+logins to existing clusters.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def enter(context: CheckContext, key: Key) -> ClusterClient:
-    """Its API. Blocked where it isn't up yet, or its supervisor not trusted."""
+    """The cluster's API. Raises Blocked if it doesn't run yet, or its supervisor is not trusted."""
     return enter_namespace(context, key, context.site.resources[key].namespace, guest=key.name)
 
 
 def servers(context: CheckContext) -> Iterator[Server]:
-    """The API of each Tanzu cluster that runs, with the authority that its supervisor tells. What can't be
-    entered is left out.
+    """The API of each Tanzu cluster that runs, with the authority that its supervisor reports. Leaves out
+    clusters that it can't log in to.
     """
     for key in context.of("tanzu_cluster"):
         try:
@@ -42,13 +42,13 @@ def servers(context: CheckContext) -> Iterator[Server]:
 
 
 def certificates(context: CheckContext) -> Iterator[Finding]:
-    """The certificates of Tanzu clusters are trusted, and stay good for a month."""
+    """A finding per Tanzu cluster: whether its certificate is trusted, and good for a month."""
     for server in servers(context):
         yield certified(context, server, f"{server.what} {server.address}")
 
 
 def tanzu(context: CheckContext) -> Iterator[Finding]:
-    """Each supervisor serves the API of Tanzu clusters that the site is written in."""
+    """A finding per supervisor: whether it serves the API in which the site writes its Tanzu clusters."""
     for key, spec in context.of("tanzu_cluster").items():
         home = context.site.resources[Key("supervisor_namespace", spec.namespace)]
         supervisor = context.once(catalog).supervisors.get(home.cluster)

@@ -1,4 +1,4 @@
-"""What to do about a cluster: pure."""
+"""The steps of a Tanzu cluster. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLLING = ("version", "vm_class", "storage_class", "volumes", "trust")
 
 
 def create(name: str, spec: Spec, context: PlanContext) -> Create:
-    """Make it."""
+    """The step that creates it."""
     _check_declared(name, spec, context)
     authorities = _check(spec, context)
     release = _release(spec, spec.version, context)
@@ -38,7 +38,7 @@ def create(name: str, spec: Spec, context: PlanContext) -> Create:
 
 
 def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequence[Step]:
-    """What differs, in one step; a version that is several minor versions away in a step each."""
+    """All differences, in one step. A version several minor versions away takes a step for each."""
     authorities = authorities_of(spec, context)
     want, now = form.wanted(spec, authorities), state.view(spec)
     if upgrade.matches(str(now.get("version")), spec.version):
@@ -74,8 +74,8 @@ def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequenc
 def _untold(
     spec: Spec, authorities: Mapping[str, Authority], want: dict[str, Any], now: Fields, applied: Fields
 ) -> dict[str, Any]:
-    """What is wanted, with each authority as it stands whose file isn't there yet, where the file was applied
-    under that name.
+    """The desired fields. An authority whose file doesn't exist yet keeps its live value, if the file was
+    applied under that name.
     """
     stands, noted = now.get("trust") or {}, applied.get("trust") or {}
     kept = {
@@ -87,7 +87,7 @@ def _untold(
 
 
 def _once(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """An authority that differs is told as such, not by where the file says that it comes from as well."""
+    """The changes without the source of an authority, if the authority itself is among them."""
     fields = {change.field for change in changes}
     return tuple(
         change
@@ -98,14 +98,14 @@ def _once(changes: Sequence[Change]) -> tuple[Change, ...]:
 
 
 def _rolls(field: str) -> bool:
-    """Whether nodes are replaced for it; pools bear names of their own."""
+    """Whether a change of the field replaces nodes. Pools have any names."""
     parts = field.split(".")
     return any(part in ROLLING for part in (parts[2:] if parts[0] == "workers" else parts))
 
 
 def authorities_of(spec: Spec, context: PlanContext) -> dict[str, Authority]:
-    """Name → PEM of the authorities that the spec names; Unknown of a registry that doesn't tell its own, and
-    of a file that isn't there yet.
+    """Name → PEM of the authorities that the spec names. Unknown for a registry that doesn't tell its
+    authority yet, and for a file that doesn't exist yet.
     """
     facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
     found: dict[str, Authority] = {}
@@ -119,7 +119,7 @@ def authorities_of(spec: Spec, context: PlanContext) -> dict[str, Authority]:
             continue
         if pem.startswith("!"):
             raise Refusal(
-                f"{source.path} is no certificate authority",
+                f"{source.path} is not a certificate authority",
                 field=f"trust.{name}",
                 why=pem[1:],
                 next="give a PEM file",
@@ -143,7 +143,7 @@ def _committed(
 
 
 class _Writing:
-    """Steps that write a cluster, each with all that the site says but for the version."""
+    """Steps that write a cluster, each with all fields of the spec but with a version of its own."""
 
     def __init__(
         self, name: str, spec: Spec, state: State, authorities: Mapping[str, Authority], context: PlanContext
@@ -157,7 +157,7 @@ class _Writing:
         )
 
     def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: Any) -> Update:
-        """One step that leaves it at this version; what it notes as applied is no more than that."""
+        """A step that leaves the cluster at this version, and notes as applied only what it has then."""
         spec = self.spec.model_copy(update={"version": aim})
         stays = not FORMS[spec.api].short and upgrade.matches(self.state.version, aim)
         release = self.state.version if stays else _release(spec, aim, self.context)
@@ -173,8 +173,8 @@ class _Writing:
 
 
 def _upgrade(write: _Writing, way: Sequence[str], now: Fields, changes: Sequence[Change]) -> Sequence[Step]:
-    """To the wanted version, over one of each minor version in between; not before what is under way is
-    through.
+    """The steps to the desired version, over one release of each minor version between. First waits for an
+    update that is in progress.
     """
     spec, state = write.spec, write.state
     between = [version.partition("+")[0] if FORMS[spec.api].short else version for version in way[:-1]]
@@ -196,8 +196,8 @@ def _count(now: Fields) -> int:
 
 
 def _release(spec: Spec, version: str, context: PlanContext) -> str:
-    """What to write for a version: itself where its beginning will do, else the newest release that it
-    means.
+    """The version to send: as written if the API accepts a prefix, else the newest release that
+    it matches.
     """
     if FORMS[spec.api].short:
         return version
@@ -205,7 +205,7 @@ def _release(spec: Spec, version: str, context: PlanContext) -> str:
     if not found and "+" not in version.replace("---", "+"):
         raise Refusal(
             (
-                f"{spec.api} wants a release by its whole name, and the supervisor doesn't show which "
+                f"{spec.api} needs the full name of a release, and the supervisor doesn't show which one "
                 f"{version} is"
             ),
             field="version",
@@ -220,10 +220,10 @@ def _offer(spec: Spec, context: PlanContext) -> offers.Offer:
 
 
 def _check_changes(spec: Spec, state: State, fields: set[str], context: PlanContext) -> None:
-    """Refuses what a cluster can't become."""
+    """Raises Refusal for a change that a cluster can't make."""
     if FORMS[spec.api].kind != state.form.kind:
         raise Refusal(
-            f"the cluster was made as a {state.form.kind}",
+            f"the cluster was created as a {state.form.kind}",
             field="api",
             why=f"it can't become a {FORMS[spec.api].kind}",
             next=f"write api: {state.api}, or make another cluster, move the work, delete this one",
@@ -232,8 +232,8 @@ def _check_changes(spec: Spec, state: State, fields: set[str], context: PlanCont
         raise Refusal(
             "the network of a cluster can't be changed",
             field=fixed[0],
-            why="it is fixed when the cluster is made",
-            next="make another cluster, move the work, delete this one",
+            why="it is fixed when the cluster is created",
+            next="create another cluster, move the workloads, and delete this one",
         )
     before = (state.view(spec).get("control_plane") or {}).get("count") or 0
     if "control_plane.count" in fields and spec.control_plane.count < before:
@@ -264,7 +264,7 @@ def _check(spec: Spec, context: PlanContext) -> dict[str, Authority]:
 
 
 def _within(now: Fields, shape: Fields) -> dict[str, Any]:
-    """The part of `now` that `shape` speaks of: what the supervisor filled in by itself is its own affair."""
+    """The part of `now` with the keys of `shape`. Drops what the supervisor filled in by itself."""
     return {
         name: _within(value, shape[name])
         if isinstance(value, Mapping) and isinstance(shape[name], Mapping)

@@ -1,5 +1,5 @@
-"""Which fields of a TanzuKubernetesCluster its supervisor knows: an older one drops volumes and authorities
-in silence.
+"""Finds the fields of a TanzuKubernetesCluster that its supervisor doesn't know: an older one drops volumes
+and authorities without an error.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ PLACES = {
     "control_plane.volumes": ("topology", "controlPlane", "volumes"),
     "trust": ("settings", "network", "trust"),
 }
-"""Field of a site → where it stands in the spec."""
+"""Field of a site → its path in the spec."""
 POOLS = {"workers": ("topology", "workers", "volumes"), "nodePools": ("topology", "nodePools", "volumes")}
 OPEN = "x-kubernetes-preserve-unknown-fields"
 
 
 def unproved(spec: Spec, state: State | None) -> tuple[str, ...]:
     """The fields that the spec uses, that some supervisors don't know, and that the live cluster doesn't
-    show.
+    have.
     """
     if FORMS[spec.api].kind != TANZU:
         return ()
@@ -44,8 +44,8 @@ def unproved(spec: Spec, state: State | None) -> tuple[str, ...]:
 
 
 def undeclared(supervisor: ClusterClient, api: str, fields: tuple[str, ...]) -> frozenset[str] | None:
-    """Those of the fields that the definition doesn't name, by one read; None where it doesn't say, or isn't
-    shown to us.
+    """Those of the fields that the definition lacks. One read; None if the supervisor has no such definition
+    or doesn't let us read it.
     """
     try:
         found = supervisor.get(*DEFINITION)
@@ -60,25 +60,28 @@ def undeclared(supervisor: ClusterClient, api: str, fields: tuple[str, ...]) -> 
 
 
 def check(spec: Spec, unknown: frozenset[str] | None) -> None:
-    """Refuses what the supervisor would drop."""
+    """Raises Refusal for fields that the supervisor would drop."""
     for field in _used(spec) if unknown else ():
         if field in (unknown or ()):
             raise Refusal(
                 f"the supervisor's {spec.api} doesn't know {field.rpartition('.')[2]} of a {TANZU}",
                 field=field,
-                why="it would drop it without a word, and each later apply would write it again",
-                next="take it out, write a later api that this supervisor serves, or update the supervisor",
+                why="it would drop the field without an error, and each later apply would write it again",
+                next=(
+                    "remove the field, write a later api that this supervisor serves, or update the "
+                    "supervisor"
+                ),
             )
 
 
 def untold(key: Key, spec: Spec) -> Conflict:
-    """The warning where the supervisor doesn't show its definition."""
+    """The warning for a field if the supervisor's definition can't be read."""
     field = next(_used(spec))
     return Conflict(
         Spot(key, field),
-        f"whether the supervisor knows {field.rpartition('.')[2]} of a {TANZU} can't be told",
-        why="one of 2021 drops it without a word",
-        next=f"ask who runs it for kubectl get crd {DEFINITION[2]} -o yaml, or allow get {RESOURCE}",
+        f"it can't be checked whether the supervisor knows {field.rpartition('.')[2]} of a {TANZU}",
+        why="a supervisor of 2021 drops it without an error",
+        next=f"ask whoever runs it for kubectl get crd {DEFINITION[2]} -o yaml, or allow get {RESOURCE}",
         stops=False,
     )
 

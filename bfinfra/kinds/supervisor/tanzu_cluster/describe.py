@@ -1,4 +1,4 @@
-"""What a site would say of a Tanzu cluster that stands there."""
+"""Describes an existing Tanzu cluster as a site writes it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from bfinfra.kinds.supervisor.tanzu_cluster.state import State
 from bfinfra.model.description import Description, Path
 
 POOL = "workers"
-"""What the workers are called of an API that has one pool."""
+"""The name of the worker pool, for an API that has exactly one pool."""
 
 
 def description(name: str, state: State) -> Description:
-    """The object in the words of a site. It holds authorities' certificates where a site names files: these
-    are left as they are.
+    """The object in a site's fields. The object holds authorities as certificates, and a site names files:
+    those fields are to be filled in.
     """
     view = state.form.view(state.body, POOL)
     fill_in: dict[Path, str] = {
-        ("trust", authority): "a file with the authority's certificate (PEM); until then it is left as it is"
+        (
+            "trust",
+            authority,
+        ): "a file with the authority's certificate (PEM); until then bfinfra leaves it as it is"
         for authority in view.pop("trust", {})
     }
     if view.get("cluster_class") == CLUSTER_CLASS:

@@ -1,5 +1,5 @@
-"""Whether clusters fit into their namespace's limits and on its vSphere cluster: what is guaranteed to them,
-and their volumes.
+"""Checks whether clusters fit in their namespace's limits and on its vSphere cluster: the CPU and memory that
+they reserve, and their volumes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Nodes = ControlPlane | Workers
 
 @dataclass(frozen=True)
 class Space:
-    """A supervisor namespace's vSphere cluster and limits, as this run leaves them: MHz, bytes, None = no
-    limit; `storage` by storage class.
+    """A supervisor namespace's vSphere cluster, and its limits after this run: MHz, bytes, None = no limit;
+    `storage` by storage class.
     """
 
     cluster: str
@@ -43,13 +43,13 @@ class Space:
 
 @dataclass(frozen=True)
 class Environment:
-    """What clusters stand on: namespaces by name, VM classes, supervisors and capacity by vSphere cluster.
+    """What the check needs: namespaces by name, VM classes, supervisors and capacity by vSphere cluster.
     Empty: not known.
     """
 
     spaces: Mapping[str, Space] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
-    """Namespaces that are still to be made."""
+    """Namespaces that this run has still to create."""
     classes: Mapping[str, VmClass] = field(default_factory=dict)
     supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Environment:
 
 
 def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef]) -> Environment:
-    """From vCenter, and from what is known of the namespaces. RemoteError."""
+    """Reads it from vCenter and from the states of the namespaces. Raises RemoteError."""
     catalog = Namespaces(vcenter).catalog()
     try:
         by_id = vcenter.capacity.read()
@@ -78,8 +78,8 @@ def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef]) -> Environment:
 
 
 def check(spec: Spec, siblings: Specs, environment: Environment) -> None:
-    """Refuses what can't ever run: vSphere would make the cluster and then wait for ever for its nodes.
-    `siblings`: the site's other clusters.
+    """Raises Refusal for a cluster that can never run: vSphere would create it and then wait for its nodes
+    without end. `siblings`: the site's other clusters.
     """
     space = environment.spaces.get(spec.namespace)
     if space is None:
@@ -123,10 +123,10 @@ def _reserved(  # noqa: PLR0913 - one sentence's parts
     why += [f"tanzu_cluster/{name} takes {text(size)}" for name, size in others.items() if size]
     label = {"memory": "memory", "cpu": "CPU"}[what]
     raise Refusal(
-        f"its nodes are guaranteed {text(mine)} of {label}; {who} {text(most)}",
+        f"its nodes reserve {text(mine)} of {label}; {who} {text(most)}",
         field=f"{max(reserving, key=lambda r: r[1].count * each(r[1]))[0]}.vm_class",
         why="; ".join(why),
-        next=f"fewer nodes, a smaller or a best-effort class, or {remedy.format(what)}",
+        next=f"write fewer nodes, a smaller or a best-effort class, or {remedy.format(what)}",
     )
 
 
@@ -139,7 +139,7 @@ def _memory(environment: Environment, _: str) -> Callable[[Nodes], int]:
 
 
 def _cpu(environment: Environment, namespace: str) -> Callable[[Nodes], int]:
-    """A core's MHz is that of the slowest host, as vSphere counts it."""
+    """The MHz that nodes reserve. A core counts with the MHz of the slowest host, as in vSphere."""
     room = environment.capacities.get(environment.spaces[namespace].cluster)
 
     def of(nodes: Nodes) -> int:
@@ -150,7 +150,7 @@ def _cpu(environment: Environment, namespace: str) -> Callable[[Nodes], int]:
 
 
 def _volumes(spec: Spec, siblings: Specs, space: Space) -> None:
-    """The volumes of all nodes against the policy's limit and that of the namespace."""
+    """Raises Refusal if the volumes of all nodes exceed the limit of their policy or of the namespace."""
     mine, others = _claims(spec), Counter[str]()
     for peer in siblings.values():
         others.update(_claims(peer))
@@ -176,7 +176,7 @@ def _volumes(spec: Spec, siblings: Specs, space: Space) -> None:
                 ]
             ),
             next=(
-                "fewer nodes, smaller volumes, or raise "
+                "write fewer nodes or smaller volumes, or raise "
                 f"{f'storage.{policy}' if policy else 'limits.storage'} of "
                 f"supervisor_namespace/{spec.namespace}"
             ),

@@ -1,6 +1,4 @@
-"""How each API writes a cluster, one table of four: what is sent, what is seen in the words of a site, what
-its status says.
-"""
+"""How each of the four APIs writes a cluster: the object to send, the fields of a live object, its status."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ TANZU, CLUSTER_API = "TanzuKubernetesCluster", "Cluster"
 
 @dataclass(frozen=True)
 class Form:
-    """One API. `body(spec, version, authorities)`: the object's spec; `view(body, pool)`: it in the words of
-    a site, `pool` as it calls the workers of an API with one pool; `version(body)`: in full where it says;
-    `phase` and `address` are of the whole object.
+    """One API. `body(spec, version, authorities)`: the object's spec. `view(body, pool)`: its fields as a
+    site writes them; `pool`: the name of the workers for an API with one pool. `version(body)`: in full if
+    the object has it. `phase` and `address` read the whole object.
     """
 
     kind: str
@@ -28,7 +26,7 @@ class Form:
     phase: Callable[[Fields], str]
     address: Callable[[Fields], Fields]
     short: bool = False
-    """Whether a version may be written as its beginning; else it is a release's name."""
+    """Whether the version may be a prefix; else it must be a release's name."""
 
 
 _SECOND = Form(TANZU, v1alpha2.body, v1alpha2.view, v1alpha2.version, v1alpha1.phase, v1alpha2.address)
@@ -45,8 +43,8 @@ FORMS: Mapping[str, Form] = {
 def manifest(
     name: str, namespace: str, spec: Spec, authorities: Mapping[str, str], version: str = ""
 ) -> Object:
-    """The object to send. `authorities`: name → PEM; `version`: what to write for it, where that isn't the
-    spec's own.
+    """The object to send. `authorities`: name → PEM; `version`: what to send instead of the
+    spec's version.
     """
     form = FORMS[spec.api]
     return {

@@ -1,4 +1,4 @@
-"""The Tanzu Kubernetes cluster: observe, wait, act; what to do is decided in decide.py."""
+"""The kind tanzu_cluster: observe, readiness, run. Steps are decided in decide.py."""
 
 from __future__ import annotations
 
@@ -49,15 +49,17 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 Asked = dict[str, bool]
-"""API → whether it must be readable: a cluster in the file is written in it, or it is where a supervisor has
-its clusters.
+"""API → whether the read must succeed, because the file has a cluster in this API, or because the API is the
+supervisor's main one.
 """
 ANY = {TANZU: V1ALPHA1, CLUSTER_API: V1BETA1}
-"""Kind of object → the API in which it is asked for where none of them is in the file."""
+"""Kind of object → the API to read it with if the file has no cluster of that kind."""
 LIVES_IN = ("supervisor_namespace",)
-SPARE = "what the namespace doesn't offer is refused by the supervisor, not by the plan"
-UNDECLARED = "volumes and authorities that an older supervisor drops in silence are warned of, not refused"
-UNSEEN = "clusters of the Cluster API that the file no longer names are not seen"
+SPARE = "the supervisor, not the plan, refuses what the namespace doesn't offer"
+UNDECLARED = (
+    "the plan warns of volumes and authorities that an older supervisor drops, instead of refusing them"
+)
+UNSEEN = "bfinfra doesn't see clusters of the Cluster API that left the file"
 
 
 class TanzuCluster(kind.Kind[Spec, State]):
@@ -95,7 +97,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         self._undeclared: dict[str, frozenset[str] | None] = {}
         self._authorities: dict[str, str] = {}
         self._standing: dict[str, set[str]] = {}
-        """Name → the kinds of objects that a cluster of this name was seen as."""
+        """Name → the kinds of objects that a cluster of this name was found as."""
 
     def observe(
         self,
@@ -104,7 +106,9 @@ class TanzuCluster(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """A list or two a supervisor namespace; its offers where something may have to be made."""
+        """Reads one or two lists per supervisor namespace; also what the namespace offers, if a cluster may
+        have to be created.
+        """
         placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
         asked = self._asked(wanted, include_unlisted=include_unlisted)
         answers = self._locator.ask(
@@ -144,7 +148,9 @@ class TanzuCluster(kind.Kind[Spec, State]):
         return Observation(states, facts, answers.unreadable)
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every cluster of every supervisor namespace; what a Tanzu cluster made of itself stands for it."""
+        """Every cluster of every supervisor namespace, once each: not the Cluster API objects of a
+        TanzuKubernetesCluster.
+        """
         asked = self._asked({}, include_unlisted=True)[""]
         answers = self._locator.ask(
             {}, needs, lambda cluster: list(_lists(cluster, asked)), include_unlisted=True
@@ -156,8 +162,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Create, update by server-side apply, move by deleting first, delete. Awaited where an authority's
-        file isn't there yet.
+        """Creates, updates by server-side apply, deletes; a move deletes first. Raises Awaited if an
+        authority's file doesn't exist yet.
         """
         if spec is None:
             return (
@@ -180,7 +186,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: offers.TanzuClusterFacts | None) -> Iterator[Conflict]:
-        """Fields of which nobody can tell whether the supervisor keeps them."""
+        """Fields for which it can't be checked whether the supervisor keeps them."""
         for name, unknown in (facts.undeclared if facts else {}).items():
             key = Key("tanzu_cluster", name)
             if unknown is None and key in wanted:
@@ -188,8 +194,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The supervisor namespace, as the place of one kind of cluster or the other; what its supervisor
-        offers to all; the cluster itself.
+        """The supervisor namespace, by kind of object; what its supervisor offers to all; the
+        cluster itself.
         """
         home = needs["namespace"].key
         space, own = (Api(home, home.name),), PLACES[FORMS[spec.api].kind]
@@ -202,7 +208,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Running, and every node ready."""
+        """Ready when the cluster runs and every node is ready."""
         if state.phase in ("failed", "updateFailed"):
             return failed("; ".join(state.messages) or f"it is {state.phase} and gives no reason")
         if why := state.missing(spec.control_plane.count + sum(pool.count for pool in spec.workers.values())):
@@ -214,12 +220,13 @@ class TanzuCluster(kind.Kind[Spec, State]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One call, or none."""
+        """Runs one step, in at most one call."""
         match step:
             case Create(home=Endpoint() as home, manifest=Mapping() as manifest):
                 self._clusters.at(home).create(manifest)
             case Update(home=home, manifest=Mapping() as manifest):
-                # The plan showed each field that another writer changed; applying it is what was confirmed.
+                # The plan showed each field that another writer changed, and applying the plan confirms the
+                # change.
                 self._clusters.at(home).apply(manifest, force=True)
             case Delete(home=home, name=name, namespace=namespace, api=api):
                 self._clusters.at(home).delete(api, FORMS[api].kind, name, home.namespace or namespace)
@@ -229,7 +236,9 @@ class TanzuCluster(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _asked(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> Mapping[str, Asked]:
-        """By namespace; "": any other. A survey looks for both kinds of objects."""
+        """By namespace: the lists to read; "": for any other namespace. A survey reads both kinds
+        of objects.
+        """
         kinds = (
             set(ANY)
             if include_unlisted
@@ -248,8 +257,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
         return found
 
     def _looked_into(self, seen: State, spec: Spec | None, *, include_unlisted: bool) -> State:
-        """With what it itself says of its nodes, where they are between two versions or nobody else says;
-        with what others have in it, where it would go.
+        """The state with what the cluster itself reports: its nodes, if it is between two versions or nothing
+        else tells; objects of others in it, if it would be deleted.
         """
         if include_unlisted and (spec is None or spec.namespace != seen.namespace):
             return self._with_contents(seen)
@@ -267,10 +276,10 @@ class TanzuCluster(kind.Kind[Spec, State]):
         try:
             return state.nodes_of(self._clusters.at(seen.endpoint).list("v1", "Node"), seen.version)
         except RemoteError as error:
-            return {"": f"its nodes can't be asked for: {error.problems[0].what}"}
+            return {"": f"its nodes can't be read: {error.problems[0].what}"}
 
     def _with_contents(self, seen: State) -> State:
-        """Other people's objects inside a cluster that would go."""
+        """The state with other people's objects in a cluster that would be deleted."""
         if seen.endpoint is None:
             return seen
         try:
@@ -278,7 +287,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         except RemoteError as error:
             found = (
                 (
-                    "whatever is in it (it can't be asked: "
+                    "its contents, which can't be read ( "
                     f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
                 ),
             )
@@ -287,9 +296,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
     def _learn(
         self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Cluster], states: Mapping[str, State]
     ) -> None:
-        """What the namespaces offer, for clusters that will be made or changed; and the authorities'
-        files.
-        """
+        """Reads what the namespaces offer, for clusters to create or change, and the authorities' files."""
         for name, spec in wanted.items():
             if spec is None:
                 continue
@@ -304,8 +311,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
     def _survey_environment(
         self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], states: Mapping[str, State]
     ) -> None:
-        """What clusters stand on, where one is to be made or changed; what a supervisor offers to namespaces
-        that are still to be made.
+        """Reads the environment of clusters to create or change, and what a supervisor offers to namespaces
+        that don't exist yet.
         """
         if self._vcenter is None or not any(
             spec is not None and _moves(spec, states.get(name)) for name, spec in wanted.items()
@@ -321,8 +328,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
 
 def _lists(cluster: Cluster, asked: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(API, object) of a namespace's clusters. An older supervisor has no Cluster API, a newer one not
-    Tanzu's oldest.
+    """(API, object) of a namespace's clusters. An older supervisor lacks the Cluster API, a newer one Tanzu's
+    oldest API.
     """
     for api, must in sorted(asked.items(), reverse=True):
         try:
@@ -351,7 +358,7 @@ def _pem(path: str) -> str:
 
 
 def _counts(state: State, name: str, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> bool:
-    """Whether it is one of those asked for, or another one of ours."""
+    """Whether it is a wanted cluster or another one of this site."""
     mine = state.mark is not None and state.mark.address == f"tanzu_cluster/{name}"
     if name not in wanted:
         return include_unlisted and mine
@@ -362,8 +369,8 @@ def _counts(state: State, name: str, wanted: Mapping[str, Spec | None], *, inclu
 
 
 def _better(seen: State, known: State | None, spec: Spec | None) -> bool:
-    """Whether it is a better answer than the one known: where it moves from rather than to, in the words of
-    its own API rather than another's.
+    """Whether it is the better state of one cluster: the old place of a move rather than the new one, the API
+    of its spec rather than another.
     """
     if known is None or spec is None:
         return known is None

@@ -1,4 +1,4 @@
-"""What all APIs write of a cluster in the same way: fields there and back, quantities, networks,
+"""What the APIs of a cluster have in common: conversion of fields in both directions, quantities, networks,
 authorities.
 """
 
@@ -17,14 +17,12 @@ from bfinfra.model.units import BINARY, Bytes, bytes_text
 Fields = Mapping[str, Any]
 Object = dict[str, Any]
 Authority = str | Unknown
-"""PEM, or of a registry that is still to come."""
+"""PEM, or Unknown for a registry that doesn't exist yet."""
 UNITS = ("Ti", "Gi", "Mi", "Ki", "")
 
 
 def wanted(spec: Spec, authorities: Mapping[str, Authority]) -> Object:
-    """The fields that can be compared, as a site writes them; authorities as fingerprints of their
-    content.
-    """
+    """The comparable fields, as a site writes them; authorities as fingerprints of their content."""
     fields = {k: v for k, v in spec.applied().items() if k not in ("namespace", "api", "protect", "trust")}
     return fields | (
         {
@@ -38,8 +36,8 @@ def wanted(spec: Spec, authorities: Mapping[str, Authority]) -> Object:
 
 
 def settings(spec: Spec, authorities: Mapping[str, str]) -> Object:
-    """`spec.settings` of a TanzuKubernetesCluster, or nothing where the supervisor chooses it all.
-    `authorities`: name → PEM.
+    """`spec.settings` of a TanzuKubernetesCluster; empty if the supervisor chooses everything. `authorities`:
+    name → PEM.
     """
     network, trust = (
         spec.network,
@@ -64,7 +62,7 @@ def settings(spec: Spec, authorities: Mapping[str, str]) -> Object:
 
 
 def view_settings(body: Fields) -> Object:
-    """The same, in the words of a site."""
+    """The same fields as a site writes them."""
     network, storage = at(body, "settings", "network"), at(body, "settings", "storage")
     cas = [c for c in at(network, "trust").get("additionalTrustedCAs") or () if isinstance(c, dict)]
     return {
@@ -95,7 +93,7 @@ def volumes(nodes: Nodes, *, classed: bool = False) -> list[Object]:
 
 
 def view_nodes(count: Any, vm_class: Any, storage_class: Any, disks: Any) -> Object:
-    """Nodes in the words of a site."""
+    """Nodes as a site writes them."""
     found = {
         str(v.get("name")): {
             "mount_path": v.get("mountPath"),
@@ -108,12 +106,12 @@ def view_nodes(count: Any, vm_class: Any, storage_class: Any, disks: Any) -> Obj
 
 
 def fingerprint(pem: str) -> str:
-    """SHA-256 of a PEM text, white space at its ends aside."""
+    """SHA-256 of a PEM text without white space at its ends."""
     return "sha256:" + hashlib.sha256(pem.strip().encode()).hexdigest()
 
 
 def at(value: Fields, *path: str) -> Fields:
-    """The mapping under a path; empty where there is none."""
+    """The mapping under a path; empty if there is none."""
     for name in path:
         inner = value.get(name)
         value = inner if isinstance(inner, Mapping) else {}
@@ -121,7 +119,9 @@ def at(value: Fields, *path: str) -> Fields:
 
 
 def without_empty(value: Any) -> Any:
-    """Mappings and lists without what is None or empty; what wasn't written isn't sent."""
+    """The value without mappings, lists and entries that are None or empty: fields that aren't written are
+    not sent.
+    """
     if not isinstance(value, Mapping):
         return value
     kept = {name: without_empty(item) for name, item in value.items()}
@@ -133,7 +133,7 @@ def _quantity(number: Bytes) -> str:
 
 
 def _bytes(quantity: Any) -> Any:
-    """`50Gi` → `50GiB`; what isn't understood stays as it is and so differs."""
+    """`50Gi` → `50GiB`. An unknown quantity stays as it is, and so counts as a difference."""
     text = str(quantity)
     number, unit = text.rstrip("KMGTi"), text[len(text.rstrip("KMGTi")) :]
     return bytes_text(int(number) * BINARY[unit]) if number.isdigit() and unit in BINARY else quantity

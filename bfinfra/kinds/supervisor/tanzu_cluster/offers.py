@@ -1,4 +1,4 @@
-"""What a supervisor namespace offers to clusters, and the refusals that follow from it."""
+"""What a supervisor namespace offers to clusters, and the refusals for what it doesn't."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUOTA = re.compile(r"(.+)\.storageclass\.storage\.k8s\.io/.+")
 
 @dataclass(frozen=True)
 class Offer:
-    """None: the supervisor doesn't say; then it decides itself."""
+    """None: the supervisor doesn't tell. Then nothing is refused here."""
 
     vm_classes: frozenset[str] | None = None
     storage_classes: frozenset[str] | None = None
@@ -35,9 +35,9 @@ class Offer:
 
 @dataclass(frozen=True)
 class TanzuClusterFacts:
-    """`offers` by supervisor namespace; `authorities`: path → PEM, "" where it isn't there yet, or why it
-    can't be read (`!…`); `ground`: what clusters stand on; `undeclared`: cluster → the fields that its
-    supervisor doesn't know, None where it doesn't say.
+    """`offers`: by supervisor namespace. `authorities`: path → PEM, "" if the file doesn't exist yet, or why
+    it can't be read (`!…`). `ground`: the environment of the clusters. `undeclared`: cluster → the fields
+    that its supervisor doesn't know, None if that can't be checked.
     """
 
     offers: Mapping[str, Offer] = field(default_factory=dict)
@@ -45,11 +45,11 @@ class TanzuClusterFacts:
     environment: Environment = field(default_factory=Environment)
     undeclared: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
-    """Cluster → the first file of an authority that isn't there yet."""
+    """Cluster → the first authority's file that doesn't exist yet."""
 
 
 def read(cluster: ClusterClient, namespace: str) -> Offer:
-    """Three or four small lists; RemoteError."""
+    """Reads three or four small lists. Raises RemoteError."""
     return Offer(
         _asked(lambda: _classes(cluster, namespace)),
         _asked(lambda: _storage(cluster, namespace)),
@@ -58,15 +58,15 @@ def read(cluster: ClusterClient, namespace: str) -> Offer:
 
 
 def of_new(supervisor: ClusterClient) -> Offer:
-    """What a namespace that is still to be made offers: its own spec's classes and policies, the supervisor's
-    releases.
+    """What a namespace that doesn't exist yet will offer: the classes and policies of its spec, and the
+    supervisor's releases.
     """
     return Offer(frozenset(), frozenset(), _asked(lambda: _releases(supervisor)))
 
 
 def check(spec: Spec, offer: Offer, promised: Any) -> None:
-    """Refuses what the namespace doesn't offer. `promised`: the namespace's own spec, for what this run adds
-    to it first.
+    """Raises Refusal for what the namespace doesn't offer. `promised`: the namespace's spec, for what this
+    run adds to it first.
     """
     _check_names(
         spec.vm_classes, offer.vm_classes, getattr(promised, "vm_classes", ()), "VM class", "vm_classes"
@@ -88,7 +88,7 @@ def check(spec: Spec, offer: Offer, promised: Any) -> None:
 
 
 def _there(versions: Iterable[str]) -> str:
-    """All versions, each once, without the builder's suffix, the newest last."""
+    """All versions, each once, without the build suffix, the newest last."""
     short = {numbers(v): v.partition("+")[0] for v in versions}
     return f"there are: {', '.join(short[each] for each in sorted(short))}"
 
@@ -110,7 +110,7 @@ def _check_names(
 
 
 def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:
-    """None where the supervisor has no such list, or doesn't show it to us."""
+    """The names in a list; None if the supervisor has no such list, or doesn't let us read it."""
     try:
         return frozenset(ask())
     except (Missing, Denied):
@@ -118,8 +118,8 @@ def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:
 
 
 def _classes(cluster: ClusterClient, namespace: str) -> list[str]:
-    """Newer supervisors have classes in the namespace itself: bindings are not served any more, or served and
-    filled by nobody.
+    """The names of VM classes. Newer supervisors have them in the namespace itself, and serve no bindings or
+    leave them empty.
     """
     try:
         bindings = cluster.list(VM_OPERATOR, "VirtualMachineClassBinding", namespace)

@@ -49,9 +49,9 @@ class Volume(Part):
     """A disk of its own for a folder of every node."""
 
     mount_path: Annotated[str, StringConstraints(pattern="^/")]
-    """Such as /var/lib/containerd."""
+    """The folder, such as /var/lib/containerd."""
     capacity: Annotated[Bytes, Field(gt=0)]
-    """Such as 50GiB."""
+    """The size, such as 50GiB."""
 
 
 class Nodes(Part):
@@ -69,18 +69,18 @@ class ControlPlane(Nodes):
     """The control plane's nodes."""
 
     count: Annotated[int, AfterValidator(_odd), Field(json_schema_extra={"enum": [1, 3]})]
-    """1, or 3 for high availability."""
+    """Number of nodes: 1, or 3 for high availability."""
 
 
 class Workers(Nodes):
     """One pool of workers."""
 
     count: Annotated[int, Field(ge=0, le=150)]
-    """0 to 150."""
+    """Number of nodes, 0 to 150."""
 
 
 class Network(Part):
-    """The cluster's own networks; what isn't written the supervisor chooses. Can't be changed later."""
+    """The cluster's own networks. The supervisor chooses what is left out. They can't change later."""
 
     cni: Literal["antrea", "calico", "antrea-nsx-routed"] | None = None
     """Network plug-in."""
@@ -93,16 +93,16 @@ class Network(Part):
 
 
 class FromRegistry(Part):
-    """The authority of an embedded registry of this site, as vCenter tells it."""
+    """The authority of an embedded registry of this site, as vCenter reports it."""
 
     registry: Annotated[str, Ref("registry")]
-    """The registry; the cluster waits until it runs, and its nodes are replaced when it has another
-    authority.
+    """The registry. The cluster is created once it runs. If it gets another authority, the cluster's nodes
+    are replaced.
     """
 
 
 class Spec(resource.Spec):
-    """What a user writes for one cluster; what is written is what is sent."""
+    """What a user writes for one cluster. Only these fields are sent."""
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE
@@ -110,37 +110,37 @@ class Spec(resource.Spec):
     unnoted = frozenset(awaits)
 
     namespace: Annotated[str, Ref("supervisor_namespace")]
-    """Supervisor namespace that the cluster lives in."""
+    """Supervisor namespace that it is in."""
     api: Literal[
         "run.tanzu.vmware.com/v1alpha1",
         "run.tanzu.vmware.com/v1alpha2",
         "run.tanzu.vmware.com/v1alpha3",
         "cluster.x-k8s.io/v1beta1",
     ] = "run.tanzu.vmware.com/v1alpha1"
-    """API that the cluster is written in: v1alpha1 is vSphere 7.0's, v1alpha2 7.0 U3's, v1alpha3 and the
-    Cluster API 8.0's.
+    """API of its object: v1alpha1 for vSphere 7.0, v1alpha2 for 7.0 U3, v1alpha3 and the Cluster
+    API for 8.0.
     """
     cluster_class: DnsLabel = CLUSTER_CLASS
-    """The Cluster API's ClusterClass that the cluster is an instance of; the other APIs have none."""
+    """ClusterClass of the cluster, for the Cluster API; the other APIs have none."""
     version: Version
     """Kubernetes version: v1.20, v1.20.2 or in full."""
     control_plane: ControlPlane
     """The control plane's nodes."""
     workers: dict[DnsLabel, Workers]
-    """Pool → its nodes, at least one pool; v1alpha1 has exactly one."""
+    """Pool → its nodes. At least one pool; v1alpha1 has exactly one."""
     network: Network = Network()
     """The cluster's own networks."""
     trust: dict[DnsLabel, FromRegistry | LocalFile] = Field(default_factory=dict)
-    """Name → PEM file of a certificate authority that the nodes trust besides the usual ones, or `{registry:
-    NAME}`: that of a registry of this site.
+    """Name → PEM file of a certificate authority that the nodes trust in addition, or `{registry: NAME}` for
+    that of a registry of this site.
     """
     storage_classes: tuple[str, ...] = ()
-    """Storage classes for use in the cluster; empty = all of the namespace."""
+    """Storage classes for its workloads; empty = all of the namespace."""
     default_storage_class: str | None = None
     """Storage class for claims that name none."""
 
     def files(self) -> dict[str, LocalFile]:
-        """The files of authorities, by their names."""
+        """The authorities' files, by name."""
         return {name: source for name, source in self.trust.items() if isinstance(source, LocalFile)}
 
     @model_validator(mode="after")
@@ -154,8 +154,8 @@ class Spec(resource.Spec):
             raise ValueError(f"cluster_class: {self.api} has none; {V1BETA1} has")
         if self.api == V1BETA1 and (self.network.cni or self.trust):
             raise ValueError(
-                f"{'network.cni' if self.network.cni else 'trust'}: {V1BETA1} takes it from another "
-                "object than the cluster; leave it out"
+                f"{'network.cni' if self.network.cni else 'trust'}: {V1BETA1} doesn't set it in the "
+                "cluster's object; leave it out"
             )
         if (
             self.storage_classes
@@ -168,7 +168,7 @@ class Spec(resource.Spec):
         return self
 
     def inside(self) -> Iterator[Inner]:
-        """Networks of pods and services, where they are written."""
+        """Its networks of pods and services, if they are written."""
         for field in ("pods", "services"):
             yield from (
                 Inner(f"network.{field}.{index}", cidr)
@@ -177,8 +177,8 @@ class Spec(resource.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """VM classes and storage that its namespace, as the file has it, offers no more: vSphere could make
-        no node of them.
+        """VM classes and storage classes that its namespace no longer offers, as the file has it: vSphere
+        could create no node of them.
         """
         for key, spec in mine.items():
             home = Key("supervisor_namespace", spec.namespace)
@@ -217,7 +217,7 @@ class Spec(resource.Spec):
         return {"control_plane.vm_class": self.control_plane.vm_class, **pools}
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Classes of its nodes, and hosts that they can be on."""
+        """The classes of its nodes, and the hosts that they can be on."""
         yield from map(vm_class, self.vm_classes.values())
         yield from map(storage, self.storage.values())
         if (home := site.get(Key("supervisor_namespace", self.namespace))) is not None:

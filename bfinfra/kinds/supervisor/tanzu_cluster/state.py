@@ -1,4 +1,4 @@
-"""What the supervisor says of a cluster, whichever API it was made with."""
+"""The live state of a cluster, for every API."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ READY = "ready"
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """`body`: the object's spec, as `api` writes it; `home`: where it is asked; `endpoint` is set once it
-    runs.
+    """`body`: the object's spec, as `api` writes it. `home`: the API that has the object. `endpoint`: set
+    once the cluster runs.
     """
 
     namespace: Annotated[str, Ref("supervisor_namespace")]
@@ -35,11 +35,13 @@ class State(resource.State):
     home: Endpoint
     messages: tuple[str, ...] = ()
     nodes: Mapping[str, str] | None = None
-    """Node → its status; None where nobody says."""
+    """Node → its status; None if it isn't known."""
     api_server: str = ""
     endpoint: Endpoint | None = None
     registries: tuple[Annotated[str, Ref("registry")], ...] = ()
-    """Those whose authorities its nodes were given; they go after it let go of them."""
+    """The registries whose authorities its nodes have. They are deleted after the nodes no longer
+    have them.
+    """
 
     def answers_at(self) -> str:
         """Its API."""
@@ -47,21 +49,21 @@ class State(resource.State):
 
     @property
     def form(self) -> Form:
-        """How it is written."""
+        """The API's table of conversions."""
         return FORMS[self.api]
 
     @property
     def version(self) -> str:
-        """The version that it runs or goes to, in full where known."""
+        """The version that it runs or is changing to, in full if known."""
         return self.form.version(self.body)
 
     def view(self, spec: Spec) -> Object:
-        """What it is in the words of a site."""
+        """Its fields as a site writes them."""
         return self.form.view(self.body, next(iter(spec.workers)))
 
     def missing(self, count: int) -> str:
-        """Why it isn't through with what was last written, as far as one sees: nothing, where `count` nodes
-        are ready and no others are there.
+        """Why it has not finished the last change; "" if it has: `count` nodes are ready and there are no
+        others.
         """
         up = count if self.nodes is None else sum(status == READY for status in self.nodes.values())
         if self.phase == "running" and up == count and (self.nodes is None or len(self.nodes) == count):
@@ -72,7 +74,7 @@ class State(resource.State):
 
 
 def of(obj: Fields, api: str, cluster: Cluster) -> State:
-    """From the object."""
+    """The state in an object."""
     form, status = FORMS[api], obj.get("status") or {}
     phase = "deleting" if obj["metadata"].get("deletionTimestamp") else form.phase(obj)
     name, found = obj["metadata"]["name"], form.address(obj)
@@ -105,8 +107,8 @@ def _registries(applied: Fields) -> tuple[str, ...]:
 
 
 def nodes_of(objects: list[Object], version: str) -> dict[str, str]:
-    """Node → `ready`, or what it lacks, as the cluster itself says; a node of another version than this one
-    is not ready.
+    """Node → `ready`, or what it lacks, as the cluster itself reports it. A node of another version is not
+    ready.
     """
     return {obj["metadata"]["name"]: _node(obj, numbers(version)) for obj in objects}
 
@@ -125,7 +127,7 @@ def _node(obj: Fields, wanted: tuple[int, ...]) -> str:
 
 
 def _messages(status: Fields) -> tuple[str, ...]:
-    """Why it isn't well, from its conditions and add-ons."""
+    """Why it isn't healthy, from its conditions and add-ons."""
     conditions = [
         c for c in status.get("conditions") or () if isinstance(c, dict) and c.get("status") == "False"
     ]

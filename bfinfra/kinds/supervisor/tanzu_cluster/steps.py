@@ -1,4 +1,4 @@
-"""What is done to a cluster, a step each."""
+"""The steps of a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bfinfra.model.step import Disruption, Step
 THINGS = "tanzukubernetesclusters.run.tanzu.vmware.com"
 CLUSTERS = "clusters.cluster.x-k8s.io"
 PLACES = {"TanzuKubernetesCluster": "tanzu", "Cluster": "cluster api"}
-"""The words for where rights are needed, by the kind of object that a cluster is."""
+"""The place of privileges, by the cluster's kind of object."""
 
 
 def _both(verbs: str) -> tuple[Rule, ...]:

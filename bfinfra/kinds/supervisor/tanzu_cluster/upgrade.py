@@ -1,5 +1,5 @@
-"""The way from one Kubernetes version to another: one minor version at a time, each through before the
-next.
+"""The way from one Kubernetes version to another: one minor version at a time, each finished
+before the next.
 """
 
 from __future__ import annotations
@@ -13,28 +13,26 @@ NUMBERS = re.compile(r"v(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """`v1.20.2+vmware.1` → (1, 20, 2); empty where it is none."""
+    """`v1.20.2+vmware.1` → (1, 20, 2); empty if it is not a version."""
     found = NUMBERS.match(version)
     return tuple(int(part) for part in found.groups() if part is not None) if found else ()
 
 
 def matches(full: str, wanted: str) -> bool:
-    """Whether `v1.20.2+vmware.1-tkg.2` is what `v1.20.2` or `v1.20` asks for."""
+    """Whether `v1.20.2+vmware.1-tkg.2` matches `v1.20.2` or `v1.20`."""
     full, wanted = full.replace("---", "+"), wanted.replace("---", "+")
     return full == wanted or (full.startswith(wanted) and full[len(wanted)] in ".+-")
 
 
 def newest(versions: Iterable[str], wanted: str) -> str:
-    """The newest of the releases that a version, or its beginning, asks for; "" for none."""
+    """The newest release that matches a version or its prefix; "" if none does."""
     return max((version for version in versions if matches(version, wanted)), key=_order, default="")
 
 
 def way(now: str, wanted: str, offered: Collection[str] | None) -> tuple[str, ...]:
-    """The versions that a cluster goes through, the wanted one last; in between the newest release of each
-    minor version.
-
-    `offered`: the supervisor's releases in full, None where it doesn't say. Refusal where there is no such
-    way.
+    """The versions that a cluster goes through, the wanted one last: between them the newest release of each
+    minor version. `offered`: the supervisor's releases in full, None if it doesn't tell. Raises Refusal if
+    there is no such way.
     """
     before, after = numbers(now), numbers(wanted)
     if not before or not after or before == after[: len(before)]:
@@ -43,7 +41,7 @@ def way(now: str, wanted: str, offered: Collection[str] | None) -> tuple[str, ..
         raise Refusal(
             f"the cluster runs {now}; {wanted} is older",
             field="version",
-            why="a cluster can't go back",
+            why="a cluster can't go back to an older version",
             next="write the version that it runs",
         )
     return (*(_through(now, wanted, minor, offered) for minor in range(before[1] + 1, after[1])), wanted)
@@ -60,7 +58,7 @@ def _through(now: str, wanted: str, minor: int, offered: Collection[str] | None)
             ),
             field="version",
             why="Kubernetes is upgraded one minor version at a time",
-            next=f"subscribe the content library that holds {step}, or write a version that is nearer",
+            next=f"subscribe the content library that holds {step}, or write a nearer version",
         )
     return found
 

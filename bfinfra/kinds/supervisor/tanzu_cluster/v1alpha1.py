@@ -19,7 +19,7 @@ def body(spec: Spec, version: str, authorities: Mapping[str, str]) -> Object:
 
 
 def view(body: Fields, pool: str) -> Object:
-    """It in the words of a site."""
+    """Its fields as a site writes them."""
     found: Object = form.without_empty(
         {
             "version": version(body),
@@ -32,7 +32,7 @@ def view(body: Fields, pool: str) -> Object:
 
 
 def version(body: Fields) -> str:
-    """The version that it runs or goes to."""
+    """The version that it runs or is changing to."""
     distribution = form.at(body, "distribution")
     return str(distribution.get("fullVersion") or distribution.get("version") or "")
 

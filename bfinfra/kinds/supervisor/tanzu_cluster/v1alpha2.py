@@ -12,7 +12,7 @@ from bfinfra.kinds.supervisor.tanzu_cluster.spec import ControlPlane, Spec, Work
 
 
 def body(spec: Spec, version: str, authorities: Mapping[str, str]) -> Object:
-    """The object's spec; every pool is of the same release, the version in full."""
+    """The object's spec. Every pool is of the same release, with its full version."""
     release = {"tkr": {"reference": {"name": version.replace("+", "---")}}}
     pools = [{"name": name, **_nodes(nodes), **release} for name, nodes in spec.workers.items()]
     return {
@@ -22,7 +22,7 @@ def body(spec: Spec, version: str, authorities: Mapping[str, str]) -> Object:
 
 
 def view(body: Fields, _: str) -> Object:
-    """It in the words of a site."""
+    """Its fields as a site writes them."""
     topology = form.at(body, "topology")
     pools = [each for each in topology.get("nodePools") or () if isinstance(each, dict)]
     found: Object = form.without_empty(
@@ -37,7 +37,7 @@ def view(body: Fields, _: str) -> Object:
 
 
 def version(body: Fields) -> str:
-    """The version that it runs or goes to: the control plane's."""
+    """The version that it runs or is changing to: the control plane's."""
     return str(form.at(body, "topology", "controlPlane", "tkr", "reference").get("name") or "").replace(
         "---", "+"
     )

@@ -22,7 +22,7 @@ PHASES = {
 
 
 def body(spec: Spec, version: str, _: Mapping[str, str]) -> Object:
-    """The object's spec; what differs between pools are overrides of the class's variables."""
+    """The object's spec. Differences between pools are overrides of the class's variables."""
     network = form.without_empty(
         {
             "pods": {"cidrBlocks": list(spec.network.pods)},
@@ -56,7 +56,7 @@ def body(spec: Spec, version: str, _: Mapping[str, str]) -> Object:
 
 
 def view(body: Fields, _: str) -> Object:
-    """It in the words of a site."""
+    """Its fields as a site writes them."""
     topology, network = form.at(body, "topology"), form.at(body, "clusterNetwork")
     values = _values(topology.get("variables"))
     pools = [
@@ -92,13 +92,13 @@ def view(body: Fields, _: str) -> Object:
 
 
 def version(body: Fields) -> str:
-    """The version that it runs or goes to."""
+    """The version that it runs or is changing to."""
     return str(form.at(body, "topology").get("version") or "").replace("---", "+")
 
 
 def phase(obj: Fields) -> str:
-    """In the words of the other APIs: `creating`, `running`, `deleting`, `failed`; empty where the controller
-    said nothing yet of what was written last.
+    """In the words of the other APIs: `creating`, `running`, `deleting`, `failed`; "" while the controller
+    has not reported about the last change.
     """
     status = form.at(obj, "status")
     observed, generation = status.get("observedGeneration"), form.at(obj, "metadata").get("generation")

@@ -1,1 +1,1 @@
-"""What several kinds in vCenter share."""
+"""Code that several kinds in vCenter share."""

@@ -1,4 +1,4 @@
-"""Whether disks fit on their datastores. Pure."""
+"""Checks whether disks fit on their datastores. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bfinfra.model.units import bytes_text
 
 
 class Claim(NamedTuple):
-    """A disk that shall be: its `capacity`, of which `more` is not taken yet, in bytes. `at`: where the site
-    says so.
+    """A disk to create or grow: its `capacity`, and the `more` bytes of it that are not allocated yet, both
+    in bytes. `at`: the field of the site that asks for it.
     """
 
     at: Spot
@@ -24,14 +24,15 @@ class Claim(NamedTuple):
 
 
 def store_of(disk: Disk, inventory: Inventory) -> Datastore | None:
-    """Where a disk lies, by its file: `[datastore] folder/name.vmdk`."""
+    """The datastore that holds a disk, from its file `[datastore] folder/name.vmdk`; None if there is none of
+    that name.
+    """
     return inventory.datastore(disk.file[1:].partition("]")[0]) if disk.file.startswith("[") else None
 
 
 def conflicts(claims: Iterable[Claim], *, freed: bool) -> Iterator[Conflict]:
-    """A disk that is larger than its datastore, and disks that together want more than is free there.
-
-    `freed`: something is to be deleted that may lie there; then too little room is only told.
+    """Disks that are larger than their datastore, and disks that together need more than it has free.
+    `freed`: the plan deletes something that may be on the datastore; then too little space is only a warning.
     """
     on: dict[str, list[Claim]] = {}
     for claim in claims:
@@ -58,13 +59,13 @@ def _full(store: Datastore, found: list[Claim], *, freed: bool) -> Conflict:
     stops = thick > store.free and not freed
     return Conflict(
         first.at,
-        f"disks want {bytes_text(asked)} of {store.name}, where {bytes_text(store.free)} are free",
+        f"disks need {bytes_text(asked)} of {store.name}, where {bytes_text(store.free)} are free",
         tuple(each.at for each in rest),
         why=""
         if stops
-        else "what is deleted first may make room"
+        else "what this plan deletes first may free enough"
         if freed
-        else "thin disks take room as they fill, and all that lies there stops once it is full",
-        next="free some, make the disks smaller, or use another datastore",
+        else "thin disks take space as they fill, and every VM on the datastore stops once it is full",
+        next="free some space, make the disks smaller, or use another datastore",
         stops=stops,
     )

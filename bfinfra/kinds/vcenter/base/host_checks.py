@@ -1,4 +1,4 @@
-"""Checks of ESXi hosts that resources name: how they are set up, and whether they keep their time."""
+"""Checks of the ESXi hosts that resources name: their settings and time synchronisation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def setups(context: CheckContext, names: Iterable[str]) -> dict[str, HostSetup]:
-    """Those that vCenter knows: that one is missing, others tell."""
+    """The setup of each named host that vCenter knows. Missing hosts are left out; other checks report
+    them.
+    """
     wanted = set(names)
     if not wanted:
         return {}
@@ -26,17 +28,17 @@ def setups(context: CheckContext, names: Iterable[str]) -> dict[str, HostSetup]:
 
 
 def time_kept(kind: str, hosts: Callable[[Specs], Iterable[str]]) -> Check:
-    """The check of the hosts of a kind. `hosts`: which ones its specs name."""
+    """A check that the hosts of a kind synchronise their time. `hosts`: the hosts that its specs name."""
 
     def clocks(context: CheckContext) -> Iterator[Finding]:
-        """Hosts keep their time by NTP."""
+        """A finding per host: whether it synchronises its time by NTP."""
         for name, host in sorted(setups(context, hosts(context.of(kind))).items()):
             about = f"host {name}"
             if not host.ntp:
                 yield warning(
                     about,
                     "no time servers are set",
-                    "clocks drift apart, and tokens and certificates with them",
+                    "clocks drift apart, and then tokens and certificates are refused",
                     "set NTP servers under Configure, Time Configuration",
                 )
             elif not host.ntp_runs:
@@ -44,7 +46,7 @@ def time_kept(kind: str, hosts: Callable[[Specs], Iterable[str]]) -> Check:
                     about,
                     "its NTP service does not run",
                     f"servers: {', '.join(host.ntp)}",
-                    "start ntpd, and let it start with the host",
+                    "start ntpd, and set it to start with the host",
                 )
             else:
                 yield good(about, f"keeps its time by {', '.join(host.ntp)}")

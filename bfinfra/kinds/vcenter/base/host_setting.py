@@ -1,5 +1,5 @@
-"""Values that are set on several hosts or clusters, and put back as they were: what host_option,
-host_firewall_rule, host_graphics and cluster_option share.
+"""Base of the kinds that set a value on several hosts or clusters and restore the earlier value on deletion:
+host_option, host_firewall_rule, host_graphics and cluster_option.
 """
 
 from __future__ import annotations
@@ -35,57 +35,57 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 Place = tuple[str, str]
-"""Host or cluster, and key."""
+"""Name of the host or cluster, and key of the setting."""
 
 
 class SettingSpec(resource.Spec):
-    """What the kinds have in common."""
+    """What a user writes for a setting."""
 
     thing: ClassVar[str] = "host"
-    """What it is set on; the field that names them is its plural."""
+    """`host` or `cluster`; the field with their names is its plural."""
 
     @property
     def on(self) -> tuple[str, ...]:
-        """The names of those that it is set on."""
+        """The names of the hosts or clusters."""
         return tuple(getattr(self, f"{self.thing}s"))
 
     @property
     @abstractmethod
     def settings(self) -> tuple[str, ...]:
-        """Their names there."""
+        """The keys of the settings."""
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """The settings of each: they have one value."""
+        """Each setting of each host or cluster, which two resources can't both set."""
         for index, each in enumerate(self.on):
             for key in self.settings:
                 yield conflict.thing(f"{self.thing}s.{index}", f"{key} of {each}", type(self).__module__)
 
     @abstractmethod
     def wanted(self, place: Place, context: PlanContext) -> str | Unknown:
-        """The value as text."""
+        """The desired value as text."""
 
 
 class Spec(SettingSpec):
-    """The same on hosts."""
+    """What a user writes for a setting of hosts."""
 
     hosts: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Hosts that it is set on, by their names in vCenter."""
+    """The hosts that get it, by their names in vCenter."""
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """That it is set, and what that is good for."""
+        """The settings of its hosts, which PVRDMA or vGPUs there may need."""
         yield from (Capability(SETTINGS, each) for each in self.hosts)
         for use in self.serves():
             yield from anywhere(use, self.hosts)
 
     def serves(self) -> tuple[str, ...]:
-        """What machines on the hosts need it for."""
+        """The capabilities that the setting gives VMs on these hosts."""
         return ()
 
 
 @dataclass(frozen=True)
 class HostValue:
-    """One value on a host or cluster. `now`: None where it has no such setting; `note`: what bfinfra wrote
-    about it.
+    """One setting of a host or cluster. `now`: its value, None if the host or cluster has no such setting;
+    `note`: bfinfra's note about it.
     """
 
     host: str
@@ -97,12 +97,12 @@ class HostValue:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What the hosts or clusters say."""
+    """The settings as they are on the hosts or clusters."""
 
     settings: tuple[HostValue, ...] = ()
 
     def at(self, place: Place) -> HostValue | None:
-        """The setting of a key on one of them."""
+        """One setting; None if its host or cluster is not there."""
         return next((each for each in self.settings if (each.host, each.key) == place), None)
 
 
@@ -137,12 +137,12 @@ class PutBack(Step):
     moid: str
     key: str
     value: str
-    """As it was before."""
+    """The value before bfinfra set it."""
     same: bool
-    """It is so already, and only the note goes."""
+    """Whether the value is the earlier one already, so that only the note is removed."""
 
     def title(self) -> str:
-        """Empty values can't be seen."""
+        """The title; an empty value is shown as "nothing"."""
         shown = self if self.value else replace(self, value="nothing")
         return super(PutBack, shown).title()
 
@@ -152,15 +152,15 @@ T = TypeVar("T", bound=State)
 
 
 class Settings(kind.Kind[S, T]):
-    """A kind that sets values on several hosts or clusters, each with a note in a custom attribute."""
+    """A kind that sets values on several hosts or clusters, with a note about each in a custom attribute."""
 
     managed = False
     alone = True
     survey_privileges = (holds(VCENTER, *READ),)
     name: ClassVar[str]
-    """The kind's name, as marks have it."""
+    """The kind's name in marks."""
     prefix: ClassVar[str]
-    """How its custom attributes are called, before the key."""
+    """The beginning of its custom attributes' names; the setting's key follows."""
 
     def __init__(self, vcenter: VCenter, site: Site) -> None:
         self._vcenter = vcenter
@@ -168,23 +168,25 @@ class Settings(kind.Kind[S, T]):
 
     @abstractmethod
     def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
-        """Those that have notes, by name; unless `everyone`, none where nothing is noted anywhere."""
+        """The hosts or clusters by name, each with its notes. Unless `everyone`, the result may be empty if
+        there is no note anywhere.
+        """
 
     @abstractmethod
     def note(self, moid: str, attribute: str, text: str) -> None:
-        """Write a note."""
+        """Writes a note."""
 
     @abstractmethod
     def forget(self, moid: str, attribute: str) -> None:
-        """Take it away."""
+        """Removes a note."""
 
     @abstractmethod
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-        """By id and key, as text."""
+        """The values as text, by id and key."""
 
     @abstractmethod
     def write(self, moid: str, key: str, value: str) -> None:
-        """Set it."""
+        """Sets a value."""
 
     def observe(
         self,
@@ -193,7 +195,9 @@ class Settings(kind.Kind[S, T]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The notes on all, then the values where one is wanted or noted."""
+        """Reads the notes of all hosts or clusters, then each setting that the site wants or noted. The facts
+        are the names of all hosts or clusters.
+        """
         hosts = self.noted(everyone=any(wanted.values()))
         places: dict[str, dict[Place, None]] = {}
         for host, found in hosts.items():
@@ -215,14 +219,14 @@ class Settings(kind.Kind[S, T]):
         return Observation(states, tuple(sorted(hosts)))
 
     looked_for: ClassVar[tuple[str, ...]] = ()
-    """The settings that sites are described by: of what a host has besides, a site says nothing."""
+    """The settings that `describe` writes into a site; it leaves out all others."""
 
     def says(self, key: str, value: str) -> Mapping[str, object] | None:
-        """What a site would say of a value; None where it is what hosts have anyway."""
+        """The fields for a value in a site; None for a value that hosts have by default."""
         return None
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """One resource for all hosts that have the same value, and are looked after by the same site."""
+        """One resource for all hosts that have the same value and whose notes are of the same site."""
         hosts = self._vcenter.host_settings.noted(self.prefix, everyone=True)
         values = self.values((each.moid for each in hosts.values()), self.looked_for)
         alike: dict[tuple[str, str, str], list[Place]] = {}
@@ -257,11 +261,13 @@ class Settings(kind.Kind[S, T]):
         return self.State(mark=mark, settings=settings, **self.refers((mark.applied if mark else None) or {}))
 
     def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The references of a state, out of what was applied."""
+        """The fields of a state that refer to other resources, from what was applied."""
         return {}
 
     def run(self, step: Step, report: Report) -> None:
-        """The note first, then the change that it is about; the change back first, then the note."""
+        """Runs one step. The note is written before the value changes, and removed after the value is
+        restored.
+        """
         match step:
             case Set(value=str() as value):
                 self.note(step.moid, self.prefix + step.key, step.note)
@@ -277,23 +283,25 @@ class Settings(kind.Kind[S, T]):
 
 
 class HostSettings(Settings[S, T]):
-    """The same on hosts."""
+    """A kind that sets values on several hosts."""
 
     def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
-        """On hosts."""
+        """The hosts by name, each with its notes."""
         return self._vcenter.host_settings.noted(self.prefix, everyone=everyone)
 
     def note(self, moid: str, attribute: str, text: str) -> None:
-        """On a host."""
+        """Writes a note on a host."""
         self._vcenter.hosts.set_attribute(moid, attribute, text)
 
     def forget(self, moid: str, attribute: str) -> None:
-        """The last one takes the attribute's definition along."""
+        """Removes a note from a host. With the last note of a setting, the definition of its custom attribute
+        goes, too.
+        """
         self._vcenter.hosts.drop_attribute(moid, attribute)
 
     @staticmethod
     def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The hosts; custom attributes are defined at the root."""
+        """The hosts, and the root, where custom attributes are defined."""
         return {
             "hosts": tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.on),
             "definitions": (ROOT,),
@@ -302,7 +310,7 @@ class HostSettings(Settings[S, T]):
 
 @dataclass(frozen=True)
 class Steps:
-    """A kind's own step classes, which say what they take."""
+    """The kind's own step classes, which declare the privileges that they take."""
 
     set: type[Set]
     committed: type[Commit]
@@ -312,7 +320,9 @@ class Steps:
 def steps(
     spec: SettingSpec | None, state: State | None, context: PlanContext, classes: Steps
 ) -> Sequence[Step]:
-    """Set where it differs, note what was applied, put back where it isn't wanted any more."""
+    """The steps: set a value that differs, note what was applied, restore the value of a setting that the
+    site no longer has.
+    """
     wanted = {*product(spec.on, spec.settings)} if spec else set()
     found = [*_settle(spec, state, context, classes)] if spec else []
     for each in state.settings if state else ():
@@ -348,7 +358,7 @@ def _settle(spec: SettingSpec, state: State | None, context: PlanContext, classe
 
 
 def _found(spec: SettingSpec, place: Place, state: State | None, context: PlanContext) -> HostValue:
-    """What is to be set. Refusal where it is not there, or another resource has set it."""
+    """The setting as it is. Raises Refusal if it does not exist, or if another resource has set it."""
     (host, key), field = place, f"{spec.thing}s"
     each = state.at(place) if state else None
     if each is None:
@@ -362,7 +372,7 @@ def _found(spec: SettingSpec, place: Place, state: State | None, context: PlanCo
         raise Refusal(
             f"{host} has no {key}",
             field=field,
-            why="its release does not know it, or its name is another",
+            why="its release of ESXi has no such setting, or the name is misspelt",
             next="correct the name",
         )
     context.mark.refuse_others(

@@ -1,5 +1,5 @@
-"""What kinds on vCenter's machines share: the keys of bfinfra's notes, and those that are read of every
-machine, so that all of them share one read.
+"""What kinds on vCenter's VMs share: the keys of bfinfra's notes, and the notes that one shared read gets
+from every VM.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ MARK, SECRETS, SETTINGS, IMPORTING = (
     "bfinfra.bitfusion",
     "bfinfra.importing",
 )
-"""`IMPORTING`: who makes it of several parts, until it is whole."""
+"""`IMPORTING`: the process that creates the VM; the key is removed when the VM is complete."""
 OF_ALL = (MARK, SECRETS, SETTINGS)
-"""The mark, the digests of a server's secrets, the mark of what is set for the Bitfusion plug-in."""
+"""The mark, the digests of the secrets that a VM was given, and the mark of `bitfusion_vm`."""
 MARKS: Reading[list[Brief]] = Reading("VirtualMachine", ("name", "parent", *OF_ALL))
-"""All machines with those notes."""
+"""All VMs with those notes."""
 
 
 def appliance(origin: Origin) -> bool:
-    """Whether a VM is a Bitfusion server, as its product is called."""
+    """Whether a VM is a Bitfusion server, by the name of its product."""
     return "bitfusion" in origin.product.lower() and not origin.template
 
 
 def revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:
-    """Properties as they are sent. SecretMissing."""
+    """The values of properties with secrets revealed, as they are sent. Raises SecretMissing."""
     return {key: value.reveal() if isinstance(value, Secret) else value for key, value in values.items()}
 
 
 def given(state: State | None, kept: Mapping[str, str] | None, key: str, value: Secret) -> bool:
-    """Whether a machine was given what the file names as the value of a property, by its notes alone. `kept`:
-    the digests on it.
+    """Whether a VM was given the secret that the site now names for a property. Reads the VM's notes only,
+    not the secret. `kept`: the digests noted on the VM.
     """
     applied = (state.mark.applied if state and state.mark else None) or {}
     return (
@@ -49,5 +49,5 @@ def given(state: State | None, kept: Mapping[str, str] | None, key: str, value: 
 
 
 def digested(mark: Mark, digests: Mapping[str, str]) -> dict[str, str]:
-    """The note of digests of secret properties; nothing where there are none."""
+    """The note with the digests of secret properties; empty if there are none."""
     return {SECRETS: mark.committed(digests).encode()} if digests else {}

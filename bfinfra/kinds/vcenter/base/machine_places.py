@@ -1,4 +1,4 @@
-"""Where a machine is, by the names that a site uses."""
+"""Where a VM is, in the names that a site uses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True)
 class MachinePlaces:
-    """`folder`: its path, "" for the datacenter's own; `pool`: the resource pool, "" for the cluster's own;
-    `networks`: of its adapters, in their order.
+    """`folder`: its path, "" for the datacenter's root; `pool`: the resource pool, "" for the cluster's root
+    pool; `networks`: those of its adapters, in their order.
     """
 
     host: str
@@ -25,7 +25,9 @@ class MachinePlaces:
 
 
 def places_of(machine: Vm, inventory: Inventory) -> MachinePlaces:
-    """By the ids that vCenter says. "" where nothing of that id is known, or several bear its name."""
+    """The names of a VM's places. A name is "" if vCenter knows nothing of that id, or if several objects
+    have the name.
+    """
     host = next((each for each in inventory.hosts if each.moid == machine.host), None)
     cluster = next((each.name for each in inventory.clusters if host and each.moid == host.cluster), "")
     folder = next((each.path for each in inventory.folders if each.moid == machine.folder), "")
@@ -45,13 +47,13 @@ def places_of(machine: Vm, inventory: Inventory) -> MachinePlaces:
 
 
 def datastore_of(disk: Disk) -> str:
-    """The datastore that its file is on: `[local] bf-01/bf-01.vmdk` → local."""
+    """The datastore in the file of a disk: `[local] bf-01/bf-01.vmdk` → local."""
     match = re.match(r"\[([^]]+)\]", disk.file)
     return match[1] if match else ""
 
 
 def unplaced(places: MachinePlaces) -> str:
-    """Why a site can't say where a machine is, "" where it can."""
+    """Why a site can't name a VM's places; "" if it can."""
     if not places.cluster or not places.datastore:
         return "its cluster or its datastore is not known"
-    return "" if all(places.networks) else "one of its networks is not known, or several bear its name"
+    return "" if all(places.networks) else "one of its networks is not known, or several have its name"

@@ -1,4 +1,4 @@
-"""A resource pool that a field names: one that the site makes, or one that is there."""
+"""Finds the resource pool that a field names, whether the site makes it or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from bfinfra.model.suggest import nearest
 def pool_named(
     name: str, field: str, cluster: Cluster, inventory: Inventory, context: PlanContext
 ) -> str | Unknown:
-    """Its id, or Unknown where this site makes it first. Refusal where there is none on the cluster."""
+    """The pool's id, or Unknown if this site has still to make it. Raises Refusal if the cluster has no such
+    pool.
+    """
     need = context.needs.get(field)
     if need is not None and (need.spec is not None or need.state is not None):
         return Unknown(need.key, "pool") if need.state is None else str(need.state.pool.moid)

@@ -1,5 +1,5 @@
-"""What would stop an apply of Bitfusion servers: damaged appliances, hosts that take no uploads, datastores
-without room.
+"""Checks for what would stop an apply of Bitfusion servers: damaged appliances, hosts that take no uploads,
+datastores without space.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def appliances(context: CheckContext) -> Packages:
-    """The OVAs of the site, each looked into once."""
+    """The site's OVAs. A run of the doctor reads each one once."""
     return Packages(context.transport)
 
 
 def packages(context: CheckContext) -> Iterator[Finding]:
-    """The appliances are whole: every digest that there is."""
+    """A finding per OVA: whether it is whole, by every digest that it or the site has."""
     known = context.once(appliances)
     for each in dict.fromkeys(spec.ova for spec in context.of("bitfusion_server").values()):
         found = known.look(each)
@@ -40,17 +40,19 @@ def packages(context: CheckContext) -> Iterator[Finding]:
             sums = f"{'its SHA-256 and ' if each.sha256 else ''}{len(found.manifest)} digests of its manifest"
             yield good(each.text, f"is whole ({bytes_short(found.size)}, {sums})")
         else:
-            yield good(each.text, f"can be read ({bytes_short(found.size)}); an apply reads it whole first")
+            yield good(
+                each.text, f"can be read ({bytes_short(found.size)}); an apply verifies all of it first"
+            )
 
 
 def uploads(context: CheckContext) -> Iterator[Finding]:
-    """The hosts take uploads of appliances."""
+    """A finding per host that gets an appliance: whether it takes uploads."""
     for key, spec in context.of("bitfusion_server").items():
         yield connected(context, Server(f"{key} (takes uploads)", spec.host, 443, Trust()))
 
 
 def space(context: CheckContext) -> Iterator[Finding]:
-    """Datastores have room for the appliances."""
+    """A finding per datastore: whether it has space for the appliances."""
     inventory = context.entered().inventory.read()
     hosts = {host.name: host.moid for host in inventory.hosts}
     for key, spec in context.of("bitfusion_server").items():
@@ -65,17 +67,19 @@ def space(context: CheckContext) -> Iterator[Finding]:
         for store in reached:
             room = f"{store.name} has {bytes_short(store.free)} free, the OVA takes {bytes_short(need)}"
             if not store.accessible:
-                yield bad(key, f"{store.name} is not accessible", next="look at its state in vCenter")
+                yield bad(key, f"{store.name} is not accessible", next="check its state in vCenter")
             elif store.free < need and not any(
                 machine.name == key.name for machine in context.entered().machines.survey("bfinfra.mark")
             ):
-                yield bad(key, room, next="free some, or choose another datastore")
+                yield bad(key, room, next="free some space, or choose another datastore")
             else:
                 yield good(key, room)
 
 
 def _size(context: CheckContext, of: Ova) -> int:
-    """Bytes of a server's disks as the OVA carries them; 0 where it can't be read: `packages` reports it."""
+    """The size of a server's disks as the OVA carries them, in bytes; 0 if the OVA can't be read, which
+    `packages` reports.
+    """
     found = context.once(appliances).look(of)
     return 0 if isinstance(found, Problem) else sum(found.files.values())
 

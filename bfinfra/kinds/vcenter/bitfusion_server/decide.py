@@ -1,4 +1,6 @@
-"""From what is to what shall be: deploy, settle what is half done, reconfigure, replace, delete."""
+"""The steps from the live state to the desired one: deploy, finish what is half done, reconfigure, replace,
+delete.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,7 @@ from bfinfra.model.step import Step
 
 
 def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """What is left to do, the next thing first. Awaited where it takes a secret whose file isn't there
-    yet.
-    """
+    """The remaining steps, in order. Raises Awaited if one takes a secret whose file doesn't exist yet."""
     found = _steps(name, spec, state, context)
     for key in _given(found):
         seen = context.facts.secrets.get((name, key))
@@ -42,7 +42,7 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
 
 
 def _given(steps: Sequence[Step]) -> Iterator[str]:
-    """The properties that some of the steps write."""
+    """The properties that the steps write."""
     for step in steps:
         if isinstance(step, Deploy):
             yield from step.target.properties
@@ -72,7 +72,9 @@ def _steps(name: str, spec: Spec | None, state: State | None, context: PlanConte
 
 
 def _create(name: str, spec: Spec, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """`state`: the VM that goes first, whose cards and datastore the new one takes over."""
+    """The steps that create the VM. `state`: the VM that is deleted first, whose cards and datastore the new
+    one takes over.
+    """
     target = resolve(name, spec, state, context, anew=True)
     changes = (
         ()
@@ -89,7 +91,9 @@ def _create(name: str, spec: Spec, state: State | None, context: PlanContext) ->
 
 
 def _derived(spec: Spec, target: Target) -> tuple[Change, ...]:
-    """What the file leaves to bfinfra, as it will be. `mmio` in bytes; `cards`: PCI addresses or profiles."""
+    """The values that bfinfra computes because the site leaves them out. `mmio` in bytes; `cards`: PCI
+    addresses or profiles.
+    """
     found = {
         "cpus": None if spec.cpus else target.cpus,
         "memory": None if spec.memory else target.memory,
@@ -152,7 +156,7 @@ def _configure(
 
 
 def _moves(spec: Spec, state: State, target: Target, facts: BitfusionServerFacts) -> tuple[Change, ...]:
-    """Folder and pool, by their names: an id tells nobody anything."""
+    """The changes of folder and pool, by their names, as ids mean nothing to people."""
     machine, found = state.machine, []
     if machine.folder and machine.folder != target.folder:
         paths = {f.moid: f.path.removeprefix("vm").strip("/") for f in facts.inventory.folders}

@@ -1,4 +1,4 @@
-"""What a site would say of a Bitfusion server that stands there."""
+"""Describes an existing Bitfusion server as a site writes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ GIB = 1 << 30
 
 
 def description(state: State, origin: Origin, places: MachinePlaces) -> Description:
-    """Its sizes, cards, places and properties. The appliance, and secrets, nobody tells."""
+    """Its sizes, cards, places and properties. vCenter doesn't tell the appliance's file and the secrets:
+    those fields are to be filled in.
+    """
     machine = state.machine
     networks, used = _networks(machine, origin, places)
     fields: dict[str, object] = {
@@ -62,7 +64,7 @@ def _gpus(machine: Vm) -> dict[str, object]:
 
 
 def _networks(machine: Vm, origin: Origin, places: MachinePlaces) -> tuple[dict[str, object], set[str]]:
-    """The adapters, each with what the properties say of its address; and the keys of those properties."""
+    """The adapters, each with the addresses that the properties give it; and the keys of those properties."""
     found: dict[str, object] = {}
     used: set[str] = set()
     for index, (nic, network) in enumerate(zip(machine.nics, places.networks, strict=True), start=1):
@@ -85,8 +87,8 @@ def _networks(machine: Vm, origin: Origin, places: MachinePlaces) -> tuple[dict[
 
 
 def _keys(machine: Vm, origin: Origin, label: str, index: int) -> dict[str, str]:
-    """What of an adapter which property takes, by its key alone: so it is found again when the appliance is
-    away.
+    """The property for each item of an adapter, found by its key alone: so it is found again when the OVA is
+    not there.
     """
     declared = tuple((key, "") for key in machine.properties if key not in origin.passwords)
     found = {item: telling(item, label, index, frozenset(), declared) for item in WHAT}
@@ -94,7 +96,7 @@ def _keys(machine: Vm, origin: Origin, label: str, index: int) -> dict[str, str]
 
 
 def _interface(address: str = "", netmask: str = "") -> str | None:
-    """Address and prefix; None where they don't tell both."""
+    """Address and prefix, such as 172.24.210.80/24; None unless both are known."""
     with contextlib.suppress(ValueError):
         if address and (netmask or "/" in address):
             return str(ipaddress.ip_interface(f"{address}/{netmask}" if netmask else address))

@@ -1,5 +1,5 @@
-"""What of a standing VM differs from its target, in the words of the site, and the one reconfiguration that
-mends it.
+"""Compares an existing VM with its target: the differences in the site's words, and the one reconfiguration
+that removes them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.units import bytes_text
 
 ALIVE = frozenset({"networks", "disk"})
-"""Fields that change while the VM runs; an adapter more or less needs it off."""
+"""Fields that can change while the VM runs. To add or remove an adapter, the VM must be off."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Difference:
 
 
 def between(name: str, spec: Spec, state: State, target: Target, facts: BitfusionServerFacts) -> Difference:
-    """All that a reconfiguration can mend; what can't be mended in place is `misplaced`'s."""
+    """The differences that a reconfiguration can remove. `misplaced` returns the others."""
     machine = state.machine
     attach, drop = _devices(machine.pci, target.attach)
     nics, add, surplus, net_changes = _adapters(state, target, facts)
@@ -76,7 +76,7 @@ def between(name: str, spec: Spec, state: State, target: Target, facts: Bitfusio
 
 
 def misplaced(state: State, target: Target, spec: Spec) -> tuple[Change, ...]:
-    """What only a new VM can mend: another appliance, another host, another datastore."""
+    """The differences that only a new VM can remove: another appliance, another host, another datastore."""
     machine, found = state.machine, []
     if (now := machine.extra.get(OVA)) and now != target.release:
         found.append(Change("ova", now[:12], target.release[:12]))
@@ -88,8 +88,8 @@ def misplaced(state: State, target: Target, spec: Spec) -> tuple[Change, ...]:
 
 
 def _grown(spec: Spec, state: State, target: Target) -> dict[int, int]:
-    """Disk key → capacity, where the first disk is to grow. Refusal for what vSphere does to no disk that
-    stands.
+    """Disk key → capacity in bytes, if the first disk has to grow. Raises Refusal for what vSphere can't do
+    to an existing disk.
     """
     machine, applied = state.machine, (state.mark.applied if state.mark else None) or {}
     if (
@@ -101,7 +101,7 @@ def _grown(spec: Spec, state: State, target: Target) -> dict[int, int]:
         raise Refusal(
             f"the disks of {machine.name} are {before}",
             field="disk_provisioning",
-            why="that is said when they are made",
+            why="how a disk takes space is decided when it is created",
             next=f"write {before}, or convert them in vCenter first",
         )
     first = next(iter(machine.disks), None)
@@ -132,11 +132,11 @@ def _plain(state: State, target: Target) -> list[Change]:
 
 
 def _window(extra: Mapping[str, str]) -> str:
-    """The MMIO window that a VM's two options make."""
+    """The MMIO window of a VM's two options, as people read it."""
     size = extra.get(MMIO_SIZE, "")
     if extra.get(MMIO, "").upper() != "TRUE":
         return "off"
-    return bytes_text(int(size) << 30) if size.isdecimal() else size or "on, of no set size"
+    return bytes_text(int(size) << 30) if size.isdecimal() else size or "on, without a size"
 
 
 def _signature(device: Attached | Attach) -> Any:
@@ -148,7 +148,7 @@ def _signature(device: Attached | Attach) -> Any:
 def _devices(
     now: tuple[Attached, ...], wanted: tuple[Attach, ...]
 ) -> tuple[tuple[Attach, ...], tuple[int, ...]]:
-    """What to attach, and the keys of what to drop."""
+    """The devices to attach, and the keys of the devices to remove."""
     missing = Counter(_signature(w) for w in wanted)
     drop = []
     for device in now:
@@ -179,7 +179,9 @@ def _pci_wanted(devices: tuple[Attach, ...]) -> list[str]:
 def _adapters(
     state: State, target: Target, facts: BitfusionServerFacts
 ) -> tuple[dict[int, str | Unknown], tuple[str | Unknown, ...], tuple[int, ...], list[Change]]:
-    """Adapters to move (key → network), to add, to drop; adapters are matched in their order."""
+    """Adapters to move (key → network), to add, and to remove (keys), and the changes for people. Adapters
+    are matched in their order.
+    """
     nics, wanted = state.machine.nics, target.adapters
     if [nic.network for nic in nics] == [adapter.network for adapter in wanted]:
         return {}, (), (), []
@@ -206,8 +208,8 @@ def _adapters(
 def _properties(
     name: str, spec: Spec, state: State, target: Target, facts: BitfusionServerFacts
 ) -> tuple[dict[str, str | Secret], list[Change]]:
-    """Properties to write: those that differ, secrets whose digest tells so, and defaults for what the site
-    no longer says.
+    """The properties to write: those that differ, secrets whose digest differs, and the default for each
+    property that left the site.
     """
     machine = state.machine
     applied = ((state.mark.applied or {}) if state.mark else {}).get("properties", {})

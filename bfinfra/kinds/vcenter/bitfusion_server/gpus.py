@@ -1,4 +1,6 @@
-"""Which GPUs a server gets: each card goes to one server, decided alike by all of them."""
+"""Assigns the GPUs of a host to its servers. Each card goes to one server, and every server computes the same
+assignment.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ Given = tuple[tuple[Gpu, ...], Mapping[str, tuple[Gpu, ...]]]
 def assign(
     name: str, spec: Spec, state: State | None, context: PlanContext
 ) -> tuple[tuple[Attach, ...], int | None]:
-    """The devices to attach, and their memory together in bytes (None: not known)."""
+    """The devices to attach, and the sum of their memory in bytes (None: not known)."""
     host = context.needs["host"]
     if spec.attach == "vgpu":
         return _vgpu(spec, host.state)
@@ -42,8 +44,8 @@ def assign(
 
 
 def _alike(name: str, spec: Spec, state: State | None, context: PlanContext) -> Given:
-    """The host's cards, and whose they are: worked out once for all of its servers that are as the others see
-    them.
+    """The host's cards and their assignment. The result is cached for all servers of the host whose spec and
+    state are the ones that their siblings see.
     """
     host, siblings = context.needs["host"].state, context.siblings
     if (
@@ -55,7 +57,7 @@ def _alike(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
         return siblings.once(
             ("gpus", spec.host, id(context.facts)),
             lambda: (context.facts, _given(name, spec, state, context)),
-        )[1]  # with the facts, so that their id stays theirs
+        )[1]  # the cache keeps the facts, too, so that their id is not reused
     return _given(name, spec, state, context)
 
 
@@ -78,7 +80,7 @@ def _given(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
 
 
 def _cards(state: State | None, host: ResolvedRef, context: PlanContext) -> tuple[Gpu, ...]:
-    """The host's cards; those of a VM that is being adopted are ours already."""
+    """The host's cards. A VM that is being adopted counts as this site's, so its cards do, too."""
     detail = host.state.detail
     seen = host.state
     if state and _adopting(state, seen, context.mark.site):
@@ -92,10 +94,10 @@ def _cards(state: State | None, host: ResolvedRef, context: PlanContext) -> tupl
     except Refusal as refusal:
         problem = refusal.problems[0]
         raise Refusal(
-            f"{host.key} has not the cards that it should pass through",
+            f"{host.key} does not have the cards that it should pass through",
             field="host",
             why="; ".join(part for part in (problem.what, problem.why) if part),
-            next=f"mend {host.key} first",
+            next=f"correct {host.key} first",
         ) from None
 
 
@@ -114,7 +116,7 @@ def _too_many(
         len(given.get(name, ())), f"only {len(given.get(name, ()))} are"
     )
     return Refusal(
-        f"it wants {spec.gpus} GPU{'' if spec.gpus == 1 else 's'}, and {left} to be had on {spec.host}",
+        f"it needs {spec.gpus} GPU{'' if spec.gpus == 1 else 's'}, and {left} to be had on {spec.host}",
         field="gpus",
         why="; ".join(
             [
@@ -146,8 +148,8 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
 
 
 def _elsewhere(host: HostState, context: PlanContext, state: State | None) -> set[str]:
-    """Addresses that VMs hold which are no servers of this file; those of servers that are to go count as
-    free.
+    """Addresses of cards held by VMs that are not servers of this site. Cards of a server that will be
+    deleted count as free.
     """
     servers = {t.machine.moid for _, t in context.sharing("host").values() if t is not None} | (
         {state.machine.moid} if state else set()
@@ -156,8 +158,8 @@ def _elsewhere(host: HostState, context: PlanContext, state: State | None) -> se
 
 
 def _share(cards: tuple[Gpu, ...], servers: Servers, taken: set[str]) -> dict[str, tuple[Gpu, ...]]:
-    """Who gets which card: first what a server has already, then by name, the lowest address first, static
-    before dynamic.
+    """The cards of each server. A server keeps what it has. Free cards go to static servers before dynamic
+    ones, to existing servers before new ones, then by name, lowest address first.
     """
     given: dict[str, tuple[Gpu, ...]] = {}
     free = {gpu.address: gpu for gpu in cards if gpu.address not in taken}
@@ -178,7 +180,9 @@ def _share(cards: tuple[Gpu, ...], servers: Servers, taken: set[str]) -> dict[st
 
 
 def _one_make(free: Mapping[str, Gpu]) -> list[str]:
-    """The addresses of the most frequent make: a dynamic server takes cards of one make."""
+    """The addresses of the cards of the most frequent model: all cards of a dynamic server are of one
+    model.
+    """
     managed = Counter((gpu.vendor, gpu.device) for gpu in free.values())
     if not managed:
         return []

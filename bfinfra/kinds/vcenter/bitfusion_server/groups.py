@@ -1,5 +1,5 @@
-"""Servers that keep one cluster: a first one, and those that join it. (Bitfusion 4.0 guide: 1, 3 or more
-servers; with 2 the loss of either loses the quorum.)
+"""Servers that form one Bitfusion cluster: a first one, and those that join it. (Bitfusion 4.0 guide: 1, 3 or
+more servers; with 2 the loss of either loses the quorum.)
 """
 
 from __future__ import annotations
@@ -9,21 +9,23 @@ from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 
 LOSING = 2
-"""As many servers have no majority once one fails."""
+"""A group of this many servers loses its majority when one fails."""
 
 
 def check(name: str, spec: Spec, context: PlanContext) -> None:
-    """Refuses a group that can't work. One without `first` is a group of its own, or is checked with those
-    that name it.
+    """Raises Refusal for a group that can't work. A server without `first` is a group of its own, or is
+    checked with the servers that name it.
     """
     if spec.first is None:
         return
     leader = context.needs["first"].spec
     if spec.first == name or (leader is not None and leader.first is not None):
         raise Refusal(
-            f"{spec.first} is no first server",
+            f"{spec.first} is not the first server of a group",
             field="first",
-            why="it names another one itself" if spec.first != name else "a server can't come after itself",
+            why="its own field `first` names another server"
+            if spec.first != name
+            else "a server can't come after itself",
             next="name the one server of the group that has no first",
         )
     others = [
@@ -35,6 +37,6 @@ def check(name: str, spec: Spec, context: PlanContext) -> None:
         raise Refusal(
             f"{spec.first} and {name} are a group of {LOSING} servers",
             field="first",
-            why="when either fails the other has no majority, and serves nobody",
+            why="when either fails the other has no majority, and serves no client",
             next="add a third one, which may have gpus: 0, or leave first out and have two groups of one",
         )

@@ -1,4 +1,4 @@
-"""The server: observe, decide, wait, act."""
+"""The kind bitfusion_server: observe, steps, readiness, run."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.vm import Vm
 
 __all__ = ["BitfusionServer", "Spec", "State"]
-KNOCK = 3.0  # seconds for a connect to the server's port
+KNOCK = 3.0  # seconds to wait for a connection to the server's port
 
 
 class BitfusionServer(kind.Kind[Spec, State]):
-    """The appliance's VM with its GPUs."""
+    """A Bitfusion server: the appliance's VM with its GPUs."""
 
     document = Document.SINGAPORE_POC
     holds_data = True
@@ -73,7 +73,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         self._runs = Runs(vcenter, site, packages, cache.objects(KIND))
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> object:
-        """The places and all marks."""
+        """What a survey reads for this kind: the inventory, or the marks of all VMs."""
         return self._observer.fetch(reading, wanted)
 
     def observe(
@@ -83,8 +83,9 @@ class BitfusionServer(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The marks of all VMs, then everything of those that are wanted or marked; the OVAs' descriptors.
-        Without others: the wanted's VMs alone.
+        """The state of each desired and each marked server, with the facts that decisions need: the marks of
+        all VMs, the details of the VMs that count, and the OVAs' descriptors. Without `include_unlisted`, it
+        reads only the desired servers' VMs.
         """
         return self._observer.observe(
             wanted,
@@ -102,13 +103,13 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Deploy, settle what is half done, reconfigure, replace, delete."""
+        """See `decide`."""
         return decide.steps(name, spec, state, context)
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: BitfusionServerFacts | None) -> Iterator[Conflict]:
-        """Servers that together want more of a host or a datastore than it has; those too old for the site's
-        device plug-in.
+        """Servers that together need more of a host or a datastore than it has; servers too old for the
+        site's device plug-in.
         """
         yield from datastores.conflicts(
             space.claims(wanted, states, facts) if facts else (), freed=not states.keys() <= wanted.keys()
@@ -118,8 +119,8 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Where its VM goes. All datastores where the site names none; libraries belong to no folder but the
-        root.
+        """The VM's folder, pool, host, datastore and networks. If the site names no datastore, all
+        datastores; libraries are in no folder, so the root.
         """
         host = needs["host"].spec if "host" in needs else None
         cluster = (host and host.cluster) or "*"
@@ -137,7 +138,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """On, and its tools report an address or its port takes connections."""
+        """Ready when the VM is on, and VMware Tools report its address or its port takes connections."""
         if why := _silent(spec, state.machine):
             return waiting(why)
         if spec.readiness == "tools":
@@ -146,17 +147,17 @@ class BitfusionServer(kind.Kind[Spec, State]):
         try:
             self._transport.connect(address, spec.port, KNOCK)
         except Unreachable:
-            return waiting(f"{address}:{spec.port} takes no connections yet")
+            return waiting(f"{address}:{spec.port} does not accept connections yet")
         return Readiness(Ready.READY, note=f"{address}:{spec.port}")
 
     def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """By the events of their VMs."""
+        """The last writer of each field, from the events of the VMs."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
     def run(self, step: Step, report: Report) -> None:
-        """One step; an import says how far it is."""
+        """Runs one step. An import reports its progress."""
         if isinstance(step, steps.Deploy):
             self._runs.deploy(step, report)
         else:
@@ -164,21 +165,21 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
 
 def _silent(spec: Spec, machine: Vm) -> str:
-    """Why nobody need ask it yet, or ""."""
+    """Why there is no use in connecting to it yet, or ""."""
     if not machine.on:
         return "the VM is off"
     if machine.tools and machine.ip and _another(spec, machine.ip):
         return f"VMware Tools report {machine.ip}: whatever answers at {spec.answers_at()} is another machine"
     if spec.readiness == "tools" and not machine.tools:
-        return "VMware Tools don't run yet"
+        return "VMware Tools are not running yet"
     if spec.readiness == "tools" and not machine.ip:
         return "VMware Tools report no address yet"
     return "" if spec.answers_at() or machine.ip else "the VM reports no address yet"
 
 
 def _another(spec: Spec, reported: str) -> bool:
-    """Whether the address that a VM reports is none of those that it was given. One by DHCP, or of the other
-    IP version, tells nothing.
+    """Whether a VM reports an address other than the one that it was given. Always False for DHCP, or if the
+    reported address is of the other IP version.
     """
     given = [ipaddress.ip_address(each.ip) for each in spec.networks.values() if each.ip]
     with contextlib.suppress(ValueError):
@@ -192,7 +193,9 @@ def _another(spec: Spec, reported: str) -> bool:
 
 
 def _network(label: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> Entity:
-    """All networks, for one that this site makes: nobody has rights on what isn't there yet."""
+    """The network's entity; all networks if this site makes it, as privileges can't be granted on an object
+    that doesn't exist yet.
+    """
     need = needs.get(f"networks.{label}.network")
     if need is not None and need.spec is not None:
         return Entity(f"/{datacenter}/network", "Folder", propagate=True)

@@ -1,5 +1,5 @@
-"""Observing servers: one survey of all VMs' marks, details of ours, descriptors of OVAs, digests of secrets.
-Later looks ask for our VMs by their ids.
+"""Observes servers: one survey of all VMs' marks, the details of this site's VMs, descriptors of OVAs,
+digests of secrets. Later reads ask for this site's VMs by their ids.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ KIND = "bitfusion_server"
 PLACES: Reading[Inventory] = Reading("Inventory")
 COMPARED: Reading[list[Brief]] = Reading("VirtualMachine", (*MARKS.paths, "digests"))
 Known = KnownObjects[str, None]
-# VMs whose digests are compared with before anybody asks: few digests are on many, and to unpack them all
+# VMs whose digests are compared during the prefetch. Few distinct digests are on many VMs, and decoding all
+# of them would take time itself.
 # takes time itself
 AHEAD = 200
 Specs = Mapping[str, Spec | None]
 Hosts = Mapping[Key, ResolvedRef]
-"""The hosts as last seen, each with the VMs that hold its cards."""
+"""The hosts as last observed, each with the VMs that hold its cards."""
 
 
 class Observer:
@@ -58,36 +59,36 @@ class Observer:
         self._known: Known = cache.objects(KIND)
 
     def fetch(self, reading: Reading[object], wanted: Specs) -> object:
-        """Ask for what a survey reads whatever the hosts show."""
+        """Reads what a survey needs, whatever the hosts' state is."""
         if reading == PLACES:
             return self._vcenter.inventory.read()
         return self._compared(wanted) if reading == COMPARED else self._vcenter.machines.survey(*OF_ALL)
 
     def _compared(self, wanted: Specs) -> list[Brief]:
-        """All VMs with their marks. A digest takes 40 ms to compare with, on a processor that has nothing
-        else to do now: `matches` remembers them.
+        """All VMs with their marks. Also compares secrets with their digests now, while the processor is
+        idle: each takes 40 ms, and `matches` caches the result.
         """
         found = self._cache.read(MARKS, KIND, lambda: self._vcenter.machines.survey(*OF_ALL))
         for (_, kept), value in {
             (value.leads, kept): value for brief in found[:AHEAD] for value, kept in _digests(brief, wanted)
         }.items():
-            with contextlib.suppress(BfinfraError):  # whoever needs the value says what is wrong with it
+            with contextlib.suppress(BfinfraError):  # the code that needs the value reports the error
                 matches(value.reveal(), kept, self._pepper())
         return found
 
     @property
     def _inventory(self) -> Inventory:
-        """The places as they were last read."""
+        """The inventory as last read."""
         return self._cache.last(PLACES, Inventory())
 
     def _pepper(self) -> str:
         return self._site.pepper.reveal() if self._site.pepper else ""
 
     def observe(self, wanted: Specs, hosts: Hosts, *, include_unlisted: bool) -> Observation:
-        """States of the wanted and of whatever else carries a mark of this kind.
+        """The state of each desired and each marked server.
 
-        Without others: of the VMs that are known to be the wanted's, among the places that are known, for as
-        long as both are what they were.
+        Without `include_unlisted`, reads again only the VMs that are known to be the desired servers', as
+        long as nothing else moved.
         """
         found = None if include_unlisted else self._again(wanted, hosts)
         if found is None:
@@ -111,11 +112,11 @@ class Observer:
         )
 
     def _again(self, wanted: Specs, hosts: Hosts) -> list[Vm] | None:
-        """The wanted's VMs, read once more; None where one of them is no longer there, no longer theirs, or
-        on a host that isn't known.
+        """The desired servers' VMs, read again. None if one is gone, is no longer theirs, or is on an unknown
+        host; then a full survey is needed.
 
-        Where there was none nobody needs to look, unless its host shows one by now: a Deploy fails if there
-        is one, but from a library.
+        If they had no VM, the list is empty, unless a host shows one now. That is safe: a Deploy fails if the
+        VM exists. A deployment from a library does not, so it is surveyed in full.
         """
         seen = self._known.of(wanted)
         if not seen:
@@ -132,7 +133,7 @@ class Observer:
         return found if same and {m.host for m in found} <= {h.moid for h in self._inventory.hosts} else None
 
     def _elsewhere(self, wanted: Specs, hosts: Hosts) -> bool:
-        """Whether a host shows a VM of theirs: another machine was at work."""
+        """Whether a host shows a VM of theirs that another run created."""
         holders = (
             holder
             for need in hosts.values()
@@ -146,8 +147,8 @@ class Observer:
         )
 
     def _survey(self, wanted: Specs, hosts: Hosts, *, include_unlisted: bool) -> list[Vm]:
-        """All VMs' marks, then everything of those that count; of some of them the hosts' survey, a moment
-        ago, told everything.
+        """The VMs of desired and marked servers in full. The survey of the hosts has just read some of them,
+        which are not read again.
         """
         holders = {
             holder.moid: holder.machine
@@ -159,7 +160,7 @@ class Observer:
         briefs = self._cache.read(COMPARED, KIND, lambda: self._compared(wanted))
         if holders.keys() - {
             b.moid for b in briefs
-        }:  # made since, or gone since: only what is asked for after the hosts can tell
+        }:  # created or deleted since the hosts were read: only a new survey can tell which
             briefs = self._vcenter.machines.survey(MARK)
         mine = _mine(briefs, wanted, inventory, include_unlisted=include_unlisted)
         ids: dict[str, list[str]] = {name: [] for name in wanted}
@@ -172,8 +173,8 @@ class Observer:
         return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
 
     def _states(self, found: Iterable[Vm], wanted: Specs) -> dict[str, State]:
-        """Server → its VM. A clone has its original's mark; where that notes no id, the VM is meant that was
-        made for it, else the older one.
+        """Server → its VM. If several VMs have the same mark, the one with the server's instance UUID is
+        taken, else the oldest. Copies are left out, unless one is where a desired server belongs.
         """
         hosts, homes = {h.moid: h.name for h in self._inventory.hosts}, _homes(wanted, self._inventory)
         seen = [state.read(machine, hosts.get(machine.host, "")) for machine in found]
@@ -191,14 +192,16 @@ class Observer:
         for copy in (s for s in seen if s.copy):
             in_place = copy.machine.name if copy.machine.folder in homes else ""
             for name in (in_place, _address(Mark.decode(copy.machine.extra[MARK]))):
-                if wanted.get(name) is not None:  # it stands in the way; what goes leaves it alone
+                if wanted.get(name) is not None:  # the copy is in the way; deletion leaves it alone
                     states.setdefault(name, copy)
         return states
 
     def _vcenter_for(
         self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]
     ) -> Identity | None:
-        """Which vCenter this is, where a server is to be made or changed that is told of it."""
+        """The identity of this vCenter, if a server to create or change needs it for its registration, else
+        None.
+        """
         for name, spec in specs.items():
             package, standing = ovas[spec.ova.text], states.get(name)
             mark = standing.mark if standing else None
@@ -219,10 +222,10 @@ class Observer:
     def _damaged(
         self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]
     ) -> dict[str, Problem]:
-        """Servers that are to be made from an OVA which isn't whole: said before anything is done, not when
-        its upload is due.
+        """The damage of each local OVA that a server has to be created from, by server. Read now, so that the
+        plan reports it, not the upload.
 
-        What has an address is read whole only when it is due: a plan downloads nothing.
+        An OVA behind a URL is read in full only when it is uploaded: a plan downloads nothing.
         """
         here = {name: spec for name, spec in specs.items() if not isinstance(ovas[spec.ova.text], Absent)}
         due = {
@@ -266,7 +269,7 @@ class Observer:
 
 
 def _digests(brief: Brief, wanted: Specs) -> Iterator[tuple[Secret, str]]:
-    """The secrets of a wanted server, each with the digest of what its VM was given."""
+    """The secrets of a desired server, each with the digest noted on its VM."""
     spec = wanted.get(_server(Mark.address_in(brief.mark)))
     kept = Mark.decode(brief.also[0]) if spec and brief.also else None
     for key, digest in ((kept and kept.applied) or {}).items():
@@ -275,12 +278,12 @@ def _digests(brief: Brief, wanted: Specs) -> Iterator[tuple[Secret, str]]:
 
 
 def _kept(standing: State | None) -> Mapping[str, str] | None:
-    """The digests of what a standing VM was given; None where everything is still to be given."""
+    """The digests of what an existing VM was given; None if it was given nothing yet."""
     return None if standing is None or standing.importing else standing.digests
 
 
 def _secret(value: Secret, declared: ova.Property, kept: Mapping[str, str] | None, pepper: str) -> SecretSeen:
-    """Only what may be said of a secret: whether it changed, whether it fits."""
+    """Whether a secret changed and whether it fits its property; never its value."""
     try:
         plain = value.reveal()
     except BfinfraError as error:
@@ -290,7 +293,7 @@ def _secret(value: Secret, declared: ova.Property, kept: Mapping[str, str] | Non
 
 
 def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> bool:
-    """Whether nothing needs to be imported for it."""
+    """Whether a server's VM exists as it should, so that nothing is imported for it."""
     if standing is None or standing.importing or isinstance(package, Problem):
         return False
     now, applied = spec.applied(), (standing.mark.applied if standing.mark else None) or {}
@@ -302,7 +305,7 @@ def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> b
 def _mine(
     briefs: Iterable[Brief], wanted: Specs, inventory: Inventory, *, include_unlisted: bool
 ) -> dict[str, str]:
-    """Marked ones, and unmarked ones that stand where a wanted one would be made: id → server."""
+    """VM id → server: marked VMs, and unmarked VMs that have the name and folder of a desired server."""
     homes = _homes(wanted, inventory)
     found = {}
     for brief in briefs:
@@ -315,13 +318,13 @@ def _mine(
 
 
 def _homes(wanted: Specs, inventory: Inventory) -> set[str]:
-    """The ids of the folders that wanted servers are made in."""
+    """The ids of the folders of the desired servers."""
     folders = {spec.folder.strip("/") for spec in wanted.values() if spec is not None}
     return {f.moid for f in inventory.folders if f.path.removeprefix("vm").strip("/") in folders}
 
 
 def _address(mark: Mark | None) -> str:
-    """The server's name in a mark, or "" where the mark is another kind's."""
+    """The server's name in a mark, or "" if the mark is of another kind."""
     return _server(mark.address if mark else None)
 
 

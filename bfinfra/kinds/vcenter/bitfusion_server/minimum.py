@@ -1,5 +1,5 @@
-"""The release of Bitfusion that the device plug-in of the same site needs, by the servers that its token
-leads to. Pure.
+"""The oldest release of Bitfusion that the site's device plug-in works with, checked for the servers that its
+token leads to. Pure.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 
 MINIMUM = (2, 5)
-"""Prerequisites of the device plug-in: Bitfusion 2.5+."""
+"""From the prerequisites of the device plug-in: Bitfusion 2.5+."""
 
 
 def conflicts(wanted: Specs, ovas: Mapping[str, Ova | Problem]) -> Iterator[Conflict]:
-    """Servers of an older release, where their appliance says which it is."""
+    """Servers of an older release, as far as their appliance tells its version."""
     for key, spec in wanted.items():
         if key.kind != "bitfusion_device_plugin" or not spec.token_secret:
             continue
@@ -38,7 +38,7 @@ def conflicts(wanted: Specs, ovas: Mapping[str, Ova | Problem]) -> Iterator[Conf
 
 
 def _older(package: Ova) -> str:
-    """The version, where it is of Bitfusion and too old."""
+    """The version, if the appliance is a Bitfusion older than the minimum, else ""."""
     product = package.product
     found = re.match(r"(\d+)\.(\d+)", product.full_version) if "bitfusion" in product.name.lower() else None
     return product.full_version if found and (int(found[1]), int(found[2])) < MINIMUM else ""

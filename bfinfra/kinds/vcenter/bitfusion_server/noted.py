@@ -1,5 +1,5 @@
-"""What a standing server tells of its appliance when the OVA is away: enough to compare it, not enough to
-make it.
+"""What an existing server tells of its appliance when the OVA is not there: enough to compare it, not enough
+to create it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from bfinfra.kinds.vcenter.bitfusion_server.state import State
 
 
 def noted(spec: Spec, state: State | None) -> Ova | None:
-    """An appliance with the properties that the VM has; None where the file says more than the VM can
-    tell. Of a VM that bears no mark nobody knows better: it can be adopted without its appliance.
+    """An appliance with the properties that the VM has. None if the VM is not complete, or if the site
+    changed in a way that only the OVA can answer. A VM without a mark can be adopted without its OVA.
     """
     applied = (state.mark.applied or {}) if state and state.mark else {}
     now = spec.applied()
@@ -22,7 +22,7 @@ def noted(spec: Spec, state: State | None) -> Ova | None:
     if state.mark is not None and applied.get("ova") != now["ova"]:
         return None
     if applied.get("properties", {}).keys() - now.get("properties", {}).keys():
-        return None  # what is taken out of the file goes back to the OVA's default
+        return None  # a property that leaves the site returns to its default, which only the OVA tells
     return Ova(
         source=LocalSource(Path(spec.ova.text), 0, 0),
         descriptor="",

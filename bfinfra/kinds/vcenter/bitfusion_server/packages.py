@@ -1,5 +1,5 @@
-"""The OVAs of a site: each looked into once, and read whole once before anything is made from it, for every
-state of its file.
+"""The OVAs of a site. A run reads each one's headers once, and all of it once before it is uploaded; both
+again if the file changes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
 
 Version = tuple[str, int, object]
-"""Path or address, size, and what changes with its bytes."""
+"""Path or URL, size, and a value that changes with the content."""
 
 
 class Packages:
-    """What a run has read of its OVAs; used by several threads, which at worst read one twice."""
+    """What a run has read of its OVAs. Several threads use it; at worst two read the same OVA."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -29,7 +29,7 @@ class Packages:
         self._whole: dict[tuple[Version, str], Problem | None] = {}
 
     def look(self, of: Ova) -> ova.Ova | Problem:
-        """What its headers say, or why they can't be read; Absent where its file isn't there yet."""
+        """The headers of an OVA, or why they can't be read; Absent if its file doesn't exist yet."""
         for field, file in (("ova.file", of.file), ("ova.trust.ca_file", of.trust.ca_file)):
             if file and (problem := absent(file, Spec.awaits[field])):
                 return problem
@@ -44,7 +44,7 @@ class Packages:
             try:
                 self._read[version] = ova.read(of.file.path) if of.file else ova.read_from(source)
             except RemoteError as error:
-                return error.problems[0]  # it may pass
+                return error.problems[0]  # it may work the next time
             except BfinfraError as error:
                 self._read[version] = error.problems[0]
             except ValueError as error:
@@ -52,7 +52,7 @@ class Packages:
         return self._read[version]
 
     def damage(self, of: Ova, on_progress: Callable[[int], None] = lambda _: None) -> Problem | None:
-        """Reads it whole: what is wrong with it, or None."""
+        """Reads the whole OVA. Returns what is wrong with it, or None."""
         found = self.look(of)
         if isinstance(found, Problem):
             return found
@@ -66,7 +66,7 @@ class Packages:
         return self._whole[key]
 
     def _source(self, of: Ova) -> ova.Source:
-        """A file as it is now; an address as it was when this run asked first."""
+        """A file as it is now; a URL as it was at the first request of this run."""
         if of.file:
             return ova.LocalSource.of(of.file.path)
         if of not in self._sources:

@@ -1,4 +1,4 @@
-"""A server's properties against what its OVA declares: unknown, missing and unfit ones are refused."""
+"""Compares a server's properties with what its OVA declares. Refuses unknown, missing and unfit ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ NUMBER = re.compile(r"(\d+)")
 def checked(
     name: str, spec: Spec, ova: Ova, facts: BitfusionServerFacts, standing: State | None
 ) -> dict[str, Value]:
-    """Every property to be set. Refusal naming the field. `standing`: None for a VM that is to be made."""
+    """All properties to set. Raises Refusal, naming the field. `standing`: the existing VM; None for a new
+    one.
+    """
     declared, found = (
         ova.declared,
         _noted_addresses(spec, ova) if name in facts.noted else _addresses(spec, ova),
@@ -60,7 +62,7 @@ def _fit(declared: Property, value: Value, seen: SecretSeen | None, where: str) 
         raise Refusal(
             f"the OVA's property {declared.key} can't be set",
             field=where,
-            why="its maker did not make it configurable",
+            why="its vendor did not make it configurable",
             next="leave it out",
         )
     if isinstance(value, Secret):
@@ -76,7 +78,7 @@ def _fit(declared: Property, value: Value, seen: SecretSeen | None, where: str) 
         raise Refusal(
             f"the property {declared.key} is a password",
             field=where,
-            why="secrets never stand in a file",
+            why="a site file must not contain secrets",
             next="write a reference, such as {env: NAME}",
         )
     normal = normalised(declared, value)
@@ -91,14 +93,14 @@ def _fit(declared: Property, value: Value, seen: SecretSeen | None, where: str) 
 
 
 def normalised(declared: Property, value: str) -> str:
-    """Booleans as OVF spells them."""
+    """The value with booleans as OVF writes them."""
     return (
         {"true": "True", "false": "False"}.get(value.lower(), value) if declared.type == "boolean" else value
     )
 
 
 def _addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
-    """The properties that take the adapters' addresses, gateways and name servers."""
+    """The properties that take the adapters' addresses, gateways and name servers, with their values."""
     found: dict[str, Value] = {}
     for index, (label, network) in _numbered(spec, ova):
         if network.address is None and network.gateway is None and not network.dns:
@@ -109,7 +111,7 @@ def _addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
 
 
 def _noted_addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
-    """Of a VM whose OVA is away: those whose keys alone tell what they take."""
+    """The same for a VM whose OVA is not there: only the properties whose key alone says what they take."""
     found: dict[str, Value] = {}
     for index, (label, network) in _numbered(spec, ova):
         for item, value in _values(network, label, index, spec, ova).items():
@@ -122,8 +124,8 @@ def _noted_addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
 
 
 def _numbered(spec: Spec, ova: Ova) -> list[tuple[int, tuple[str, Network]]]:
-    """The site's networks with the number of the OVA's network that bears their name, else their own
-    place.
+    """The site's networks, each with the number of the OVA's network of that name, else with its own
+    position.
     """
     names = [n.name for n in ova.networks]
     return [
@@ -133,7 +135,9 @@ def _numbered(spec: Spec, ova: Ova) -> list[tuple[int, tuple[str, Network]]]:
 
 
 def _values(network: Network, label: str, index: int, spec: Spec, ova: Ova) -> dict[Item, str]:
-    """What to write. The address goes without its prefix where the OVA asks for a netmask apart."""
+    """The values of one adapter. If the OVA has a property for the netmask, the address goes without its
+    prefix.
+    """
     values: dict[Item, str] = {}
     if network.address:
         apart = network.keys.get("netmask") or _candidates("netmask", label, index, spec, ova)
@@ -158,9 +162,9 @@ def _key(item: Item, label: str, index: int, network: Network, spec: Spec, ova: 
         return given
     found = _candidates(item, label, index, spec, ova)
     if len(found) != 1:
-        why = f"{', '.join(found)} may be meant" if found else "none of its labels says so"
+        why = f"{', '.join(found)} may be meant" if found else "no label says so"
         raise Refusal(
-            f"which of the OVA's properties takes the {item} of {label}?",
+            f"it is not clear which of the OVA's properties takes the {item} of {label}",
             field=f"networks.{label}",
             why=why,
             next=f"write networks.{label}.keys.{item}, or set the property under properties",
@@ -169,7 +173,9 @@ def _key(item: Item, label: str, index: int, network: Network, spec: Spec, ova: 
 
 
 def _candidates(item: Item, label: str, index: int, spec: Spec, ova: Ova) -> list[str]:
-    """Properties whose label or key tells that they take this of the adapter with this name or number."""
+    """The properties whose label or key says that they take this item of the adapter with this name or
+    number.
+    """
     return telling(item, label, index, frozenset(spec.properties), ova.configurable)
 
 
@@ -183,9 +189,7 @@ def _netmask(prefix: str, version: int) -> str:
 def telling(
     item: Item, label: str, index: int, given: frozenset[str], declared: tuple[tuple[str, str], ...]
 ) -> list[str]:
-    """The same for all servers of one OVA that are written alike: hundreds of them ask for it again and
-    again.
-    """
+    """Cached: hundreds of servers with the same OVA and the same networks ask for it."""
     texts = {key: _words(f"{key} {text}") for key, text in declared if key not in given}
     fit = [
         key
@@ -206,7 +210,7 @@ def telling(
 
 
 def _position(number: int, texts: Iterable[str]) -> int:
-    """The adapter that a number in a label means; some makers count from nought."""
+    """The adapter that a number in a label means; some vendors count from 0."""
     from_nought = any(re.search(r"\b(nic|net|network|eth|adapter|interface) ?0\b", text) for text in texts)
     return number + 1 if from_nought else number
 

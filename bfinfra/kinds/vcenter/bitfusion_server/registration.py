@@ -1,8 +1,8 @@
-"""What a server is told of the vCenter that it registers with: its GUID, its URL, the thumbprint of its
+"""The properties with which a server registers with vCenter: its GUID, its URL, the thumbprint of its
 certificate. (Installation guide.)
 
-The OVA says which of them it asks for, and under which keys. What is left out is filled in when the VM is
-made.
+The OVA declares which of them it takes, under which keys. bfinfra fills in those that the site leaves out
+when it creates the VM.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ NAMES: Mapping[Part, str] = {"guid": "GUID", "thumbprint": "certificate's thumbp
 
 
 def asked(ova: Ova) -> dict[Part, Property]:
-    """The properties that take them, each by what it takes."""
+    """The properties of an OVA that take one of them, by what they take."""
     return _first(_named(ova.configurable), ova.declared)
 
 
 def among(properties: Iterable[Property]) -> dict[Part, Property]:
-    """The same, of properties that an appliance or a VM has."""
+    """The same for a list of properties."""
     declared = {each.key: each for each in properties}
     labels = ((each.key, each.label) for each in declared.values() if each.user_configurable)
     return _first(_named(tuple(labels)), declared)
@@ -41,7 +41,9 @@ def among(properties: Iterable[Property]) -> dict[Part, Property]:
 
 @functools.cache
 def _named(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[Part, str], ...]:
-    """What properties take by their keys and labels, and their keys. Many servers have one appliance."""
+    """What properties take, judged by their keys and labels, with their keys. Cached, as many servers have
+    the same appliance.
+    """
     found: list[tuple[Part, str]] = []
     for key, label in labels:
         text = " ".join(re.findall(r"[a-z0-9]+", f"{key} {label}".lower()))
@@ -60,10 +62,10 @@ def _first(named: Iterable[tuple[Part, str]], declared: Mapping[str, Property]) 
 
 
 def filled(spec: Spec, ova: Ova, vcenter: Identity | None, standing: State | None) -> dict[str, str]:
-    """The properties to be set that the file leaves out. Refusal where what the file says is wrong.
+    """The properties to set that the site leaves out. Raises Refusal if the site gives a wrong value.
 
-    `standing`: None for a VM that is to be made. One that stands keeps what it was made with, but where that
-    stood in the file, stands there no longer, and is wrong.
+    `standing`: the existing VM; None for a new one. An existing VM keeps the value that it was created with,
+    unless that value came from the site, is wrong, and has left the site.
     """
     return dict(_filled(spec, ova, vcenter, standing))
 
@@ -99,8 +101,8 @@ def _check(part: Part, key: str, written: str, vcenter: Identity | None) -> None
             f"{written} is not the {NAMES[part]} of {vcenter.server}",
             field=f"properties.{key}",
             why=(
-                f"a server that is told so can't register, and enables no client; {vcenter.server} has "
+                f"with it the server can't register, and enables no client; {vcenter.server} has "
                 f"{_known(part, vcenter)}"
             ),
-            next="leave it out: bfinfra fills it in; or correct it",
+            next="leave it out, and bfinfra fills it in; or correct it",
         )

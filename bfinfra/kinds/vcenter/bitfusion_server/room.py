@@ -1,5 +1,5 @@
-"""Whether servers fit on their host: what they reserve of its memory, and the shares of its cards. Pure, but
-for the look at the hosts.
+"""Checks whether servers fit on their host: the memory that they reserve, and the vGPUs of its cards. Pure,
+but for `look`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SERVER, HOST = "bitfusion_server", "gpu_host"
 def look(
     vcenter: VCenter, specs: Mapping[str, Spec], states: Mapping[str, State], hosts: Mapping[Key, ResolvedRef]
 ) -> dict[str, Room]:
-    """The memory of the hosts on which a server is to be made or changed: nothing else can run out of it.
+    """The memory of each host with a server to create or change; no other plan can exceed it. Raises
     RemoteError.
     """
     due = {spec.host for name, spec in specs.items() if not _as_applied(spec, states.get(name))}
@@ -40,7 +40,7 @@ def look(
 
 
 def conflicts(wanted: Specs, states: Specs, rooms: Mapping[str, Room]) -> Iterator[Conflict]:
-    """Servers that together want more of a host than it has."""
+    """Servers that together need more of a host than it has."""
     on: dict[str, dict[Key, Spec]] = {}
     for key, spec in wanted.items():
         if key.kind == SERVER and spec.gpus:
@@ -78,7 +78,7 @@ def _memory(
     ]
     yield Conflict(
         Spot(first, "memory"),
-        f"its {bytes_text(sizes[first])} don't fit into {host}, which has {bytes_text(room.memory)}",
+        f"its {bytes_text(sizes[first])} don't fit on {host}, which has {bytes_text(room.memory)}",
         tuple(Spot(key, "memory") for key in rest),
         why="; ".join(["all memory of a server with GPUs is reserved", *takes]),
         next="lower memory, or use another host",
@@ -86,7 +86,9 @@ def _memory(
 
 
 def _size(spec: Spec, state: State | None, cards: object) -> int:
-    """Bytes; what stands where nothing says how large it will be."""
+    """A server's memory in bytes; that of the existing VM if nothing tells how large it will be, 0 without
+    one.
+    """
     if spec.memory is not None:
         return spec.memory
     each = spec.gpu_memory or (
@@ -98,7 +100,7 @@ def _size(spec: Spec, state: State | None, cards: object) -> int:
 
 
 def _of_cards(passed: Iterable[object]) -> int:
-    """The least memory of a card that a host passes through; 0 where one isn't known."""
+    """The smallest memory of a card that a host passes through, in bytes; 0 if one is not known."""
     known = [
         getattr(each, "memory", None)
         or gpus.MEMORY.get((getattr(each, "vendor", None) or 0, getattr(each, "device", None) or 0), 0)
@@ -108,7 +110,9 @@ def _of_cards(passed: Iterable[object]) -> int:
 
 
 def _shares(host: str, servers: Mapping[Key, Spec], state: object) -> Iterator[Conflict]:
-    """VGPUs of one size, against what cards of known memory hold of them."""
+    """Compares the vGPUs of one size with how many fit on the cards. Nothing if the sizes differ or a card's
+    memory is not known.
+    """
     detail = getattr(state, "detail", None)
     cards = (
         [
@@ -128,7 +132,7 @@ def _shares(host: str, servers: Mapping[Key, Spec], state: object) -> Iterator[C
         first, *rest = sorted(servers, key=lambda key: (-servers[key].gpus, key))
         yield Conflict(
             Spot(first, "gpus"),
-            f"{asked} vGPUs {next(iter(profiles))} are wanted of {host}, whose cards hold {room}",
+            f"{asked} vGPUs {next(iter(profiles))} are asked of {host}, whose cards have room for {room}",
             tuple(Spot(key, "gpus") for key in rest),
             why=(
                 f"it has {len(cards)} card{'' if len(cards) == 1 else 's'}; each vGPU takes "

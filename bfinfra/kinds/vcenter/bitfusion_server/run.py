@@ -1,4 +1,4 @@
-"""Running a server's steps."""
+"""Runs a server's steps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class Runs:
         self._known = known
 
     def deploy(self, step: steps.Deploy, report: Report) -> None:
-        """Verify everything, then import; the mark, the hardware and the devices are in the import itself."""
+        """Verifies the OVA, then imports it. The import sets the mark, the hardware and the devices
+        itself.
+        """
         target = step.target
         package = self._whole(target, report)
         values = revealed(target.properties)
@@ -98,8 +100,10 @@ class Runs:
     def _from_library(
         self, library: tuple[str, str], wanted: Import, package: ova.Ova, report: Report
     ) -> tuple[str, Hardware]:
-        """The notes come with the deployment, the hardware and the properties, which are answered, right
-        after: the VM is unfinished until then.
+        """Stores the OVA in the library and deploys it. Returns the VM's id and the hardware to set next.
+
+        The deployment can set the notes, but neither hardware nor the answers to properties: until those are
+        set the VM counts as half-imported.
         """
         descriptor = next(iter(package.members))
         stored = Appliance(
@@ -115,7 +119,7 @@ class Runs:
         report(Done("deploying from the library", 0))
         unidentified = Mark(
             self._site.name, f"bitfusion_server/{wanted.name}"
-        ).encode()  # it has its instance UUID with its hardware
+        ).encode()  # without the instance UUID, which is set with the hardware
         moid = self._vcenter.libraries.deploy(
             item,
             Deployment(
@@ -139,7 +143,9 @@ class Runs:
         )
 
     def _whole(self, target: Target, report: Report) -> ova.Ova:
-        """The OVA, read whole once more only where its file changed after the plan looked at it."""
+        """The OVA. Reads all of it again only if its file changed after the plan read it. Raises Conflict if
+        it is another appliance now.
+        """
         package = self._packages.look(target.ova)
         size = None if isinstance(package, Problem) else package.size
         if problem := self._packages.damage(target.ova, lambda done: report(Done("verifying", done, size))):
@@ -147,14 +153,14 @@ class Runs:
         assert isinstance(package, ova.Ova)
         if release(package) != target.release:
             raise Conflict(
-                f"the OVA {target.ova.text} is another one now", why="it changed since it was looked at"
+                f"the OVA {target.ova.text} has changed", why="its content is not the one that was planned"
             )
         return package
 
     @contextlib.contextmanager
     def _there(self, name: str, places: frozenset[str]) -> Iterator[None]:
-        """Where a place of a server is there no more, the world moved since it was looked at: to be looked
-        at, and decided, again.
+        """Raises Conflict if a place of a server is gone, so that the server is observed and decided
+        again.
         """
         try:
             yield
@@ -165,7 +171,7 @@ class Runs:
             raise Conflict(error.problems[0].what, server=error.server, why=error.problems[0].why) from None
 
     def small(self, step: Step) -> None:
-        """Everything but an import."""
+        """Runs any step but an import."""
         with self._still(getattr(step, "name", ""), getattr(step, "moid", "")):
             self._small(step)
 
@@ -198,8 +204,8 @@ class Runs:
 
     @contextlib.contextmanager
     def _still(self, name: str, moid: str) -> Iterator[None]:
-        """Where a VM that this run made is there no more, another run took it for half made: to be looked at,
-        and decided, again.
+        """Raises Conflict if a VM that this run made is gone because another run removed it as half made, so
+        that the server is observed and decided again.
         """
         try:
             yield
@@ -246,7 +252,5 @@ class Runs:
 
 
 def _over(importer: str) -> bool:
-    """Whether an importer surely works no more: its process ended, or it is this one, which now does
-    something else.
-    """
+    """Whether an import has surely ended: its process ended, or it is this process, which has moved on."""
     return process.mine(importer) or process.ended(importer)

@@ -1,4 +1,4 @@
-"""How large a server must be for its GPUs. Sizes in bytes."""
+"""The size of a server for its GPUs. All sizes in bytes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ PER_GPU = 4  # virtual CPUs
 
 
 def cpus(gpus: int) -> int:
-    """Four for each GPU, at least four."""
+    """Four CPUs per GPU, at least four."""
     return max(PER_GPU, PER_GPU * gpus)
 
 
 def memory(gpu_memory: int) -> int:
-    """One and a half times the GPUs' memory, in vSphere's grain."""
+    """One and a half times the GPUs' memory, rounded as vSphere needs it."""
     wanted = gpu_memory * 3 // 2
     return -(-wanted // GRAIN) * GRAIN
 
@@ -28,6 +28,6 @@ def mmio(gpu_memory: int) -> int:
 
 
 def of_profile(profile: str) -> int | None:
-    """The memory that a vGPU profile's name tells: `grid_v100d-8q` → 8 GiB."""
+    """The memory in the name of a vGPU profile: `grid_v100d-8q` → 8 GiB; None if the name has none."""
     match = re.search(r"-(\d+)[a-z]*$", profile)
     return int(match[1]) * GIB if match else None

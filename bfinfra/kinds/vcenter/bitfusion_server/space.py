@@ -1,4 +1,4 @@
-"""What servers' disks take of datastores. Pure."""
+"""The space that servers' disks take on datastores. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bfinfra.model.refs import Key
 
 
 def claims(wanted: Specs, states: Specs, facts: BitfusionServerFacts) -> Iterator[Claim]:
-    """Of servers that are to be made, as far as their OVA tells, and of disks that are to grow."""
+    """The disks of servers to create, as far as their OVA tells, and disks to grow."""
     for key, spec in wanted.items():
         if not isinstance(spec, Spec):
             continue
@@ -33,7 +33,7 @@ def _grown(key: Key, spec: Spec, state: State, inventory: Inventory) -> Iterator
 
 
 def _made(key: Key, spec: Spec, ova: object, store: Datastore, *, started: bool) -> Iterator[Claim]:
-    """What a half-made one takes already is not told apart: it is made anew."""
+    """A half-imported server counts in full: it is deleted and imported anew."""
     own = [disk.capacity for disk in ova.disks] if isinstance(ova, Ova) else []
     for index, size in enumerate([spec.disk or 0, *own[1:]] if spec.disk else own):
         at = Spot(key, "disk" if spec.disk and not index else "datastore" if spec.datastore else "ova")
@@ -41,7 +41,7 @@ def _made(key: Key, spec: Spec, ova: object, store: Datastore, *, started: bool)
 
 
 def _chosen(spec: Spec, host: object, inventory: Inventory) -> Datastore | None:
-    """The one that the site names, or the only one that the host reaches."""
+    """The datastore that the site names, or the only one of the host; None if neither is known."""
     if spec.datastore:
         return inventory.datastore(spec.datastore)
     detail = getattr(host, "detail", None)

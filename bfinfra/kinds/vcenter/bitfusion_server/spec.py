@@ -28,7 +28,7 @@ from bfinfra.model.sources import LocalFile
 from bfinfra.model.trust import Fingerprint, Trust
 from bfinfra.model.units import Bytes, MachineMemory
 
-PORT = 56001  # where a server answers its clients
+PORT = 56001  # the port on which a server answers its clients
 
 
 @functools.lru_cache(maxsize=1024)
@@ -54,29 +54,29 @@ def _address(value: str) -> str:
             "expected an address such as https://downloads.example.com/bitfusion-server-3.0.0-11.ova"
         )
     if "@" in parts.netloc:
-        raise ValueError("an account in an address would be shown and logged; no account is sent to anybody")
+        raise ValueError("an account in an address would be shown and logged, and bfinfra sends none")
     return value
 
 
 class Ova(Part):
-    """The appliance: a file, or an address to read it from."""
+    """The appliance: a file, or a URL to read it from."""
 
     file: LocalFile | None = None
     """Path of the .ova, relative to the site file."""
     url: Annotated[str, AfterValidator(_address)] | None = None
-    """Address of the .ova, https, or http with `sha256`. Its server must answer parts of it; nothing is kept
-    on this machine.
+    """URL of the .ova: https, or http with `sha256`. Its server must support range requests. bfinfra keeps no
+    copy on this machine.
     """
     trust: Trust = Field(default_factory=Trust)
-    """Which certificate the server of `url` must show; the system's store where nothing is said."""
+    """The certificate that the server of `url` must show; by default one that this system trusts."""
     sha256: Fingerprint | None = None
-    """SHA-256 of the whole file, checked before anything is uploaded; its own manifest is checked in any
-    case.
+    """SHA-256 of the whole file, checked before anything is uploaded. The OVA's own manifest is always
+    checked.
     """
 
     @property
     def text(self) -> str:
-        """As written."""
+        """The path or URL as written."""
         return self.file.text if self.file else self.url or ""
 
     @model_validator(mode="after")
@@ -86,34 +86,36 @@ class Ova(Part):
         if self.file is not None and self.trust != Trust():
             raise ValueError("trust goes with url")
         if (self.url or "").startswith("http://") and self.sha256 is None:
-            raise ValueError("http says nothing of who answers: give the file's sha256, or an https address")
+            raise ValueError(
+                "http doesn't prove which server answers: give the file's sha256, or an https address"
+            )
         return self
 
 
 class Library(Part):
-    """A content library that keeps appliances by their digest: each is uploaded once, and only to vCenter
-    itself.
-    """
+    """A content library that keeps appliances by their digest. Each is uploaded once, to vCenter only."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=80)]
-    """Its name; made where there is none."""
+    """Its name; created if it doesn't exist."""
     datastore: str
-    """Where a new one lives."""
+    """The datastore of a library that is created."""
 
 
 class Network(Part):
     """One network adapter."""
 
     network: Annotated[str, Ref("port_group", optional=True)]
-    """Name of the network or distributed port group; one of this site is made first, and goes last."""
+    """Name of the network or distributed port group. If this site makes it, it is made before the server and
+    deleted after it.
+    """
     address: Interface | None = None
-    """Address with prefix, such as 172.24.210.80/24; without it the appliance asks DHCP."""
+    """Address with prefix, such as 172.24.210.80/24; without it the appliance uses DHCP."""
     gateway: Address | None = None
     """Default gateway."""
     dns: tuple[Address, ...] = ()
     """Name servers."""
     keys: dict[Item, str] = Field(default_factory=dict)
-    """Which OVA property takes the address, netmask, gateway or dns, where its label doesn't tell."""
+    """The OVA property that takes the address, netmask, gateway or dns, if its label doesn't tell."""
 
     @field_validator("gateway")
     @classmethod
@@ -128,7 +130,7 @@ class Network(Part):
 
     @property
     def ip(self) -> str:
-        """The address without its prefix; "" where it is DHCP's to give."""
+        """The address without its prefix; "" for DHCP."""
         return (self.address or "").partition("/")[0]
 
 
@@ -140,53 +142,51 @@ class Spec(resource.Spec):
         "ova.trust.ca_file": (
             "get the certificate of the authority that signed the certificate of the server of ova.url"
         ),
-        "properties": "write the secret into it, or fetch it from who keeps it",
+        "properties": "write the secret into it, or get it from whoever keeps it",
     }
     digested = "properties"
 
     ova: Ova
     """The appliance."""
     library: Library | None = None
-    """Deploy from a content library, which gets the appliance where it doesn't hold it yet."""
+    """Deploy from a content library. bfinfra uploads the appliance if the library doesn't have it."""
     host: Annotated[str, Ref("gpu_host")]
     """The host whose GPUs it serves."""
     first: Annotated[str, Ref("bitfusion_server")] | None = None
-    """The first server of its group, which is made and ready before this one; a group is 1, 3 or more
+    """The first server of its group, which must be ready before this one is created. A group has 1, 3 or more
     servers.
     """
     gpus: Annotated[int, Field(ge=0, le=16)]
-    """How many; 0 for a server that only keeps the cluster's quorum."""
+    """Number of GPUs; 0 for a server that only keeps the cluster's quorum."""
     attach: Literal["static", "dynamic", "vgpu"] = "static"
-    """static: fixed cards; dynamic: any cards of the make (Dynamic DirectPath); vgpu: shares by a profile."""
+    """static: fixed cards; dynamic: any cards of one model (Dynamic DirectPath); vgpu: virtual GPUs of a
+    profile.
+    """
     vgpu_profile: Annotated[str, StringConstraints(min_length=1)] | None = None
     """With attach: vgpu, such as grid_v100d-8q."""
     gpu_memory: Bytes | None = None
-    """Memory of each GPU, where bfinfra can't know it."""
+    """Memory of each GPU, for a model that bfinfra doesn't know."""
     cpus: Annotated[int, Field(ge=1, le=768)] | None = None
-    """Virtual CPUs; default 4 for each GPU, at least 4."""
+    """Virtual CPUs; default 4 per GPU, at least 4."""
     memory: MachineMemory | None = None
     """Default 1.5 × the GPUs' memory. All of it is reserved: passthrough needs that."""
     mmio: Bytes | None = None
     """Size of the 64-bit MMIO window; default twice the next power of two that holds the GPUs' memory."""
     disk: Bytes | None = None
-    """Size of the first disk, if larger than the OVA's."""
+    """Size of the first disk, if larger than in the OVA."""
     disk_provisioning: Literal["thin", "thick"] = "thin"
-    """How the disks take space."""
+    """How the disks take space on the datastore."""
     datastore: str | None = None
-    """Where the disks live; may be left out where the host reaches only one datastore."""
+    """Datastore of the disks; may be left out if the host has only one."""
     folder: str = ""
     """Folder for VMs, such as gpu/bitfusion; default the datacenter's root."""
     resource_pool: Annotated[str, Ref("resource_pool", optional=True)] | None = None
-    """Resource pool: one of this site's, or one that is there anyway; default the cluster's own."""
+    """Resource pool, of this site or existing; default the cluster's root pool."""
     networks: Annotated[dict[str, Network], Field(min_length=1, max_length=4)]
-    """One to four adapters, by the names of the OVA's networks or any others, in the order of the
-    adapters.
-    """
+    """One to four adapters, in their order. Each is named as one of the OVA's networks, or freely."""
     properties: dict[str, Secret | str] = Field(default_factory=dict)
-    """The OVA's properties; see: bfinfra ova inspect. Passwords by reference only.
-
-    vCenter's GUID, URL and thumbprint are filled in where they are left out, and refused where they are
-    wrong.
+    """The OVA's properties; see: bfinfra ova inspect. Passwords by reference only. bfinfra fills in vCenter's
+    GUID, URL and thumbprint if they are left out, and refuses wrong ones.
     """
     readiness: Literal["tools", "port"] = "tools"
     """tools: VMware Tools run and report an address; port: the server's port takes connections."""
@@ -200,9 +200,7 @@ class Spec(resource.Spec):
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """Its name among VMs, and the addresses of its adapters; the first is what everybody reaches it
-        by.
-        """
+        """Its name among VMs, and the addresses of its adapters. Clients reach it by the first."""
         yield conflict.thing("", f"the VM {name}", "VM", self.folder.strip("/"))
         for place, (label, each) in enumerate(self.networks.items()):
             yield from conflict.address(
@@ -210,16 +208,16 @@ class Spec(resource.Spec):
             )
 
     def answers_at(self) -> str:
-        """Its first adapter's address, where that isn't DHCP's to give."""
+        """The address of its first adapter; "" for DHCP."""
         return next(iter(self.networks.values())).ip
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """A server, at its addresses."""
+        """A Bitfusion server at its addresses."""
         yield SERVERS
         yield from (server(each.ip) for each in self.networks.values() if each.ip)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The library that it is deployed from, and what vGPUs want of its host."""
+        """The library that it is deployed from, and the host's settings that vGPUs need."""
         if self.library is not None:
             yield library(self.library.name)
         if self.attach == "vgpu":

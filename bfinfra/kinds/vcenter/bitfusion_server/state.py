@@ -1,4 +1,4 @@
-"""What vCenter says of a server, and what decisions need besides."""
+"""The live state of a server, and the facts that decisions need."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bfinfra.model.refs import Ref
 
 KEYS = (VM_MARK, *VM_KEYS)
 MARK, SECRETS, IMPORTING, OVA, MMIO, MMIO_SIZE = KEYS
-"""extraConfig keys: the mark; digests of write-only properties; who imports, until that is whole; what was
+"""Keys of extraConfig: the mark; digests of write-only properties; which process imports; which appliance was
 imported; the MMIO window.
 """
 NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
@@ -32,14 +32,14 @@ NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """One VM. `host`: the name of the host it is on; `networks`: those that it was given, whose port groups
-    go after it.
+    """One VM. `host`: the name of its host; `networks`: the networks that it was given, which are deleted
+    after it.
     """
 
     machine: Vm
     host: Annotated[str, Ref("gpu_host")]
     importing: bool = False
-    """Its import did not come to its end."""
+    """Its import did not finish."""
     networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
 
     def answers_at(self) -> str:
@@ -48,18 +48,16 @@ class State(resource.State):
 
     @property
     def digests(self) -> Mapping[str, str]:
-        """Property → salted digest of what was written."""
+        """Property → salted digest of the secret that was written."""
         kept = Mark.decode(self.machine.extra.get(SECRETS))
         return (kept.applied if kept else None) or {}
 
 
 @dataclass(frozen=True, slots=True)
 class SecretSeen:
-    """A secret property: whether its value is another than the one written, and why it can't be used ("" = it
-    can).
-
-    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that
-    is wanted.
+    """A secret property. `stale`: its value differs from the one that was written; `problem`: why it can't be
+    used, "" if it can. `away`: the file to bring, if it doesn't exist yet; then a value that was written
+    counts as unchanged.
     """
 
     stale: bool = False
@@ -69,13 +67,13 @@ class SecretSeen:
 
 @dataclass(frozen=True)
 class BitfusionServerFacts:
-    """The inventory; OVAs by the file as written, or why they can't be read; secrets by server and property.
+    """What decisions need besides the states.
 
-    `vcenter`: which one it is, where a server is to be made or changed that is told of it. `noted`: server →
-    what a standing one tells of the OVA that it was made from, where the file is there no more. `gone`: ids
-    of VMs that are there no more, whatever a host's state says that was looked at earlier. `damaged`: server
-    → what is wrong with the OVA that it must be made from. `rooms`: host → its memory, where a server there
-    is to be made or changed.
+    The inventory. OVAs by the file as written, or why they can't be read. Secrets by server and property.
+    `vcenter`: its identity, if a server to create or change needs it. `noted`: server → what an existing one
+    tells of the OVA that it was made from, if the file is not there. `gone`: ids of VMs that no longer exist,
+    though an older state of a host may show them. `damaged`: server → what is wrong with the OVA that it must
+    be made from. `rooms`: host → its memory, for hosts with a server to create or change.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -89,12 +87,12 @@ class BitfusionServerFacts:
 
 
 def identity(site: str, name: str) -> str:
-    """The instance UUID of a server: the same on every run, another for every site and name."""
+    """The instance UUID of a server: the same on every run, different for every site and name."""
     return str(uuid.uuid5(NAMES, f"{site}/bitfusion_server/{name}"))
 
 
 def release(package: Ova) -> str:
-    """Which appliance an OVA holds: a digest of its descriptor and of its manifest, which covers every
+    """The identity of an appliance: a digest of its descriptor and of its manifest, which covers every
     disk.
     """
     return _digest(package.descriptor, tuple(sorted(package.manifest.items())))
@@ -102,14 +100,14 @@ def release(package: Ova) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _digest(descriptor: str, files: tuple[tuple[str, tuple[str, str]], ...]) -> str:
-    """Worked out once for all servers of an appliance."""
+    """Cached: the servers of one appliance share it."""
     manifest = "".join(f"{file} {algorithm} {value}\n" for file, (algorithm, value) in files)
     return hashlib.sha256((descriptor + manifest).encode()).hexdigest()
 
 
 def read(machine: Vm, host: str) -> State:
-    """The state of one VM on the host of that name. A clone has its original's mark and another instance
-    UUID: it bears none of ours.
+    """The state of one VM on the host of that name. A clone has the mark of its original, but another
+    instance UUID: it counts as unmarked.
     """
     noted = Mark.decode(machine.extra.get(MARK))
     mark = noted.where(machine.instance_uuid) if noted else None

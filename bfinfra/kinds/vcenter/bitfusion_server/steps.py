@@ -1,4 +1,4 @@
-"""The side effects on a server. Steps carry references to secrets, never their values."""
+"""The steps of a server. They carry references to secrets, never values."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Deploy(Step):
 
     @property
     def exclusive(self) -> bool:
-        """No two VMs of a folder have one name; it says itself where the OVA or a place is another by now.
-        Not tried of libraries.
+        """True for an import, which fails if the folder has a VM of that name, or if the OVA or a place has
+        changed. Not verified for a deployment from a library.
         """
         return self.target.library is None
 
@@ -111,9 +111,9 @@ class Configure(_OnMachine):
     add_nics: tuple[str | Unknown, ...] = ()
     grow: Mapping[int, int]
     properties: Mapping[str, str | Secret]
-    """Only those that change."""
+    """Only the properties that change."""
     keep: Mapping[str, str]
-    """Digests of the secrets that don't."""
+    """Digests of the secrets that don't change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ class Commit(_OnMachine):
 
     mark: str
     release: str
-    """Which appliance it is; a VM that was adopted doesn't say so yet."""
+    """The appliance's identity; an adopted VM has no note of it yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ class Delete(_OnMachine):
     uses = (Use.DESTROY,)
 
     importing: bool = False
-    """A run that was killed left it half made, and its import may be open yet."""
+    """Whether a killed run left it half-imported, perhaps with an import still open."""
 
 
 @dataclass(frozen=True, kw_only=True)

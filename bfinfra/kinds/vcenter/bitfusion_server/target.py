@@ -1,4 +1,6 @@
-"""What a server's VM shall be: the spec with every default and name resolved. Refusal where that can't be."""
+"""The target of a server's VM: the spec with every default and name resolved. Raises Refusal if that
+fails.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from bfinfra.model.units import bytes_text
 
 @dataclass(frozen=True, kw_only=True)
 class Adapter:
-    """One network adapter: `ovf` is the OVA's name for its network, "" for one that the OVA doesn't have."""
+    """One network adapter. `ovf`: the OVA's name for its network, "" if the OVA has no such network."""
 
     label: str
     ovf: str
@@ -42,19 +44,19 @@ class Adapter:
 
 
 def there(thing: str | Unknown) -> str:
-    """The id of a network or pool that stands, as all do once a step runs."""
+    """The id of a network or pool. When a step runs, every id is known."""
     assert isinstance(thing, str), thing
     return thing
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Ids of vCenter, sizes in bytes. `release`: which appliance, as its descriptor and manifest tell."""
+    """Ids as in vCenter, sizes in bytes. `release`: the identity of the appliance."""
 
     ova: OvaSpec
     release: str
     library: tuple[str, str] | None
-    """Name of the content library to deploy from, and the datastore where a new one lives."""
+    """Name of the content library to deploy from, and the datastore for the library if it is created."""
     host: str
     datastore: str
     folder: str
@@ -62,7 +64,7 @@ class Target:
     thin: bool
     cpus: int
     memory: int | None
-    """None: as the OVA has it, for a server without GPUs."""
+    """None: the OVA's value, for a server without GPUs."""
     disk: int | None
     attach: tuple[Attach, ...]
     extra: Mapping[str, str]
@@ -71,7 +73,7 @@ class Target:
 
     @property
     def places(self) -> frozenset[str]:
-        """Where it goes."""
+        """The ids of the places that it goes to."""
         return frozenset(
             {
                 self.host,
@@ -83,9 +85,8 @@ class Target:
 
 
 def resolve(name: str, spec: Spec, state: State | None, context: PlanContext, *, anew: bool) -> Target:
-    """The target. Refusal, naming the field, for whatever is unknown, missing or too much.
-
-    `anew`: of a VM that is to be made, maybe in the place of the one that `state` tells of.
+    """The target. Raises Refusal, naming the field, for whatever is unknown, missing or too much. `anew`: for
+    a VM to create, perhaps instead of the one in `state`.
     """
     facts: BitfusionServerFacts = context.facts
     ova = _ova(name, spec, facts, anew=anew)
@@ -139,12 +140,12 @@ def _ova(name: str, spec: Spec, facts: BitfusionServerFacts, *, anew: bool) -> O
 
 
 def _release(state: State | None) -> str:
-    """The appliance that a standing VM was made from, as it notes; "" where nobody noted it."""
+    """The identity of the appliance that an existing VM was made from, by its note; "" without one."""
     return state.machine.extra.get(OVA, "") if state else ""
 
 
 def _as_they_are(adapters: tuple[Adapter, ...], state: State | None) -> tuple[Adapter, ...]:
-    """In the order of the VM's own adapters, where the OVA that says the order is away."""
+    """The adapters in the order of the VM's own, if the OVA that gives the order is not there."""
     there = [nic.network for nic in state.machine.nics] if state else []
     return tuple(sorted(adapters, key=lambda a: there.index(a.network) if a.network in there else len(there)))
 
@@ -224,7 +225,7 @@ def _datastore(
             raise Refusal(
                 f"{spec.host} reaches {len(here)} datastores",
                 field="datastore",
-                why="one must be chosen",
+                why="bfinfra can't choose one",
                 next=nearest("", (d.name for d in here)),
             )
         found = here[0]
@@ -242,7 +243,7 @@ def _datastore(
             f"{found.name} has too little room",
             field="datastore",
             why=f"{found.free} bytes are free, the OVA takes {size}",
-            next="free some, or choose another",
+            next="free some space, or choose another",
         )
     return found
 
@@ -264,8 +265,8 @@ def _folder(spec: Spec, inventory: Inventory, datacenter: str) -> str:
 
 
 def _adapters(spec: Spec, ova: Ova, detail: HostDetail, context: PlanContext) -> tuple[Adapter, ...]:
-    """The site's networks on the OVA's: by name where they are alike, the rest in order, more than the OVA
-    has behind them.
+    """The adapters: the site's networks on the OVA's networks of the same name, the others on the remaining
+    ones in order, and further ones after them.
     """
     names = [n.name for n in ova.networks]
     left = [n for n in names if n not in spec.networks]
@@ -284,7 +285,7 @@ def _adapters(spec: Spec, ova: Ova, detail: HostDetail, context: PlanContext) ->
 
 
 def surplus(ova: Ova, adapters: tuple[Adapter, ...]) -> frozenset[int]:
-    """The positions of the OVA's adapters that the site gives no network."""
+    """The positions of the OVA's adapters for which the site has no network."""
     used = {a.ovf for a in adapters}
     first = {network: index for index, network in reversed(list(enumerate(ova.hardware.adapters)))}
     return frozenset(
@@ -296,7 +297,7 @@ def _network(label: str, spec: Spec, detail: HostDetail, context: PlanContext) -
     wanted, need = spec.networks[label].network, context.needs.get(f"networks.{label}.network")
     if (
         need is not None and need.spec is not None
-    ):  # not asked whether the host has it: that was looked at before it was made
+    ):  # whether the host has it is not checked here: the host was read before the network was made
         return Unknown(need.key, "group") if need.state is None else str(need.state.group.moid)
     facts: BitfusionServerFacts = context.facts
     reached = [n for n in facts.inventory.networks if n.moid in detail.networks]

@@ -1,5 +1,5 @@
-"""Checks of the hosts of a distributed switch: whether they are alike, and keep their time. (RDG for PVRDMA,
-"Host Configuration".)
+"""Checks of the hosts of a distributed switch: whether they are alike, and synchronise their time. (RDG for
+PVRDMA, "Host Configuration".)
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.esxi_settings import HostSetup
     from bfinfra.kinds.checks import CheckContext
 
-FEW = 5  # VIBs that are named
+FEW = 5  # how many VIBs a message names
 FIELDS = ("model", "firmware", "build", "cards")
 
 
 def alike(context: CheckContext) -> Iterator[Finding]:
-    """Hosts of one distributed switch are the same machines, of one build, with the same cards in the same
-    places.
-    """
+    """A finding per switch: whether its hosts have the same model, build, and cards in the same slots."""
     for key, spec in context.of("distributed_switch").items():
         found = setups(context, spec.hosts)
         if len(found) < 2:
@@ -34,7 +32,7 @@ def alike(context: CheckContext) -> Iterator[Finding]:
                 key,
                 "its hosts are not alike",
                 "; ".join(other),
-                "the guide wants the same hardware, cards in the same places, and the same software on all",
+                "the guide asks for the same hardware, with cards in the same slots, and the same software",
             )
         else:
             yield good(
@@ -47,7 +45,7 @@ def alike(context: CheckContext) -> Iterator[Finding]:
 
 
 def software(context: CheckContext) -> Iterator[Finding]:
-    """Hosts of one distributed switch have the same VIBs."""
+    """A finding per switch: whether its hosts have the same VIBs."""
     for key, spec in context.of("distributed_switch").items():
         found = _packages(context, spec.hosts)
         if len(found) < 2:
@@ -57,9 +55,9 @@ def software(context: CheckContext) -> Iterator[Finding]:
         if other:
             yield warning(
                 key,
-                "its hosts have other VIBs",
+                "its hosts have different VIBs",
                 "; ".join(other),
-                "bring them to one image, drivers and firmware of the network cards first",
+                "install one image on all, and update the drivers and firmware of the network cards first",
             )
         else:
             yield good(key, f"its {len(found)} hosts have the same {len(most)} VIBs")
@@ -73,24 +71,24 @@ def _packages(context: CheckContext, names: Iterable[str]) -> dict[str, frozense
     except Denied:
         raise Blocked(
             "hosts",
-            "to see a host's VIBs takes the privilege Host.Config.Image, which nothing else here needs",
+            "to read a host's VIBs takes the privilege Host.Config.Image, which nothing else here needs",
         ) from None
     return {name: found[moid] for name, moid in known.items() if moid in found}
 
 
 def _departs(most: frozenset[str], each: frozenset[str]) -> str:
-    """In which VIBs one departs from most; the first few."""
+    """The VIBs in which a host differs from most hosts; the first few."""
     lacks, more = sorted(most - each), sorted(each - most)
     parts = [
         f"lacks {', '.join(lacks[:FEW])}" if lacks else "",
-        f"has {', '.join(more[:FEW])} besides" if more else "",
+        f"has {', '.join(more[:FEW])} in addition" if more else "",
     ]
     left = max(0, len(lacks) - FEW) + max(0, len(more) - FEW)
     return " and ".join(filter(None, parts)) + (f" ({left} more)" if left else "")
 
 
 def _others(found: dict[str, HostSetup], field: str) -> Iterator[str]:
-    """Who differs from most of them, and in what."""
+    """A line for each host that differs from most of them, with what differs."""
     most = Counter(getattr(each, field) for each in found.values()).most_common(1)[0][0]
     for name, each in sorted(found.items()):
         value = getattr(each, field)

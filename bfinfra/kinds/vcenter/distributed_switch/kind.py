@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
 
 MEMBERS = (holds("members", "DVSwitch.HostOp"), holds("hosts", "Host.Config.Network"))
-"""What it takes that hosts come, go or change NICs."""
+"""The privileges to add hosts, remove hosts or change their NICs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter says. `hosts`: NICs by host name."""
+    """What vCenter reports. `hosts`: NICs by host name."""
 
     switch: Switch
     hosts: Mapping[str, tuple[str, ...]]
@@ -53,7 +53,7 @@ class Create(Step):
 
     @property
     def exclusive(self) -> bool:
-        """Its name is taken once."""
+        """The call fails if the name is taken."""
         return True
 
 
@@ -98,7 +98,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """All switches with their port groups; hosts and folders too where one is wanted."""
+        """Reads all switches with their port groups; hosts and folders, too, if the site wants a switch."""
         found = self._vcenter.switches.read(context=any(wanted.values()))
         names = {moid: name for name, moid in found.hosts.items()}
         states = {}
@@ -119,7 +119,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """One call each."""
+        """Creates, changes or deletes it, in one step each."""
         if spec is None:
             return () if state is None else (Delete(name=name, moid=state.switch.moid),)
         facts: Networks = context.facts
@@ -134,7 +134,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
             raise Refusal(
                 f"the switch is of version {state.switch.version}",
                 field="version",
-                why="an upgrade can't be undone, and interrupts nothing that bfinfra could plan",
+                why="an upgrade can't be undone, and bfinfra can't plan for what it interrupts",
                 next="upgrade it in vCenter, or leave version out",
             )
         found = compare.changes(spec, state.mark, _drift(spec, state))
@@ -142,13 +142,13 @@ class DistributedSwitch(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The folder of networks, with all below it, and the hosts."""
+        """The network folder with all below it, and the hosts."""
         hosts = tuple(Entity(f"/{datacenter}/host/*/{host}", "HostSystem") for host in spec.hosts)
         networks = (Entity(f"/{datacenter}/network", "Folder", propagate=True),)
         return {"networks": networks, "members": networks if hosts else (), "hosts": hosts}
 
     def run(self, step: Step, report: Report) -> None:
-        """One task."""
+        """Runs one step, as one task."""
         match step:
             case Create(folder=folder, plan=plan):
                 self._vcenter.switches.create(folder, plan)
@@ -160,7 +160,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _strange(self, switch: Switch, found: Networks) -> tuple[str, ...]:
-        """Port groups on it that this site didn't make."""
+        """Port groups on the switch that this site didn't make."""
         groups = [group for group in found.groups if group.switch == switch.moid and not group.uplink]
         return tuple(
             f"port group {group.name}" for group in groups if Mark.site_in(group.description) != self._site
@@ -168,7 +168,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
 
 
 def _state(switch: Switch, names: Mapping[str, str], contents: tuple[str, ...] = ()) -> State:
-    """`names`: of the hosts, by their ids."""
+    """The state of a switch. `names`: host names by id."""
     hosts = {names.get(moid, moid): nics for moid, nics in switch.hosts.items()}
     return State(mark=Mark.decode(switch.description), switch=switch, hosts=hosts, contents=contents)
 
@@ -178,7 +178,7 @@ def _folder(facts: Networks) -> str:
         raise Refusal(
             f"there are {len(facts.folders)} datacenters",
             why=", ".join(sorted(facts.folders)),
-            next="write vcenter.datacenter to say which is meant",
+            next="write vcenter.datacenter to choose one",
         )
     return next(iter(facts.folders.values()))
 

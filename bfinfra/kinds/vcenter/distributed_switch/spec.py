@@ -21,13 +21,13 @@ class Spec(resource.Spec):
     mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
     """Largest frame, in bytes."""
     uplinks: Annotated[int, Field(ge=1, le=32)] = 1
-    """Uplinks of each host. PVRDMA wants one: the RDMA adapter, and nothing beside it."""
+    """Uplinks per host. PVRDMA needs exactly one: the RDMA adapter."""
     version: str | None = None
-    """Version that it is made with, such as 6.6.0; empty = the newest that vCenter has. One that stands keeps
-    its own.
+    """Version to create it with, such as 6.6.0; empty = the newest that vCenter has. An existing switch keeps
+    its version.
     """
     hosts: dict[str, tuple[Nic, ...]] = Field(default_factory=dict)
-    """Hosts on it, by their names in vCenter, and the NICs that it takes of each."""
+    """Its hosts, by their names in vCenter, and the NICs that it uses on each."""
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:
@@ -37,7 +37,7 @@ class Spec(resource.Spec):
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:
-        """The NICs of its hosts: a NIC is on one switch."""
+        """The NICs of its hosts, as a NIC can be on one switch only."""
         for host, nics in self.hosts.items():
             yield from (
                 conflict.thing(f"hosts.{host}.{index}", f"{nic} of {host}", "NIC")
@@ -45,5 +45,5 @@ class Spec(resource.Spec):
             )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """That its hosts are on it."""
+        """The switch with its hosts on it."""
         return (Capability(SETTINGS, each) for each in self.hosts)

@@ -1,4 +1,4 @@
-"""Which cards a spec means."""
+"""Finds the cards that a spec means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bfinfra.model.suggest import few, nearest
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One card that is to be passed through; `memory` in bytes, None where it isn't known."""
+    """One card to pass through; `memory` in bytes, None if it isn't known."""
 
     address: str
     vendor: int
@@ -26,9 +26,9 @@ class Gpu:
 
 
 def chosen(spec: Spec, state: State, site: str, own: Container[str] = ()) -> tuple[Gpu, ...]:
-    """The cards that a spec means, those named by address first. Refusal where one isn't there or is
-    another's. `own`: names of VMs that the site describes: until they are adopted their cards are not
-    another's.
+    """The cards that a spec means, those with an address first. Raises Refusal if one doesn't exist or is in
+    use. `own`: names of VMs that the site describes; until they are adopted, their cards don't count as in
+    use by others.
     """
     held = unmanaged(state.detail.holders, site, own)
     taken: dict[str, Gpu] = {}
@@ -56,7 +56,7 @@ def _named(part: Passthrough, state: State, held: Mapping[str, str], at: str) ->
         raise Refusal(
             f"{part.address} can't be passed through",
             field=f"{at}.address",
-            why=f"{found.name or 'it'} is not capable of it",
+            why=f"{found.name or 'it'} does not support it",
             next="turn on Above-4G decoding and VT-d in the host's BIOS, or choose another device",
         )
     if owner := held.get(found.address):
@@ -109,8 +109,8 @@ def _too_few(  # noqa: PLR0913 - one sentence's parts
     why = "; ".join([f"the host has {len(alike)}", *([few(held)] if held else []), *incapable])
     return Refusal(
         (
-            f"{part.count} × {make} {'is' if part.count == 1 else 'are'} wanted, and {usable or 'none'} can "
-            "be had"
+            f"{part.count} × {make} {'is' if part.count == 1 else 'are'} wanted, "
+            f"and {usable or 'none'} can be had"
         ),
         field=at,
         why=why,
@@ -119,8 +119,8 @@ def _too_few(  # noqa: PLR0913 - one sentence's parts
 
 
 def unmanaged(holders: Iterable[Holder], site: str, own: Container[str] = ()) -> dict[str, str]:
-    """The devices that VMs of somebody else hold, by address, and which VM each. `own`: names of unmarked
-    VMs that are not somebody else's.
+    """Device address → name of the VM that holds it, for VMs of somebody else. `own`: names of unmarked VMs
+    that the site describes, which don't count as somebody else's.
     """
     return {
         address: holder.name
@@ -131,5 +131,5 @@ def unmanaged(holders: Iterable[Holder], site: str, own: Container[str] = ()) ->
 
 
 def ours(holder: Holder, site: str) -> bool:
-    """Whether a VM is this site's; a copy of such a one is not."""
+    """Whether a VM is this site's. A copy of this site's VM is not."""
     return Mark.site_in(holder.mark, holder.machine.instance_uuid if holder.machine else "") == site

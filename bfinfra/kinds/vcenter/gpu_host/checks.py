@@ -1,4 +1,4 @@
-"""What would stop an apply of GPU hosts."""
+"""Checks for what would stop an apply of GPU hosts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def connected(context: CheckContext) -> Iterator[Finding]:
-    """The GPU hosts are there and connected."""
+    """A finding per GPU host: whether vCenter knows it and is connected to it."""
     known = {host.name: host for host in context.entered().inventory.read().hosts}
     for key in context.of("gpu_host"):
         host = known.get(key.name)
         if host is None:
             yield bad(key, "vCenter knows no such host", next=nearest(key.name, known))
         elif not host.connected:
-            yield bad(key, "vCenter has no connection to it", next="look at the host's state in vCenter")
+            yield bad(key, "vCenter has no connection to it", next="check the host's state in vCenter")
         elif host.maintenance:
             yield warning(
                 key,

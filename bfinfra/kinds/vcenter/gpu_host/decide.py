@@ -1,4 +1,6 @@
-"""From what is to what shall be: which passthrough to set, whether a reboot is owed, what to put back."""
+"""The steps from the live state to the desired one: which passthrough to set, whether to reboot, what to
+restore.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
 Changes = tuple[Change, ...]
-Cards = Mapping[str, bool]  # PCI address → passthrough on?
+Cards = Mapping[str, bool]  # PCI address → whether passthrough is on
 
 
 def absent(name: str, spec: Spec | None, facts: GpuHostFacts) -> Sequence[Step]:
-    """A host can't be made. Refusal where one is wanted."""
+    """No steps; raises Refusal if the site has a host that doesn't exist, as bfinfra can't create hosts."""
     if spec is None:
         return ()
     raise Refusal(f"there is no host {name}", why="vCenter doesn't know it", next=nearest(name, facts.hosts))
@@ -30,8 +32,8 @@ def absent(name: str, spec: Spec | None, facts: GpuHostFacts) -> Sequence[Step]:
 def manage(
     name: str, spec: Spec, state: State, mark: Mark, machines: frozenset[str] = frozenset()
 ) -> Sequence[Step]:
-    """Finish a reboot that was started; set passthrough; reboot where that is due and allowed; commit.
-    `machines`: names of VMs that the site describes.
+    """The steps: finish a reboot that was started, set passthrough, reboot if that is needed and allowed,
+    note what was applied. `machines`: names of VMs that the site describes.
     """
     if spec.cluster and spec.cluster != state.cluster:
         raise Refusal(
@@ -60,11 +62,11 @@ def manage(
 
 
 def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
-    """Put back what was there before, then take the notes off."""
+    """The steps: restore the earlier passthrough, then remove the notes."""
     wanted = {a: on for a, on in state.before.items() if state.device(a)}
     unmanaged = tuple(
         h for h in state.detail.holders if not ours(h, mark.site)
-    )  # this site's servers go before their host
+    )  # this site's servers are deleted before their host
     state = replace(state, detail=replace(state.detail, holders=unmanaged))
     for address in _unset(wanted, state):
         if owner := next((h.name for h in state.detail.holders if address in h.addresses), ""):
@@ -76,10 +78,10 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     applied = state.mark.applied if state.mark else None
     allowed = (
         {"reboot": "if_needed" if state.reboot else "never"} if applied is None else applied
-    )  # an apply that died has not said yet what is allowed, but may have done it
+    )  # an apply that was killed may have rebooted without noting that the site allows it
     spec = Spec(reboot=allowed.get("reboot", "never"), reboot_in_use=bool(allowed.get("reboot_in_use")))
     found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
-    kept = state.mark or mark  # committed: it says whether a reboot is allowed
+    kept = state.mark or mark  # the committed mark says whether a reboot is allowed
     steps = _effects(name, state, wanted, kept, found, spec)
     if state.rebooting:
         steps += _effects(name, state.restarted, wanted, kept, found, spec)
@@ -93,8 +95,8 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
 
 
 def drift(wanted: Cards, state: State, reboots: bool) -> list[Change]:
-    """Devices that aren't set as the site says and, where a reboot may mend it, those that are set but not in
-    effect.
+    """The devices that aren't set as the site says. If `reboots`, also those that are set but not in effect
+    yet.
     """
     unset = _unset(wanted, state)
     found = [
@@ -110,8 +112,8 @@ def drift(wanted: Cards, state: State, reboots: bool) -> list[Change]:
 
 
 def owed(spec: Spec, state: State, machines: frozenset[str] = frozenset()) -> list[str]:
-    """The cards whose passthrough is set and not in effect. `machines`: names of VMs that the site
-    describes.
+    """The cards whose passthrough is set but not in effect. `machines`: names of VMs that the
+    site describes.
     """
     site = state.mark.site if state.mark else ""
     return [gpu.address for gpu in chosen(spec, state, site, machines) if not _active(state, gpu.address)]
@@ -141,7 +143,9 @@ def _effects(name: str, state: State, wanted: Cards, mark: Mark, found: Changes,
 
 
 def _pending(name: str, state: State, wanted: Cards, restart: Callable[[], list[Step]]) -> list[Step]:
-    """What is left of a reboot that was begun; somebody may have started a VM since."""
+    """The remaining steps of a reboot that was started. Checks again for running VMs, as somebody may have
+    started one.
+    """
     if state.back:
         return [_leave(name, state, wanted)]
     if state.detail.connected and state.detail.boot:
@@ -153,7 +157,9 @@ def _pending(name: str, state: State, wanted: Cards, restart: Callable[[], list[
 
 
 def _restart(name: str, state: State, mark: Mark, found: Changes, spec: Spec) -> list[Step]:
-    """This site's servers down, then the host. Refusal where a VM runs that must not go down."""
+    """The steps: shut down this site's servers, then reboot the host. Raises Refusal if a VM runs that must
+    not be shut down.
+    """
     _check_running(name, state, mark.site, in_use=spec.reboot_in_use)
     running = [h for h in state.detail.holders if h.on]
     down = [
@@ -177,7 +183,7 @@ def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:
 def _leave(name: str, state: State, wanted: Cards) -> Leave:
     helped = all(
         device.active == device.enabled for a in wanted if (device := state.device(a))
-    )  # whatever is wanted by now
+    )  # judged by what the site wants now, not when the reboot started
     over = HELPED if state.mark is None or state.mark.applied is None else ""
     note = (
         replace(state.note, reboot=over if helped else f"after:{state.detail.boot}").encode()
@@ -194,7 +200,7 @@ def _note(state: State, mark: Mark) -> GpuHostNote:
 
 
 def _check_running(name: str, state: State, site: str, *, in_use: bool) -> None:
-    """Refusal where a running VM forbids a reboot: a VM with a passed-through card can't move to another
+    """Raises Refusal if a running VM forbids a reboot: a VM with a passed-through card can't move to another
     host.
     """
     for vm in (h for h in state.detail.holders if h.on):

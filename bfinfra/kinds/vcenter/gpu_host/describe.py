@@ -1,4 +1,4 @@
-"""What a site would say of a host: its cluster, and its cards that are passed through."""
+"""Describes a host as a site writes it: its cluster, and its cards that are passed through."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bfinfra.model.description import Description
 
 def description(state: State, site: str, appliances: frozenset[str], *, serves: bool) -> Description | None:
     """None for a host without GPUs, vGPU profiles and Bitfusion servers. `appliances`: names of the Bitfusion
-    servers, which the site describes, too; `serves`: one of them is there.
+    servers, which the site describes, too; `serves`: whether one of them is on the host.
     """
     detail = state.detail
     cards = [each for each in detail.devices if _gpu(each)]
@@ -33,6 +33,6 @@ def _gpu(device: PciDevice) -> bool:
 
 
 def _makes(cards: list[PciDevice]) -> Iterator[Mapping[str, object]]:
-    """Cards of one make together, with their count."""
+    """One entry for all cards of a model, with their count."""
     for (vendor, device), count in sorted(Counter((each.vendor, each.device) for each in cards).items()):
         yield {"vendor": vendor, "device": device} | ({"count": count} if count > 1 else {})

@@ -1,4 +1,4 @@
-"""The host: observe, decide, wait, act."""
+"""The kind gpu_host: observe, steps, readiness, run."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 __all__ = ["GpuHost", "Spec", "State"]
 NAME = "gpu_host"
 MACHINES = ("bitfusion_server", "virtual_machine")
-"""Kinds whose VMs may hold a host's cards."""
+"""The kinds whose VMs may hold a host's cards."""
 Details = tuple[Mapping[str, Spec | None], "list[HostDetail]"]
-"""For which hosts it was asked, and what is known of them."""
+"""The hosts that were asked for, and what vCenter reports of them."""
 Notes = tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]
-"""As `Hosts.survey` says."""
+"""See `Hosts.survey`."""
 NOTES: Reading[Notes] = Reading("HostSystem", ("name", ATTRIBUTE, "vm"))
 DETAILS: Reading[Details] = Reading("HostSystem", ("*", *VM_KEYS))
 NOTHING: Notes = ({}, {}, {})
 
 
 class GpuHost(kind.Kind[Spec, State]):
-    """Passthrough on a host that is there anyway."""
+    """Passthrough of GPUs on an existing host."""
 
     document = Document.SINGAPORE_POC
     checks = CHECKS
@@ -69,7 +69,7 @@ class GpuHost(kind.Kind[Spec, State]):
         self._machines = frozenset(key.name for key in site.resources if key.kind in MACHINES)
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> Details:
-        """The hosts that are wanted or noted."""
+        """Reads the hosts that the site wants or that have its note."""
         return {**wanted}, self._survey(wanted, include_unlisted=True)
 
     def observe(
@@ -79,8 +79,8 @@ class GpuHost(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The notes of all hosts, then everything of those that are wanted or noted. While one waits for
-        some: these alone, by their ids.
+        """Reads the notes of all hosts, then the details of those that the site wants or that have its note.
+        Without `include_unlisted`, reads only the wanted hosts, by their ids.
         """
         ids = self._cache.last(NOTES, NOTHING)[0]
         known = [] if include_unlisted else [ids[name][0] for name in wanted if name in ids]
@@ -107,12 +107,12 @@ class GpuHost(kind.Kind[Spec, State]):
                 yield found
 
     def _all(self, wanted: Mapping[str, Spec | None]) -> list[HostDetail]:
-        """What was prefetched, where it was for these; else asked for now."""
+        """The details of the hosts. Uses the prefetch if it was for the same hosts."""
         of, found = self._cache.read(DETAILS, NAME, lambda: self.fetch(DETAILS, wanted))
         return found if of == wanted else self._survey(wanted, include_unlisted=True)
 
     def _survey(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> list[HostDetail]:
-        """The hosts that are wanted or noted; learns the ids of all."""
+        """The hosts that the site wants or that have its note. Remembers the ids of all hosts."""
         notes, _, machines = self._cache.read(NOTES, NAME, lambda: self._vcenter.hosts.survey(ATTRIBUTE))
         names = {
             n for n, (_, mark) in notes.items() if (include_unlisted or n in wanted) and Mark.decode(mark)
@@ -125,8 +125,8 @@ class GpuHost(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Set passthrough, reboot if that is due and allowed, commit; on deletion put back what was there
-        before.
+        """Sets passthrough, reboots if that is needed and allowed, notes what was applied. On deletion
+        restores the earlier passthrough.
         """
         if state is None:
             return decide.absent(name, spec, context.facts)
@@ -137,14 +137,14 @@ class GpuHost(kind.Kind[Spec, State]):
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The host; custom attributes are defined at the root."""
+        """The host, and the root, where custom attributes are defined."""
         host = (Entity(f"/{datacenter}/host/{spec.cluster or '*'}/{name}", "HostSystem"),)
         return {"host": host, "rebooted": host if spec.reboot == "if_needed" else (), "definitions": (ROOT,)}
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """Connected, every card active, and no reboot under way or owed."""
+        """Ready when the host is connected, every card is in effect, and no reboot is running or needed."""
         if state.rebooting and not state.back:
-            return waiting("the host restarts")
+            return waiting("the host is restarting")
         if not state.detail.connected:
             return waiting("the host is not connected to vCenter")
         if spec is None:
@@ -162,7 +162,7 @@ class GpuHost(kind.Kind[Spec, State]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """Notes first, then the change that they are about."""
+        """Runs one step. Notes are written before the change that they describe."""
         hosts = self._vcenter.hosts
         match step:
             case steps.Set(moid=moid):
@@ -176,7 +176,7 @@ class GpuHost(kind.Kind[Spec, State]):
                     hosts.enter_maintenance(moid)
                 hosts.reboot(moid, step.boot)
             case steps.Await():
-                pass  # ready() tells when it is
+                pass  # ready() reports when the host is back
             case steps.Leave(moid=moid):
                 if not step.stay:
                     hosts.exit_maintenance(moid)

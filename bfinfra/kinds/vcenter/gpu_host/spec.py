@@ -17,18 +17,18 @@ PciAddress = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}
 
 
 class Passthrough(Part):
-    """Cards of one make, or one card by its address."""
+    """Cards of one model, or one card by its address."""
 
     vendor: PciId | None = None
     """PCI vendor, such as 0x10de (NVIDIA)."""
     device: PciId | None = None
     """PCI device, such as 0x1db6 (V100 PCIe 32GB)."""
     count: Annotated[int, Field(ge=1, le=64)] = 1
-    """How many of this make."""
+    """How many cards of this model."""
     address: PciAddress | None = None
     """One card by its PCI address, such as 0000:3b:00.0."""
     memory: Bytes | None = None
-    """Memory of each card, for a make that bfinfra doesn't know."""
+    """Memory of each card, for a model that bfinfra doesn't know."""
 
     @model_validator(mode="after")
     def _one(self) -> Passthrough:
@@ -46,13 +46,15 @@ class Spec(resource.Spec):
     cluster: str | None = None
     """Name of the cluster that the host must be in."""
     passthrough: tuple[Passthrough, ...] = ()
-    """The cards to pass through; empty where GPUs are shared as vGPUs."""
+    """The cards to pass through; empty if the GPUs are shared as vGPUs."""
     reboot: Literal["never", "if_needed"] = "never"
-    """never: say when a reboot is owed; if_needed: reboot through maintenance mode when passthrough takes
+    """never: report that a reboot is needed; if_needed: reboot through maintenance mode if passthrough takes
     effect only then.
     """
     reboot_in_use: bool = False
-    """Shut down this site's running GPU servers on the host for a reboot; VMs of others always stop it."""
+    """For a reboot, shut down this site's running GPU servers on the host. VMs of others always prevent the
+    reboot.
+    """
 
     def parts(self) -> Iterator[str]:
         """Its cards."""
@@ -61,13 +63,13 @@ class Spec(resource.Spec):
             yield from [f"GPU {name}"] * each.count
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Itself, once it has restarted for its cards."""
+        """The host, once it has restarted for its cards."""
         yield host(name)
         if self.cluster is not None:
             yield hosts(self.cluster)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Whatever else is set on it: it may be gone for a while, and some of it takes effect only as it
-        starts.
+        """Every other setting of the host: it may be unreachable for a while, and some settings take effect
+        only when it starts.
         """
         yield Capability(SETTINGS, name)

@@ -1,4 +1,4 @@
-"""What vCenter says of a GPU host, and what bfinfra noted on it."""
+"""The live state of a GPU host, and bfinfra's note on it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ ATTRIBUTE = "bfinfra"
 VM_MARK = MARK
 """The extraConfig key of VMs' marks."""
 VM_KEYS = (SECRETS, IMPORTING, "bfinfra.ova", "pciPassthru.use64bitMMIO", "pciPassthru.64bitMMIOSizeGB")
-"""What else a survey of hosts reads of their GPUs' VMs, so that the servers' own needn't read those again."""
+"""Further keys of VMs with GPUs, which the survey of hosts reads so that bitfusion_server needn't read those
+VMs again.
+"""
 
 
 HELPED = "helped"
-"""A reboot of ours that is over: should this run die before it says what was applied, it tells that reboots
-are allowed.
+"""The note of a finished reboot of this site. If the run is killed before it notes what was applied, this
+shows that reboots are allowed.
 """
 
 
 @dataclass(frozen=True)
 class GpuHostNote:
-    """What bfinfra writes on a host, in one line: the mark; each device it changed and how it was; a reboot
-    of its own.
+    """The note on a host, in one line: the mark, each device that bfinfra changed with its earlier setting,
+    and the reboot.
 
-    `reboot`: "" none; `from:BOOT` begun (`:stay`: it was in maintenance mode before); `after:BOOT` did not
-    help; HELPED until the note is committed.
+    `reboot`: "" none; `from:BOOT` started (`:stay`: the host was in maintenance mode before); `after:BOOT`
+    finished without effect; HELPED finished with effect, until the mark is committed.
     """
 
     mark: Mark
@@ -40,7 +42,7 @@ class GpuHostNote:
     reboot: str = ""
 
     def encode(self) -> str:
-        """The line."""
+        """The note as one line of text."""
         before = ",".join(f"{address}={int(on)}" for address, on in sorted(self.before.items()))
         return (
             self.mark.encode()
@@ -50,7 +52,7 @@ class GpuHostNote:
 
     @classmethod
     def decode(cls, text: str) -> GpuHostNote | None:
-        """The note, or None where there is no mark."""
+        """The note in a line of text, or None if it has no mark."""
         mark = Mark.decode(text)
         words = dict(word.split("=", 1) for word in text.split() if word.startswith(("before=", "reboot=")))
         noted = dict(part.split("=", 1) for part in words.get("before", "").split(",") if "=" in part)
@@ -63,7 +65,7 @@ class GpuHostNote:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter says, and the note on the host."""
+    """What vCenter reports, and the note on the host."""
 
     detail: HostDetail
     cluster: str
@@ -71,22 +73,22 @@ class State(resource.State):
 
     @property
     def before(self) -> Mapping[str, bool]:
-        """The devices that bfinfra changed, and how they were."""
+        """The devices that bfinfra changed, with their earlier setting."""
         return self.note.before if self.note else {}
 
     @property
     def reboot(self) -> str:
-        """The note of a reboot."""
+        """The note about a reboot."""
         return self.note.reboot if self.note else ""
 
     @property
     def rebooting(self) -> bool:
-        """A reboot of ours was begun, and its maintenance mode isn't left yet."""
+        """Whether a reboot of this site was started, and the host is not yet out of its maintenance mode."""
         return self.reboot.startswith("from:")
 
     @property
     def back(self) -> bool:
-        """The host has started since the noted boot."""
+        """Whether the host has started since the boot time in the note."""
         return (
             self.detail.connected
             and self.detail.boot != ""
@@ -95,17 +97,17 @@ class State(resource.State):
 
     @property
     def stays(self) -> bool:
-        """It was in maintenance mode before our reboot, and stays there."""
+        """Whether the host was in maintenance mode before the reboot, and so stays there."""
         return self.reboot.endswith(":stay")
 
     @property
     def tried(self) -> bool:
-        """It was rebooted for what is set now."""
+        """Whether the host was rebooted for the current setting, without effect."""
         return self.reboot == f"after:{self.detail.boot}"
 
     @property
     def restarted(self) -> State:
-        """As it will be once the reboot that was begun is over."""
+        """The state that will be after the reboot that was started."""
         devices = tuple(replace(device, active=device.enabled) for device in self.detail.devices)
         return replace(
             self,
@@ -114,7 +116,7 @@ class State(resource.State):
         )
 
     def device(self, address: str) -> PciDevice | None:
-        """The device at an address."""
+        """The device at a PCI address, or None."""
         return self._devices.get(address)
 
     @functools.cached_property
@@ -124,7 +126,7 @@ class State(resource.State):
 
 @dataclass(frozen=True, slots=True)
 class GpuHostFacts:
-    """The names of all hosts, and of the machines that the site describes."""
+    """The names of all hosts, and of the VMs that the site describes."""
 
     hosts: tuple[str, ...]
     machines: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""The side effects on a GPU host."""
+"""The steps of a GPU host."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Set(_OnHost):
 
     @property
     def devices(self) -> str:
-        """`0000:3b:00.0 on, …`."""
+        """The devices and their setting: `0000:3b:00.0 on, …`."""
         return ", ".join(f"{address} {'on' if on else 'off'}" for address, on in self.wanted.items())
 
     def title(self) -> str:
-        """With the devices."""
+        """The title with the devices."""
         return f"set passthrough of {self.devices} on host {self.name}"
 
 
@@ -42,7 +42,7 @@ class Set(_OnHost):
 class ShutDown(_OnHost):
     """shut down {vm} on host {name}"""
 
-    rights = ()  # it is a server of this site, whose own kind says what stopping it takes
+    rights = ()  # the VM is a bitfusion_server of this site; that kind declares the privileges to stop it
     disruption = Disruption.POWER_CYCLE
     why = "its GPU can't move to another host while this one reboots"
     vm: str
@@ -61,7 +61,7 @@ class Reboot(_OnHost):
     settles = True
     boot: str
     maintenance: bool
-    """It is in maintenance mode already."""
+    """Whether the host is in maintenance mode already."""
     note: str
 
 
@@ -85,7 +85,7 @@ class Leave(_OnHost):
     stay: bool
 
     def title(self) -> str:
-        """Says so where the host stays in maintenance mode, as it was found."""
+        """The title; without "maintenance mode" if the host was in it before and stays there."""
         return (
             f"note that host {self.name} was rebooted"
             if self.stay

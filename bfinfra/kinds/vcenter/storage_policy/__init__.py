@@ -1,3 +1,3 @@
-"""A storage policy: which datastores will do, by their tags; a namespace's claims name it. (Solution setup:
-storage class bf-k8s.)
+"""A storage policy, which selects datastores by their tags. The claims of a namespace name it. (Solution
+setup: storage class bf-k8s.)
 """

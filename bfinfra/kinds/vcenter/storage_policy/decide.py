@@ -1,4 +1,4 @@
-"""From what is to what shall be: the steps of a policy and its tag. Pure."""
+"""The steps of a policy and its tag. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bfinfra.model.suggest import nearest
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """The tag first, then the policy, then what is left of an earlier tag."""
+    """The steps: the tag first, then the policy, then removal of an earlier tag."""
     if spec is None:
         return () if state is None else tuple(_gone(name, state, context.mark))
     facts: StoragePolicyFacts = context.facts
@@ -81,7 +81,7 @@ def _gone(name: str, state: State, mark: Mark) -> Iterator[Step]:
 
 
 def _removed(own: Sequence[Own], mark: Mark) -> Iterator[Step]:
-    """What nobody else uses."""
+    """Removal of the tag and category that nobody else uses."""
     for each in own:
         if not each.users:
             home = each.category.id if Mark.site_in(each.category.description) == mark.site else ""
@@ -94,7 +94,7 @@ def _removed(own: Sequence[Own], mark: Mark) -> Iterator[Step]:
 def _tag(
     wanted: OwnTag | None, state: State | None, context: PlanContext, changes: Sequence[Change]
 ) -> Iterator[Step]:
-    """What makes the tag, and puts it where it shall be."""
+    """The steps that create the tag and put it on its datastores."""
     if wanted is None:
         return
     facts: StoragePolicyFacts = context.facts
@@ -148,18 +148,18 @@ def _view(policy: Policy) -> dict[str, Any]:
         "description": above(policy.description),
         "tags": {category: list(tags) for category, tags in policy.tags.items()},
     }
-    return rules | ({"rules": "others than tags"} if policy.others else {})
+    return rules | ({"rules": "other requirements than tags"} if policy.others else {})
 
 
 def _check(spec: Spec, facts: StoragePolicyFacts, mark: Mark) -> None:
-    """Refusal for a category, tag or datastore that isn't there, and for a tag that is somebody else's."""
+    """Raises Refusal for a category, tag or datastore that doesn't exist, and for a tag of somebody else."""
     for category, tags in spec.tags.items():
         if category not in facts.categories:
             raise Refusal(
                 f"there is no category of tags {category}",
                 field=f"tags.{category}",
-                why="a policy asks for tags that datastores bear",
-                next="make it first, or write tag: to have one made",
+                why="a policy asks for tags that datastores have",
+                next="create it first, or write tag: and bfinfra creates one",
             )
         known = [each.name for each in facts.categories[category].tags]
         for tag in tags:
@@ -187,7 +187,7 @@ def _check_category(wanted: OwnTag, home: Category, facts: StoragePolicyFacts, m
         raise Refusal(
             f"the tag {wanted.name} is there already, and bfinfra did not make it for this policy",
             field="tag.name",
-            why="other people's tags are never changed",
+            why="bfinfra never changes tags of others",
             next="choose another name, or write it under tags",
         )
     if home.types and DATASTORE not in home.types:
@@ -204,6 +204,6 @@ def _check_category(wanted: OwnTag, home: Category, facts: StoragePolicyFacts, m
         raise Refusal(
             f"a datastore has another tag of {home.name}",
             field="tag.datastores",
-            why="the category allows one tag an object",
+            why="the category allows one tag per object",
             next="choose another category",
         )

@@ -1,4 +1,4 @@
-"""The policy: observe, act."""
+"""The kind storage_policy: observe, run."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class StoragePolicy(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """One list; then what is wanted or ours as a whole, and the categories that these name or that are
-        ours.
+        """Reads the list of policies, then those in full that the site wants or that are its own, and the
+        categories that these name.
 
-        An account that may not even look at policies has made none for a site that names none, nor has
-        anybody on a server that has none (vcsim).
+        If the account may not read policies, or the server has none (vcsim), a site without policies gets an
+        empty result.
         """
         specs = {name: spec for name, spec in wanted.items() if spec is not None}
         try:
@@ -117,7 +117,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every policy that asks for tags and nothing else; none where there is no such service."""
+        """Every policy that asks for tags and nothing else; none if the server has no policies."""
         try:
             found = self._policies.read_standing(self._policies.list())
         except (Denied, Missing):
@@ -133,22 +133,22 @@ class StoragePolicy(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Policies and tags are vCenter's own."""
+        """The root, as policies and tags are vCenter's own."""
         return {"policies": (ROOT,), "tags": (ROOT,) if spec.tag else ()}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """At once; that no datastore fits is worth a word."""
+        """Ready at once; reports if no datastore has its tags."""
         return (
             READY if spec is None or state.fits else Readiness(Ready.READY, note="no datastore has its tags")
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One call, or two for a tag whose mark is written first."""
+        """Runs one step, in one call; a tag's mark is written in a call before."""
         match step:
             case Create(policy=policy):
                 self._policies.create(policy)
@@ -182,13 +182,13 @@ class StoragePolicy(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _datastores(self) -> Mapping[str, str]:
-        """Ids by name; a name that several have says nothing."""
+        """Ids of datastores by name, without names that several have."""
         found = self._vcenter.inventory.read().datastores
         count = Counter(each.name for each in found)
         return {each.name: each.moid for each in found if count[each.name] == 1}
 
     def _categories(self, specs: Mapping[str, Spec], found: Iterable[Policy]) -> tuple[Category, ...]:
-        """Nothing is asked where neither the file nor a policy of ours has to do with tags."""
+        """The categories that the specs or this site's policies name. Makes no request if there are none."""
         before = [
             tag
             for each in found
@@ -239,7 +239,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
 
 
 def _users(own: Own, name: str, policies: Iterable[Policy]) -> tuple[str, ...]:
-    """Other policies that ask for the tag, and what else bears it."""
+    """Who else uses the tag: other policies that ask for it, and other objects that have it."""
     asking = [
         f"the storage policy {each.name}"
         for each in policies
@@ -256,11 +256,11 @@ def _users(own: Own, name: str, policies: Iterable[Policy]) -> tuple[str, ...]:
 
 
 def _of(description: str) -> str:
-    """The policy that a mark names."""
+    """The name of the policy in a mark, or ""."""
     mark = Mark.decode(description)
     return mark.name if mark is not None else ""
 
 
 def _mark(found: Policy) -> Mark | None:
-    """Its own mark; none where it was copied from another policy with the description."""
+    """The policy's own mark; None if somebody copied it from another policy with the description."""
     return Mark.own(found.description, f"{NAME}/{found.name}")

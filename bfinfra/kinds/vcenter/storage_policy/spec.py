@@ -17,55 +17,53 @@ Named = Annotated[str, StringConstraints(pattern=r"^[^/\n]{1,80}$")]
 
 
 class OwnTag(Part):
-    """A tag that is made for the policy. Nobody else's tag is taken for it, and it goes with the policy,
-    unless somebody else uses it.
+    """A tag that is created for the policy. It must not exist yet. It is deleted with the policy, unless
+    somebody else uses it.
     """
 
     category: Named
-    """Category; made where there is none. One that is there has to be for datastores."""
+    """Category; created if it doesn't exist. An existing one must allow datastores."""
     name: Named
     """The tag."""
     datastores: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Datastores that get it. Others that somebody puts it on keep it."""
+    """Datastores that get it. bfinfra leaves it on others that somebody puts it on."""
 
 
 class Spec(resource.Spec):
-    """What a user writes for one policy; its name is the policy's name in vCenter, and in lower case the
-    storage class's in namespaces.
+    """What a user writes for one policy. Its name is the policy's name in vCenter; in lower case it is the
+    storage class's name in namespaces.
     """
 
     name_pattern = r"[^/\n]{1,80}"
     name_rule = "no slash, at most 80 characters"
 
     tags: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = Field(default_factory=dict)
-    """Category → tags: a datastore fits that has, of each category, one of these. Category and tags are there
-    already.
-    """
+    """Category → tags, which exist already. A datastore fits that has one of the tags of each category."""
     tag: OwnTag | None = None
-    """A tag that is made, and that a datastore has to have as well."""
+    """A tag to create, which a datastore must have as well."""
     description: str = ""
-    """Free text; bfinfra keeps its mark in the last line under it."""
+    """Free text. bfinfra writes its mark in a last line below it."""
 
     @model_validator(mode="after")
     def _asks(self) -> Spec:
         if not self.tags and self.tag is None:
-            raise ValueError("give tags, or a tag that is made")
+            raise ValueError("give tags, or tag")
         if self.tag is not None and self.tag.category in self.tags:
-            raise ValueError("tag: its category stands under tags, too; a datastore would fit without it")
+            raise ValueError("tag: its category is under tags, too, so a datastore would fit without it")
         return self
 
     @property
     def wanted(self) -> dict[str, tuple[str, ...]]:
-        """Category → tags, with the one that is made."""
+        """Category → tags, with the tag that is created."""
         own = {self.tag.category: (self.tag.name,)} if self.tag else {}
         return {category: tuple(sorted(set(tags))) for category, tags in {**self.tags, **own}.items()}
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Its storage class, and the tag that is made."""
+        """Its storage class, and the tag that is created."""
         yield storage(storage_class(name))
         if self.tag is not None:
             yield tag(self.tag.category, self.tag.name)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Tags that another policy makes."""
+        """The tags that another policy of the site creates."""
         return (tag(category, each) for category, names in self.tags.items() for each in names)

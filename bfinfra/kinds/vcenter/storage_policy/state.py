@@ -1,4 +1,4 @@
-"""What vCenter says of a policy and of the tag that was made for it, and what decisions need besides."""
+"""The live state of a policy and of the tag that was created for it, and the facts that decisions need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "storage_policy"
 
 @dataclass(frozen=True)
 class Own:
-    """A tag that was made for the policy; `users`: who else uses it, in words."""
+    """A tag that was created for the policy; `users`: who else uses it, in words."""
 
     category: Category
     tag: Tag
@@ -24,28 +24,28 @@ class Own:
 
     @property
     def datastores(self) -> frozenset[str]:
-        """Ids of the datastores that it was made for; none while it is unfinished."""
+        """Ids of the datastores that it was created for; empty while it is unfinished."""
         mark = Mark.decode(self.tag.description)
         return frozenset(map(str, ((mark.applied if mark else None) or {}).get("datastores") or ()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What is left of it: `policy` None where only tags are. `empty`: ids of categories that were made for it
-    and hold nothing.
+    """`policy`: None if only its tag or category is left. `empty`: ids of categories that were created for it
+    and hold no tag.
     """
 
     policy: Policy | None = None
     own: tuple[Own, ...] = ()
     empty: tuple[str, ...] = ()
     fits: bool = True
-    """Whether any datastore has its tags, as far as that was looked at."""
+    """Whether a datastore has its tags, as far as that was read."""
 
 
 @dataclass(frozen=True)
 class StoragePolicyFacts:
-    """The categories that are wanted, with their tags; the datastores' ids by name, where a tag is to be put
-    on some.
+    """The categories that the site names, with their tags; datastore ids by name, if a tag is to be put on
+    some.
     """
 
     categories: Mapping[str, Category] = field(default_factory=dict)
@@ -57,8 +57,8 @@ def fitting(
     categories: Mapping[str, Category],
     also: Mapping[str, frozenset[str]],
 ) -> frozenset[str]:
-    """Ids of the datastores that have, of each category, one of the tags. `also`: category → datastores that
-    will bear the tag that is made.
+    """Ids of the datastores that have one of the tags of each category. `also`: category → datastores that
+    will get the tag that is created.
     """
     found = [
         also.get(category, frozenset()).union(

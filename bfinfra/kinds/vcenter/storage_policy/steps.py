@@ -1,4 +1,4 @@
-"""The side effects on a policy and its tag."""
+"""The steps of a policy and its tag."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Policy(Step):
     nowhere: bool = False
 
     def title(self) -> str:
-        """Says so where no datastore fits."""
+        """The title; says so if no datastore fits."""
         return super().title() + (NOWHERE if self.nowhere else "")
 
 
@@ -33,7 +33,7 @@ class Create(_Policy):
 
     @property
     def exclusive(self) -> bool:
-        """Its name is taken once."""
+        """The call fails if the name is taken."""
         return True
 
 
@@ -54,10 +54,10 @@ class Delete(Step):
     name: str
     id: str
     kept: tuple[str, ...] = ()
-    """Who uses its tag, which stays therefore."""
+    """The users of its tag, which therefore stays."""
 
     def title(self) -> str:
-        """Says what stays."""
+        """The title, with what stays."""
         return super().title() + (
             f"; its tag stays, as it is used by {', '.join(self.kept)}" if self.kept else ""
         )
@@ -80,7 +80,7 @@ class MakeTag(Step):
     tag: str
     category: str
     home: str
-    """The category's id, "" where it is made first."""
+    """The category's id, "" if this apply creates it."""
     mark: Mark
 
 
@@ -103,7 +103,9 @@ class Attach(Step):
     id: str
     datastores: tuple[str, ...]
     mark: Mark
-    """Names them, and is written first: what bears the tag by us is known, whenever a run ends."""
+    """The mark, which names the datastores. It is written first, so that a killed run leaves no datastore
+    with an unknown tag.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +118,7 @@ class RemoveTag(Step):
     category: str
     id: str
     home: str
-    """The category's id where it is the site's, else ""."""
+    """The category's id if this site created it, else ""."""
 
 
 @dataclass(frozen=True, kw_only=True)

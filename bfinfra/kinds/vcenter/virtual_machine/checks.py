@@ -1,4 +1,6 @@
-"""What would stop an apply of virtual machines: how their hosts share graphics cards, and keep their time."""
+"""Checks for what would stop an apply of virtual machines: how their hosts share graphics cards, and
+synchronise their time.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ DIRECT = "sharedDirect"
 
 
 def graphics(context: CheckContext) -> Iterator[Finding]:
-    """Hosts of machines with vGPUs share their cards directly."""
+    """A finding per host of VMs with vGPUs: whether it shares its cards directly."""
     wanted = {spec.host for spec in context.of("virtual_machine").values() if spec.vgpus and spec.host}
     set_here = {
         host for spec in context.of("host_graphics").values() if spec.type == DIRECT for host in spec.hosts
@@ -28,8 +30,8 @@ def graphics(context: CheckContext) -> Iterator[Finding]:
         else:
             yield bad(
                 f"host {name}",
-                f"its graphics type is {host.graphics or 'not told'}",
-                "a machine with a vGPU does not start there",
+                f"its graphics type is {host.graphics or 'unknown'}",
+                "a VM with a vGPU does not start there",
                 "set Shared Direct under Configure, Graphics, and restart the host or its X.Org service",
             )
 

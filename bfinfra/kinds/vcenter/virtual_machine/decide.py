@@ -1,4 +1,4 @@
-"""From what is to what shall be: the steps of a virtual machine. Pure."""
+"""The steps of a virtual machine. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bfinfra.model.units import bytes_text
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-    """Make and start; settle what is half done; change what can change; delete."""
+    """The steps: create and start, finish what is half done, change what can change, delete."""
     if spec is None:
         return () if state is None else (Delete(name=name, moid=state.machine.moid),)
     facts: VirtualMachineFacts = context.facts
@@ -60,8 +60,8 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
 def _unless_away(
     name: str, spec: Spec, steps: Sequence[Step], context: PlanContext, *, fresh: bool
 ) -> Sequence[Step]:
-    """The steps. Awaited where they take a file that isn't there yet: to make the machine, or to write that
-    text or secret.
+    """The steps. Raises Awaited if one takes a file that doesn't exist yet: to create the VM, or to write
+    that text or secret.
     """
     facts: VirtualMachineFacts = context.facts
     written = {key for step in steps if isinstance(step, Reconfigure) for key in step.properties}
@@ -110,7 +110,7 @@ def _settle(
     )
     found = compare.changes(spec, state.mark, (*drift, *power))
     at: dict[str, Any] = {"name": name, "moid": machine.moid, "changes": found}
-    if left:  # before the mark forgets that they are ours
+    if left:  # before the new mark no longer lists these disks
         yield DeleteDisks(
             disks=tuple(disk.address for disk in left), keys=tuple(disk.key for disk in left), **at
         )
@@ -139,7 +139,7 @@ def _settle(
 
 
 def _options(spec: Spec, machine: Vm, guest: Mapping[str, str]) -> Iterator[Change]:
-    """Options of the machine that are not as wanted: what cloud-init reads, and `extra`."""
+    """The options of the VM that differ: the texts for cloud-init, and `extra`."""
     for field, key in GUEST.items():
         if machine.extra.get(key, "") != guest.get(key, ""):
             yield Change(f"cloud_init.{field}", "another text", "as in its file")

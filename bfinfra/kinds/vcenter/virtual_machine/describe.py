@@ -1,4 +1,4 @@
-"""What a site would say of a virtual machine that stands there."""
+"""Describes an existing virtual machine as a site writes it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from bfinfra.model.description import Description, Path
 
 TEMPLATE = "fill-in"
 FILL_IN: dict[Path, str] = {
-    ("template",): "the template to make it anew from; it is not looked at while the machine stands"
+    ("template",): "the template to create it from again; not read while the VM exists"
 }
 
 
 def described(origin: Origin) -> bool:
-    """Whether a VM is one that somebody looks after by hand: no template, no Bitfusion server, none that a
-    vCenter extension made (nodes of clusters, agents).
+    """Whether a site describes a VM: not if it is a template, a Bitfusion server, or made by a vCenter
+    extension (nodes of clusters, agents).
     """
     return not (origin.template or origin.owner or appliance(origin))
 
 
 def description(state: State, places: MachinePlaces) -> Description:
-    """Its sizes, devices and places; the template that it was made from nobody tells."""
+    """Its sizes, devices and places. vCenter doesn't tell the template: that field is to be filled in."""
     machine = state.machine
     fields: dict[str, object] = {
         "template": TEMPLATE,
@@ -47,7 +47,7 @@ def _adapter(nic: Nic, network: str) -> dict[str, str]:
 
 
 def _disks(machine: Vm, home: str) -> dict[str, object]:
-    """Those beside the first, on SCSI controllers."""
+    """The disks beside the first, on SCSI controllers."""
     found: dict[str, object] = {}
     for disk in machine.disks[1:]:
         if disk.address:

@@ -1,5 +1,5 @@
-"""Adapters, vGPUs and first disk of a standing machine against what they shall be, and the one
-reconfiguration that mends them. Pure.
+"""Compares the adapters, vGPUs and first disk of an existing VM with the spec: the differences, and the one
+reconfiguration that removes them. Pure.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from bfinfra.model.suggest import nearest
 from bfinfra.model.units import bytes_text
 
 Place = str | Unknown
-"""The id of a network; Unknown where this site makes the port group first."""
+"""The id of a network; Unknown if this site has still to make the port group."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """`changes` for people, `hardware` the fields of the reconfiguration; `off`: the machine must be off for
-    it; `later`: what it waits for.
+    """`changes` for people, `hardware` the fields of the reconfiguration; `off`: the VM must be off for it;
+    `later`: the object that this site has still to make first.
     """
 
     changes: tuple[Change, ...] = ()
@@ -37,7 +37,7 @@ class Difference:
 
 
 def places(spec: Spec, context: PlanContext) -> tuple[Place, ...]:
-    """The network of each adapter. Refusal where there is none, or where PVRDMA can't be on it."""
+    """The network of each adapter. Raises Refusal if it doesn't exist, or if PVRDMA can't use it."""
     inventory: Inventory = context.facts.inventory
     return tuple(_place(index, adapter, inventory, context) for index, adapter in enumerate(spec.adapters))
 
@@ -60,13 +60,13 @@ def _place(index: int, adapter: Adapter, inventory: Inventory, context: PlanCont
         raise Refusal(
             f"{adapter.network} is no distributed port group",
             field=at,
-            why="PVRDMA wants a distributed switch",
+            why="PVRDMA needs a distributed switch",
         )
     return found.moid
 
 
 def adapters(spec: Spec, where: Sequence[Place]) -> dict[str, Any]:
-    """The adapters of a machine that has none yet."""
+    """The fields of the adapters for a VM that has none yet."""
     return _added([(adapter, place) for adapter, place in zip(spec.adapters, where, strict=True)])
 
 
@@ -78,8 +78,8 @@ def _added(pairs: Sequence[tuple[Adapter, Place]]) -> dict[str, Any]:
 
 
 def between(spec: Spec, machine: Vm, context: PlanContext) -> Difference:
-    """What of the machine's devices is another. What is on the right network stays; of the rest, an adapter
-    of the same type is moved before one is added.
+    """The differences in devices. An adapter on the right network stays. Of the others, one of the same type
+    is moved before one is added.
     """
     nics, gpus, disk = (
         _compared(spec, machine, places(spec, context), context.facts.inventory),
@@ -175,15 +175,15 @@ def _disk(spec: Spec, machine: Vm) -> Difference:
 
 
 def grown(spec: Spec, machine: Vm) -> dict[int, int]:
-    """Disk key → capacity of the first disk of a machine or template, where it is to grow; it may while the
-    machine runs.
+    """Disk key → capacity in bytes, if the first disk of a VM or template has to grow, which may happen while
+    the VM runs.
     """
     first = next(iter(machine.disks), None)
     if spec.disk is None or (first is not None and first.capacity == spec.disk):
         return {}
     if first is None:
         raise Refusal(
-            f"{machine.name} has no disk", field="disk", why="there is nothing to grow", next="leave it out"
+            f"{machine.name} has no disk", field="disk", why="so none can grow", next="leave it out"
         )
     if first.capacity > spec.disk:
         raise Refusal(

@@ -1,4 +1,4 @@
-"""The further disks of a machine: what is to be put in, grown or deleted. Pure."""
+"""The further disks of a VM: which to add, grow or delete. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIRST = "scsi0:0"
 
 @dataclass(frozen=True)
 class Further:
-    """`grow`: disk key → capacity."""
+    """`grow`: disk key → capacity in bytes."""
 
     changes: tuple[Change, ...] = ()
     add: tuple[NewDisk, ...] = ()
@@ -29,7 +29,7 @@ class Further:
 
 
 def wanted(spec: Spec, inventory: Inventory) -> tuple[NewDisk, ...]:
-    """All of them, as new ones. Refusal for a datastore that isn't there."""
+    """All further disks, as new ones. Raises Refusal for a datastore that doesn't exist."""
     found = []
     for address, disk in sorted(spec.disks.items()):
         store = inventory.datastore(disk.datastore) if disk.datastore else None
@@ -46,7 +46,7 @@ def wanted(spec: Spec, inventory: Inventory) -> tuple[NewDisk, ...]:
 
 
 def between(spec: Spec, machine: Vm, inventory: Inventory) -> Further:
-    """What a machine or template lacks. Refusal where a disk would have to shrink, or has two sizes."""
+    """The disks to add or grow. Raises Refusal if a disk would have to shrink, or has two sizes."""
     there = {disk.address: disk for disk in machine.disks if disk.address}
     changes, add, grow = [], [], dict[int, int]()
     for new in wanted(spec, inventory):
@@ -59,7 +59,7 @@ def between(spec: Spec, machine: Vm, inventory: Inventory) -> Further:
             raise Refusal(
                 f"{new.address} is the first disk of {machine.name}",
                 field=at,
-                why="`disk` says another size",
+                why="`disk` gives another size",
                 next="leave one of them out",
             )
         if now.capacity > new.capacity:
@@ -77,8 +77,8 @@ def between(spec: Spec, machine: Vm, inventory: Inventory) -> Further:
 
 
 def gone(spec: Spec, machine: Vm, mark: Mark | None) -> Sequence[Disk]:
-    """Those that the site put in or grew, and that left the file. Refusal for one that is to be where it
-    isn't, and for the first place.
+    """The disks that this site added or grew and that left the file. Raises Refusal for one that would have
+    to move, and for the first disk.
     """
     before: Mapping[str, Any] = ((mark.applied if mark else None) or {}).get("disks") or {}
     for address, disk in spec.disks.items():
@@ -87,26 +87,24 @@ def gone(spec: Spec, machine: Vm, mark: Mark | None) -> Sequence[Disk]:
             disk.thin,
         ):
             raise Refusal(
-                f"the disk {address} of {machine.name} stands",
+                f"the disk {address} of {machine.name} exists already",
                 field=f"disks.{address}",
-                why="disks are neither moved nor made anew",
+                why="bfinfra neither moves a disk nor creates it again",
                 next="write its datastore and thin as they were",
             )
     found = [disk for disk in machine.disks if disk.address in before and disk.address not in spec.disks]
     if any(disk.address == FIRST for disk in found):
         raise Refusal(
-            f"{FIRST} of {machine.name} never goes without its machine",
+            f"{FIRST} of {machine.name} is deleted only with its VM",
             field="disks",
-            why="it is what machines start from",
+            why="the VM starts from it",
             next=f"write {FIRST} again",
         )
     return found
 
 
 def fitted(hardware: Hardware, machine: Vm) -> Hardware:
-    """The hardware of a machine that nobody knew when it was written: disks that it has are grown, not put
-    in.
-    """
+    """The hardware with the disks that the VM turned out to have: they grow instead of being added."""
     there = {disk.address: disk for disk in machine.disks}
     grow = {
         there[new.address].key: new.capacity

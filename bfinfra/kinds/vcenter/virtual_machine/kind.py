@@ -1,4 +1,4 @@
-"""The machine: observe, wait, act."""
+"""The kind virtual_machine: observe, readiness, run."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         self._site = site
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> list[Brief]:
-        """The marks of all machines, with the other kinds of machines."""
+        """Reads the marks of all VMs, which the other kinds of VMs use, too."""
         return self._vcenter.machines.survey(*OF_ALL)
 
     def observe(
@@ -94,8 +94,8 @@ class VirtualMachine(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """The marks of all machines, then everything of ours and of those that stand under wanted names;
-        templates and places where one is to be made.
+        """Reads the marks of all VMs, then the details of this site's and of those with a name that the site
+        wants; templates and places if a VM is to be created.
         """
         briefs = self._cache.read(MARKS, NAME, lambda: self.fetch(MARKS, {}))
         mine = {
@@ -145,7 +145,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every VM but templates, Bitfusion servers, and those that a vCenter extension made."""
+        """Every VM except templates, Bitfusion servers, and those that a vCenter extension made."""
         moids = sorted(each.moid for each in self._vcenter.machines.origins() if described(each))
         inventory = self._vcenter.inventory.read()
         for machine in self._vcenter.machines.read(moids, KEYS) if moids else ():
@@ -153,7 +153,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide(name, spec, state, context)
 
     @staticmethod
@@ -189,7 +189,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Off, or its guest runs; its address is the note."""
+        """Ready when the VM is off as desired, or its guest runs. The note is its address."""
         if spec is None or spec.power == "off":
             return READY
         if not state.machine.on:
@@ -197,17 +197,17 @@ class VirtualMachine(kind.Kind[Spec, State]):
         return (
             Readiness(Ready.READY, note=state.machine.ip)
             if state.machine.tools
-            else waiting("its guest starts")
+            else waiting("its guest is starting")
         )
 
     def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """By its events."""
+        """The last writer of each field, from the VM's events."""
         return of_machines(self._vcenter.events, asked, lambda state: state.machine.moid)
 
     def run(self, step: Step, report: Report) -> None:
-        """One task; a running machine is shut down before it goes."""
+        """Runs one step, as one task; a running VM is shut down before it is deleted."""
         machines = self._vcenter.machines
         match step:
             case Make(how=Clone() as clone):
@@ -234,7 +234,9 @@ class VirtualMachine(kind.Kind[Spec, State]):
                 raise AssertionError(step)
 
     def _deploy(self, wanted: Deployed, report: Report) -> None:
-        """Notes come with the deployment, the hardware right after: the machine is unfinished until then."""
+        """Deploys an OVF item. The deployment sets the notes; the hardware is set right after, and until then
+        the VM counts as half-deployed.
+        """
         machines = self._vcenter.machines
         report(Done("deploying from the library", 0))
         moid = self._vcenter.libraries.deploy(
@@ -252,7 +254,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     def _with(
         self, hardware: Hardware, name: str, properties: Mapping[str, str | Secret], keep: Mapping[str, str]
     ) -> Hardware:
-        """The same with values of properties, and the digests of those that are secret."""
+        """The hardware with values of properties, and the digests of the secret ones."""
         if not properties:
             return hardware
         values = revealed(properties)
@@ -270,7 +272,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     def _declared(
         self, found: tuple[Item, Vm | None], inventory: Inventory, spec: Spec
     ) -> Sequence[Declared]:
-        """What can be set of an OVF item; nothing is asked where the place to deploy it to isn't there."""
+        """The properties that an OVF item declares; empty if a place for its deployment doesn't exist."""
         cluster = inventory.cluster(spec.cluster)
         return (
             self._vcenter.library_items.declared(found[0].id, cluster.pool)
@@ -300,7 +302,9 @@ class VirtualMachine(kind.Kind[Spec, State]):
     def _items(
         self, specs: Mapping[str, Spec], states: Mapping[str, State]
     ) -> Mapping[tuple[str, str], tuple[Item, Vm | None]]:
-        """What those that are to be made are made of, as far as it is in libraries."""
+        """The library items of the VMs that have to be created, by library and item name, each with its VM
+        template.
+        """
         wanted = {
             (spec.library.name, spec.library.item)
             for name, spec in specs.items()
@@ -319,7 +323,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
         return {pair: (item, templates.get(item.template)) for pair, item in found.items()}
 
     def _name(self, brief: Brief, wanted: Mapping[str, Spec | None]) -> str:
-        """Ours by its mark; a stranger's by who wants its name."""
+        """The resource of a VM: by this site's mark, or by name for an unmarked VM."""
         mark = Mark.decode(brief.mark)
         if mark is not None and (name := mark.name_of(self._site.name, NAME)):
             return name
@@ -347,7 +351,9 @@ def _state(machine: Vm) -> State:
 
 
 def _guest(spec: Spec) -> tuple[Mapping[str, str] | str, Away | None]:
-    """Keys and values of guestinfo, or why a file can't be read; and the first file that isn't there yet."""
+    """Keys and values of guestinfo, or why a file can't be read; and the first file that doesn't
+    exist yet.
+    """
     found: dict[str, str] = {}
     gone: Away | None = None
     for field, file in spec.files().items():

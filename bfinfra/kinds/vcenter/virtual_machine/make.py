@@ -1,5 +1,5 @@
-"""How a machine is made: cloned from a template, or from the VM template of a library's item, or deployed
-from an OVF item. Pure.
+"""How a VM is created: cloned from a template or from the VM template of a library item, or deployed from an
+OVF item. Pure.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from bfinfra.model.suggest import nearest
 
 
 def source(spec: Spec) -> str:
-    """What it is made from, in words."""
+    """The source in words, for titles."""
     return f"{spec.library.item} of the library {spec.library.name}" if spec.library else spec.template or ""
 
 
 def make(
     name: str, spec: Spec, guest: Mapping[str, str], mark: Mark, context: PlanContext
 ) -> Clone | Deployed | Unknown:
-    """With all that it shall have. Refusal where a part of it isn't there; Unknown where this site makes a
-    port group or the library first.
+    """A clone or deployment with all its devices; Unknown if this site has still to make a port group or the
+    library. Raises Refusal if a part doesn't exist.
     """
     facts: VirtualMachineFacts = context.facts
     inventory, where, origin = facts.inventory, places(spec, context), _origin(spec, context)
@@ -80,7 +80,7 @@ def make(
 
 
 def _to(spec: Spec, inventory: Inventory) -> dict[str, str]:
-    """Where it goes, by ids. Refusal where one of the places isn't there."""
+    """The ids of its places. Raises Refusal if one doesn't exist."""
     cluster = _there(
         inventory.cluster(spec.cluster),
         "cluster",
@@ -108,7 +108,7 @@ def _to(spec: Spec, inventory: Inventory) -> dict[str, str]:
 
 
 def pair(spec: Spec) -> tuple[str, str]:
-    """Library and item; empty where it is a template."""
+    """The names of library and item; empty if it is cloned from a template."""
     return (spec.library.name, spec.library.item) if spec.library else ("", "")
 
 
@@ -127,7 +127,7 @@ def _origin(spec: Spec, context: PlanContext) -> Vm | Item | Unknown:
 
 
 def _held(library: Library, context: PlanContext) -> Vm | Item | Unknown:
-    """The VM template of an item, or the item where it is an OVF."""
+    """The VM template of an item, or the item if it is an OVF. Raises Refusal if there is neither."""
     facts: VirtualMachineFacts = context.facts
     need, (item, template) = (
         context.needs.get("library.name"),
@@ -139,20 +139,20 @@ def _held(library: Library, context: PlanContext) -> Vm | Item | Unknown:
         raise Refusal(
             f"there is no item {library.item} in a content library {library.name}",
             field="library.item",
-            why="vCenter finds none",
+            why="vCenter doesn't have it",
             next="correct the names, or wait until the library is synchronised",
         )
     if item.type not in (OVF, TEMPLATE):
         raise Refusal(
             f"the item {library.item} is of type {item.type or 'nothing'}",
             field="library.item",
-            why="machines are made of OVFs and VM templates",
+            why="VMs are created from OVFs and VM templates",
         )
     if item.type == TEMPLATE and template is None:
         raise Refusal(
             f"the VM template of the item {library.item} can't be read",
             field="library.item",
-            why="it is there no more, or the account may not see it",
+            why="it is deleted, or the account may not read it",
         )
     return template or item
 

@@ -1,5 +1,5 @@
-"""Properties of an OVF item against what it declares, and against what a machine of it has. Only whether a
-secret changed or fits is looked at.
+"""Compares the properties of a VM with what its OVF item declares. Reads of a secret only whether it changed
+and whether it fits.
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ from bfinfra.model.secret import Secret, matches
 from bfinfra.model.suggest import nearest
 
 BOOLEANS = {"true": "True", "false": "False"}
-"""As OVF spells them."""
+"""Booleans as OVF writes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A secret property: whether its value is another than the one written; why it can't be used ("" = it
-    can).
-
-    `away`: what to bring where its file isn't there yet; then a value that was written counts as the one that
-    is wanted.
+    """A secret property. `stale`: its value differs from the one that was written; `problem`: why it can't be
+    used, "" if it can. `away`: the file to bring, if it doesn't exist yet; then a value that was written
+    counts as unchanged.
     """
 
     stale: bool = False
@@ -44,8 +42,8 @@ def look(
     pepper: str,
     state: State | None = None,
 ) -> Mapping[str, Observation]:
-    """Of each secret. `kept`: property → digest of what a standing machine, whose `state` is given, was
-    given.
+    """The secret properties. `kept`: property → digest of what an existing VM was given. `state`: the
+    existing VM.
     """
     types, found = {each.key: each.type for each in declared}, dict[str, Observation]()
     for key, value in spec.properties.items():
@@ -66,7 +64,7 @@ def look(
 
 
 def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Observation]) -> None:
-    """Refusal for a property that the item doesn't let one set, for a value that doesn't fit it, and for a
+    """Raises Refusal for a property that the item doesn't let anyone set, a value that doesn't fit, and a
     password in the file.
     """
     types = {each.key: each.type for each in declared}
@@ -82,7 +80,7 @@ def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Observ
             raise Refusal(
                 f"the property {key} is a password",
                 field=at,
-                why="secrets never stand in a file",
+                why="a site file must not contain secrets",
                 next="write a reference, such as {env: NAME}",
             )
         elif why := ova.check(ova.Property(key, types[key]), value):
@@ -90,7 +88,7 @@ def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Observ
 
 
 def usable(key: str, secrets: Mapping[str, Observation]) -> Observation:
-    """What is known of a secret. Refusal where it has no value that can be used."""
+    """What is known of a secret. Raises Refusal if it has no usable value."""
     seen = secrets.get(key, Observation())
     if seen.problem:
         raise Refusal(
@@ -105,7 +103,9 @@ def usable(key: str, secrets: Mapping[str, Observation]) -> Observation:
 def differing(
     spec: Spec, machine: Vm, secrets: Mapping[str, Observation]
 ) -> Iterator[tuple[Change, str | Secret]]:
-    """What a machine has otherwise. Refusal for a property that it doesn't have."""
+    """The properties that differ, each as the change and the value to write. Raises Refusal for a property
+    that the VM doesn't have.
+    """
     for key, value in spec.properties.items():
         if key not in machine.properties:
             raise Refusal(
@@ -122,5 +122,5 @@ def differing(
 
 
 def normal(value: str) -> str:
-    """Booleans as OVF spells them."""
+    """The value with booleans as OVF writes them."""
     return BOOLEANS.get(value.lower(), value)

@@ -1,4 +1,4 @@
-"""What machines' disks take of datastores. Pure."""
+"""The space that VMs' disks take on datastores. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from bfinfra.model.refs import Key
 
 
 def claims(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Iterator[Claim]:
-    """Of machines that are to be made, as far as their template tells, of disks that are to be put in or to
-    grow.
-    """
+    """The disks of VMs to create, as far as their template tells, and disks to add or to grow."""
     for key, spec in wanted.items():
         if not isinstance(spec, Spec):
             continue
@@ -33,7 +31,7 @@ def claims(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Iterator
 def _disks(
     key: Key, spec: Spec, there: tuple[Disk, ...], inventory: Inventory, *, stands: bool
 ) -> Iterator[Claim]:
-    """`there`: the disks of the machine that stands, or of its template, which all are made anew."""
+    """`there`: the disks of the existing VM, or of its template, which are all created anew."""
     for index, disk in enumerate(there):
         further = spec.disks.get(disk.address)
         size = max(disk.capacity, further.size if further else 0, spec.disk or 0 if not index else 0)

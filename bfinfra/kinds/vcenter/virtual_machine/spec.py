@@ -19,37 +19,39 @@ from bfinfra.model.sources import LocalFile
 from bfinfra.model.units import Bytes, MachineMemory, bytes_text
 
 SIZES = {"control_plane": (4, 16 << 30), "worker": (4, 24 << 30)}
-"""What the document asks of a node of a cluster of up to 50: CPUs, and memory in bytes."""
+"""What the document recommends for a node of a cluster of up to 50: CPUs, and memory in bytes."""
 Extra = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,80}$")]
 Address = Annotated[str, StringConstraints(pattern=r"^scsi[0-3]:([0-6]|[89]|1[0-5])$")]
-"""SCSI controller and unit, as a machine's own file calls them; 7 is the controller itself."""
+"""SCSI controller and unit, as in a .vmx file; 7 is the controller itself."""
 
 
 class Adapter(Part):
     """One network adapter."""
 
     network: Annotated[str, Ref("port_group", optional=True)]
-    """Network, or distributed port group: one of this site's, or one that is there anyway."""
+    """Network or distributed port group, of this site or existing."""
     type: Literal["vmxnet3", "pvrdma"] = "vmxnet3"
-    """pvrdma: paravirtual RDMA, on a distributed port group only, one of a machine, all memory reserved."""
+    """pvrdma: paravirtual RDMA. It needs a distributed port group and reserves all memory; a VM has at most
+    one.
+    """
     protocol: Literal["rocev1", "rocev2"] = "rocev2"
-    """Of PVRDMA."""
+    """The protocol of PVRDMA."""
 
     @property
     def rdma(self) -> str:
-        """Its protocol where it is PVRDMA, else ""."""
+        """The protocol of PVRDMA; "" for another type."""
         return self.protocol if self.type == "pvrdma" else ""
 
 
 class FurtherDisk(Part):
-    """One disk beside the first. It grows with its size; it never shrinks, and is never moved."""
+    """One disk beside the first. It grows with its size. It never shrinks, and bfinfra never moves it."""
 
     size: Bytes
     """Capacity, in whole MiB."""
     datastore: str | None = None
-    """Datastore that it is made on; empty = the machine's."""
+    """Datastore to create it on; empty = the VM's."""
     thin: bool = True
-    """Whether it takes room only as it fills; said when it is made."""
+    """Whether it takes space only as it fills; decided at its creation."""
 
     @model_validator(mode="after")
     def _whole(self) -> FurtherDisk:
@@ -59,8 +61,8 @@ class FurtherDisk(Part):
 
 
 class CloudInit(Part):
-    """What cloud-init finds in guestinfo. vCenter shows it, encoded, to whoever may read the machine: put no
-    secrets in.
+    """The texts that cloud-init reads from guestinfo. vCenter shows them, encoded, to whoever may read the
+    VM: put no secrets in.
     """
 
     user_data: LocalFile | None = None
@@ -73,69 +75,69 @@ class Library(Part):
     """An item of a content library."""
 
     name: Annotated[str, Ref("content_library", optional=True)]
-    """The library: one of this site's, or one that is there anyway."""
+    """The library, of this site or existing."""
     item: str
-    """The item: a VM template, or an OVF, whose licences are accepted."""
+    """The item: a VM template, or an OVF. bfinfra accepts its licences."""
 
 
 class Spec(resource.Spec):
     """What a user writes for one machine; its name is the machine's name in vCenter."""
 
     awaits: ClassVar = {
-        "cloud_init.user_data": "write it, or fetch it from who does",
-        "cloud_init.meta_data": "write it, or fetch it from who does",
-        "properties": "write the secret into it, or fetch it from who keeps it",
+        "cloud_init.user_data": "write it, or get it from whoever does",
+        "cloud_init.meta_data": "write it, or get it from whoever does",
+        "properties": "write the secret into it, or get it from whoever keeps it",
     }
     digested = "properties"
     unnoted = frozenset({"cloud_init.user_data", "cloud_init.meta_data"})
 
     template: str | None = None
-    """Template or machine that it is cloned from."""
+    """Template or VM to clone it from."""
     library: Library | None = None
-    """What it is deployed from, instead of `template`."""
+    """What to deploy it from, instead of `template`."""
     properties: dict[str, Secret | str] = Field(default_factory=dict)
-    """Properties of an OVF item; those that stand here no more keep what they have. Passwords by reference
-    only.
-    """
+    """Properties of an OVF item. One that leaves the file keeps its value. Passwords by reference only."""
     cluster: str
     """Cluster whose resource pool it runs in."""
     host: str | None = None
-    """Host that it runs on; empty = vCenter chooses. A machine with vGPUs is best told."""
+    """Host that it runs on; empty = vCenter chooses. Give one to a VM with vGPUs."""
     datastore: str
     """Datastore for its disks."""
     folder: str = ""
-    """Folder for machines that it is in; empty = the datacenter's own."""
+    """Folder for VMs; empty = the datacenter's root."""
     cpus: Annotated[int, Field(ge=1, le=768)]
     """Virtual CPUs."""
     memory: MachineMemory
     """Memory."""
     reserve: bool = False
-    """Reserve all memory; so it is anyway with PVRDMA or vGPUs, which want it."""
+    """Reserve all memory. PVRDMA and vGPUs always do."""
     adapters: tuple[Adapter, ...] = ()
-    """Its network adapters, in their order; the template's own go."""
+    """Its network adapters, in their order. They replace the template's."""
     disk: Bytes | None = None
-    """Size of the first disk, where the template's is to grow; no disk shrinks."""
+    """Size of the first disk, to grow the template's; no disk shrinks."""
     disks: dict[Address, FurtherDisk] = Field(default_factory=dict)
-    """Further disks by their places, such as scsi0:1: empty ones where none is, else those that are there.
-    One that leaves the file is deleted with what is on it, which wants --allow-delete.
+    """Further disks by their places, such as scsi0:1. A disk that doesn't exist is created empty. One that
+    leaves the file is deleted with its data, which needs --allow-delete.
     """
     vgpus: tuple[str, ...] = ()
     """vGPU profiles, such as grid_v100d-16c."""
     cloud_init: CloudInit = CloudInit()
-    """Customisation at its first start."""
+    """What cloud-init sets up at its first start."""
     extra: dict[Extra, str] = Field(default_factory=dict)
-    """Further options, as extraConfig has them."""
+    """Further options of the VM (extraConfig)."""
     power: Literal["on", "off"] = "on"
     """Whether it runs."""
     role: Literal["control_plane", "worker"] | None = None
-    """What node it is to be: fewer CPUs or less memory than the document says is warned of."""
+    """The Kubernetes node that it becomes: bfinfra warns if it has fewer CPUs or less memory than the
+    document recommends.
+    """
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:
         if (self.template is None) == (self.library is None):
             raise ValueError("give template or library")
         if self.properties and self.library is None:
-            raise ValueError("properties: only an OVF item of a library has some")
+            raise ValueError("properties: only an OVF item of a library has properties")
         if sum(each.type == "pvrdma" for each in self.adapters) > 1:
             raise ValueError("adapters: a machine has at most one PVRDMA adapter")
         return self
@@ -154,11 +156,11 @@ class Spec(resource.Spec):
 
     @property
     def reserved(self) -> bool:
-        """Whether all memory is to be reserved."""
+        """Whether all memory is reserved."""
         return self.reserve or bool(self.vgpus) or any(each.type == "pvrdma" for each in self.adapters)
 
     def warnings(self) -> Iterable[tuple[str, Problem]]:
-        """Nodes that are smaller than the document's."""
+        """Nodes that are smaller than the document recommends."""
         cpus, memory = SIZES[self.role] if self.role else (0, 0)
         if self.cpus < cpus:
             yield (
@@ -177,11 +179,13 @@ class Spec(resource.Spec):
             )
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Itself, to clone from."""
+        """The VM, to clone others from."""
         yield template(name)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """What it is cloned from, a host that needs no restart, and what its devices want of that."""
+        """What it is cloned from, a host that needs no restart, and the host's settings that its devices
+        need.
+        """
         if self.template is not None:
             yield template(self.template)
         yield host(self.host) if self.host is not None else hosts(self.cluster)

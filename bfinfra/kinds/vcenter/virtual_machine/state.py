@@ -1,4 +1,4 @@
-"""What vCenter says of a machine, and what decisions need besides."""
+"""The live state of a VM, and the facts that decisions need."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ NAMES = uuid.uuid5(uuid.NAMESPACE_DNS, "bfinfra.io")
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """One machine. `networks`: those that it was given; their port groups go after it."""
+    """One VM. `networks`: the networks that it was given, whose port groups are deleted after it."""
 
     machine: Vm
     importing: bool = False
-    """Its deployment did not come to its end."""
+    """Its deployment did not finish."""
     digests: Mapping[str, str] = field(default_factory=dict)
     """Property → salted digest of the secret that was written."""
     networks: tuple[Annotated[str, Ref("port_group", optional=True)], ...] = ()
@@ -39,11 +39,12 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class VirtualMachineFacts:
-    """The inventory; templates by name; items by library and name, each with the VM template that it holds;
-    cloud-init's files by machine, encoded, or why they can't be read.
+    """What decisions need besides the states.
 
-    In `guests` a file that isn't there yet is left out; `away` has the first such of a machine. `declared`:
-    what OVF items let one set, by library and name; `secrets`: of secret properties, by machine.
+    The inventory; templates by name; items by library and name, each with its VM template. `guests`:
+    cloud-init's files by VM, encoded, or why they can't be read, without files that don't exist yet; `away`
+    has the first of those. `declared`: the properties that OVF items let one set, by library and name.
+    `secrets`: what is known of secret properties, by VM.
     """
 
     inventory: Inventory = field(default_factory=Inventory)
@@ -56,17 +57,17 @@ class VirtualMachineFacts:
 
 
 def identity(site: str, name: str) -> str:
-    """The instance UUID of a machine: the same on every run, another for every site and name."""
+    """The instance UUID of a VM: the same on every run, different for every site and name."""
     return str(uuid.uuid5(NAMES, f"{site}/virtual_machine/{name}"))
 
 
 def encoded(text: bytes) -> str:
-    """As cloud-init reads it from guestinfo; the same for the same text."""
+    """The text as cloud-init reads it from guestinfo; the result depends on the text only."""
     return base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()
 
 
 def options(guest: Mapping[str, str]) -> dict[str, str]:
-    """The texts of guestinfo and their encodings; "" takes a key out."""
+    """The keys of guestinfo with texts and encodings; "" removes a key."""
     return {
         name: value
         for key in GUEST.values()

@@ -1,4 +1,4 @@
-"""The side effects on a machine."""
+"""The steps of a VM."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Machine(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Deployed:
-    """An OVF item's id, where a machine is made of it, and the hardware that it gets right after."""
+    """The id of an OVF item to create a VM from, and the hardware to set right after."""
 
     item: str
     deployment: Deployment
@@ -62,7 +62,9 @@ class Make(Step):
 
     @property
     def exclusive(self) -> bool:
-        """A clone's name is taken once; of deployments from a library that was not tried."""
+        """True for a clone, which fails if the name is taken. Not verified for a deployment from a
+        library.
+        """
         return not isinstance(self.how, Deployed)
 
 
@@ -132,7 +134,7 @@ class DeleteDisks(_Machine):
     keys: tuple[int, ...]
 
     def title(self) -> str:
-        """With the places of the disks."""
+        """The title, with the places of the disks."""
         return f"delete {' and '.join(self.disks)} of {self.name} with what is on it"
 
 

@@ -1,4 +1,4 @@
-"""From how the Secrets stand to what is to be done. Pure."""
+"""The steps of Secrets in several namespaces. Pure."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Write(Step):
     names: tuple[str, ...]
     standing: tuple[str, ...]
     source: Any
-    """Where the content comes from: a reference, never the content."""
+    """A reference to the content, never the content."""
     mark: Mark
 
     @property
     def exclusive(self) -> bool:
-        """Making is; replacing is not."""
+        """True for a creation, False for a replacement."""
         return not self.standing
 
 
@@ -56,7 +56,7 @@ class Remove(Step):
 
     @property
     def exclusive(self) -> bool:
-        """Only what was seen is removed, in the version that was seen."""
+        """True: the call removes only the version that was read."""
         return True
 
 
@@ -70,9 +70,8 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     source: Any,
     later: Unknown | None = None,
 ) -> Sequence[Step]:
-    """Write where it lacks or is wrong, then remove where it isn't wanted any more.
-
-    `source`: where `content` finds it; `later`: after what it is known.
+    """The steps: write copies that are missing or wrong, then remove copies that are no longer wanted.
+    `source`: where `content` finds the content; `later`: the resource after which it is known.
     """
     if spec is None:
         return () if state is None else tuple(_removals(name, state, {}, what))
@@ -112,7 +111,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
 
 
 def _found(copy: Copy | None, names: Sequence[str]) -> str | None:
-    """What stands instead, for people; None where there is nothing of it."""
+    """What the namespace has instead, for people; None if it has nothing of it."""
     if copy is None:
         return None
     gone = [name for name in names if name not in copy.names]

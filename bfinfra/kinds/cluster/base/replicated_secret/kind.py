@@ -1,4 +1,4 @@
-"""What kinds of Secrets in several namespaces do alike: observe, act."""
+"""Base of the kinds of Secrets in several namespaces: observe, run."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import Clusters
     from bfinfra.backends.survey_cache import KnownObjects, SurveyCache
 
-FEW = 12  # Secrets of one resource that are asked for one by one rather than listed
-FEW_OF_SEVERAL = 3  # of several resources that are looked at together: one list costs no more than these
+FEW = 12  # up to this many Secrets of one resource are read one by one rather than listed
+FEW_OF_SEVERAL = 3  # the same for several resources that are read together: a list costs no more than these
 
 S = TypeVar("S", bound=Spec)
 T = TypeVar("T", bound=State)
@@ -39,7 +39,7 @@ Where = tuple[Endpoint, Place]
 
 
 class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
-    """A kind whose objects are Secrets with the same content in several namespaces."""
+    """A kind of Secrets with the same content in several namespaces."""
 
     step_types: ClassVar[tuple[type[Step], ...]] = (Write, Remove)
     survey_privileges = (may("list", "secrets", rights.CLUSTERS),)
@@ -50,7 +50,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         super().__init__(clusters, site)
         self._objects: KnownObjects[Where, Object | None] = cache.objects(self.name)
         self._contents: dict[str, Content | None] = {}
-        """What is wanted, while it is compared."""
+        """The desired content, during a comparison."""
 
     @staticmethod
     def places(
@@ -66,17 +66,17 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
 
     @abstractmethod
     def expected(self, name: str, spec: S, needs: Mapping[Key, ResolvedRef]) -> Content | None:
-        """The content that is wanted, or None where it isn't known yet. Raises BfinfraError where its source
-        can't be read.
+        """The desired content, or None if it isn't known yet. Raises BfinfraError if its source can't be
+        read.
         """
 
     @abstractmethod
     def content(self, step: Write) -> Content:
-        """The content again, read from the step's source just before it is written. Raises BfinfraError."""
+        """The content, read again from the step's source just before it is written. Raises BfinfraError."""
 
     def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
-        """Whether the Secrets of these names are there and hold what was last written, where it isn't known
-        what is wanted.
+        """Whether the Secrets of these names exist and hold what was last written; used if the desired
+        content isn't known.
         """
         return False
 
@@ -87,8 +87,8 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """One list of our Secrets a cluster, and a look at what stands under wanted names; a few are asked
-        for one by one.
+        """Lists this site's Secrets in each cluster, and reads the Secrets with wanted names. Reads them one
+        by one if they are few.
         """
         contents, unreadable = self._expected(wanted, needs)
         self._contents |= contents
@@ -126,7 +126,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
             yield Standing(name, self._fits(spec, cluster), state)
 
     def _writers(self, state: T, fields: Sequence[str]) -> dict[str, LastWriter]:
-        """By the managers of the Secrets' data."""
+        """The last writer, from the managers of the Secrets' data."""
         writers: dict[str, LastWriter] = {}
         copies = {f"content in {space}": (space, copy.names) for space, copy in state.copies.items()}
         for each in fields:
@@ -140,12 +140,12 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         return writers
 
     def run(self, step: Step, report: kind.Report) -> None:
-        """One namespace: create what isn't there, apply what is."""
+        """Writes one namespace: creates a Secret that doesn't exist, applies one that does."""
         match step:
             case Write(home=Endpoint() as home):
                 for name, values in self.content(step).items():
                     manifest, cluster = self._manifest(step, name, values), self._clusters.at(home)
-                    # force: the plan said that its content is replaced
+                    # force: the plan said that the content will be replaced
                     made = (
                         cluster.apply(manifest, force=True)
                         if name in step.standing
@@ -164,8 +164,8 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         self._objects.saw((home, name), {(home, place_of(obj)): version_of(obj) for obj in objects})
 
     def _wrote(self, home: Endpoint, place: Place, answer: Object | None) -> None:
-        """How it stands after a write; None: it is gone. What isn't that object is forgotten: the next look
-        asks the server.
+        """Remembers a Secret after a write; None: it is deleted. Forgets it if the answer is another object,
+        so that the next read asks the server.
         """
         if answer is None or stands_at(answer, place):
             self._objects.wrote((home, place), answer)

@@ -1,4 +1,4 @@
-"""What a user writes for Secrets in several namespaces: what the kinds of them have in common."""
+"""The fields of a spec for Secrets in several namespaces."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from bfinfra.model.refs import Key, Ref
 
 
 class Spec(resource.Spec):
-    """What both kinds have in common."""
+    """The fields that both kinds have."""
 
     cluster: Annotated[str, Ref(*CLUSTERS)]
     """Cluster, or supervisor namespace, that the Secret is in."""
     namespaces: Annotated[
         tuple[Annotated[DnsLabel, Ref("namespace", optional=True)], ...], Field(min_length=1)
     ]
-    """Namespaces that get it: names of this site's `namespace` resources, or of namespaces that are there
-    anyway.
-    """
+    """Namespaces that get it: names of this site's `namespace` resources, or of existing namespaces."""
 
     def takes(self, name: str) -> Iterator[Taken]:
         """The Secrets in its namespaces."""
@@ -39,7 +37,7 @@ class Spec(resource.Spec):
 
     @abstractmethod
     def names(self, name: str) -> tuple[str, ...]:
-        """The Secrets in each namespace, for the resource `name`."""
+        """The names of the Secrets in each namespace, for the resource `name`."""
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:
         """Its Secrets."""

@@ -1,4 +1,4 @@
-"""How the Secrets stand in a cluster, compared in memory with the content that is wanted."""
+"""The live Secrets of a cluster, compared in memory with the desired content."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Unchanged = Callable[[Sequence[Object]], bool]
 
 @dataclass(frozen=True)
 class Copy:
-    """What stands in one namespace. `right`: all Secrets are there with the content that is wanted; `mark`:
-    what these bear.
+    """The Secrets of one namespace. `right`: whether all exist with the desired content; `mark`: the mark
+    that they have.
     """
 
     names: frozenset[str]
@@ -46,7 +46,7 @@ class State(resource.State):
 def state_of(
     objects: Sequence[Object], cluster: Cluster, content: Content | None, unchanged: Unchanged
 ) -> State:
-    """How the Secrets of a resource stand in a cluster, by namespace."""
+    """The state of a resource's Secrets in a cluster, by namespace."""
     spaces: dict[str, list[Object]] = {}
     for obj in objects:
         if not obj["metadata"].get("deletionTimestamp"):
@@ -76,7 +76,7 @@ def _copy(objects: Sequence[Object], content: Content | None, unchanged: Unchang
 
 
 def values_of(obj: Object) -> dict[str, bytes]:
-    """What a Secret holds; what is no base64 counts as empty."""
+    """The content of a Secret; values that are not base64 count as empty."""
     found = {}
     for key, text in (obj.get("data") or {}).items():
         try:
