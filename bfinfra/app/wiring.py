@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.app.shut_vcenter import hidden, missing_file
 from bfinfra.backends import background
 from bfinfra.backends.survey_cache import SurveyCache
-from bfinfra.engine.observe import ObservedState, specs_of, survey
+from bfinfra.engine.observe import READ_ONLY_FIRST, ObservedState, specs_of, survey
 from bfinfra.kinds import cluster_kinds
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
@@ -219,13 +219,15 @@ def observe(bound: BoundKinds, wanted: Mapping[Key, Any], context: RunContext) -
     """The survey. Kinds of clusters that the site doesn't use are imported and read only if a cluster was
     found.
     """
-    progress = SurveyProgress()
+    progress, patience = SurveyProgress(), context.patience
+    if bound.backends.transport.read_only:
+        patience = replace(patience, first=READ_ONLY_FIRST)
     with context.surveying(progress):
-        found = survey(bound.kinds, wanted, context.patience, progress=progress)
+        found = survey(bound.kinds, wanted, patience, progress=progress)
         if any(getattr(state, "endpoint", None) is not None for state in found.states.values()) and (
             late := bound.make(IN_CLUSTERS - bound.kinds.keys())
         ):
             bound.kinds.update(late)
-            survey(late, wanted, context.patience, found, progress)
+            survey(late, wanted, patience, found, progress)
     bound.backends.cache.end_survey()
     return found
