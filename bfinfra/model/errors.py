@@ -62,11 +62,12 @@ class Problem:
 
 
 class FieldError(ValueError):
-    """A field of a spec that doesn't go with its others: what is wrong, the dotted field, what to do next."""
+    """A field of a spec that conflicts with its others. `field`: dotted, or its keys and positions."""
 
-    def __init__(self, message: str, field: str, next: str) -> None:
+    def __init__(self, message: str, field: str | tuple[str | int, ...], next: str = "") -> None:
         super().__init__(message)
-        self.field, self.next = field, next
+        self.path: tuple[str | int, ...] = tuple(field.split(".")) if isinstance(field, str) else field
+        self.next = next
 
 
 class BfinfraError(Exception):

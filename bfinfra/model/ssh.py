@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, model_validator
 
+from bfinfra.model.choice import one_of
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
@@ -38,8 +39,7 @@ class HostTrust(BaseModel):
 
     @model_validator(mode="after")
     def _one(self) -> HostTrust:
-        if (self.known_hosts is None) == (self.sha256 is None):
-            raise ValueError("give known_hosts or sha256; bfinfra trust shows the fingerprints")
+        one_of("; bfinfra trust shows the fingerprints", known_hosts=self.known_hosts, sha256=self.sha256)
         return self
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
+from bfinfra.model.errors import FieldError
 from bfinfra.model.records import dataclass
 from bfinfra.model.sources import LocalFile
 
@@ -43,7 +44,7 @@ class Trust(BaseModel):
             isinstance(value, dict)
             and sum(value.get(k) is not None for k in ("ca_file", "sha256", "ca_pem")) > 1
         ):
-            raise ValueError("give ca_file or sha256, not both")
+            raise FieldError("give ca_file or sha256, not both", "sha256")
         return value
 
 

@@ -71,15 +71,22 @@ def _octals(node: Node, value: object, path: tuple[str, ...]) -> Iterator[Proble
 
 def _problems(errors: Sequence[Any], entry: Entry, model: Any) -> Iterator[Problem]:
     """One problem for each field: the errors of its alternatives are joined."""
-    located = [(_spot(entry, (*error["loc"], *_meant(error))), error) for error in errors]
+    located = [(_blamed(entry, error), error) for error in errors]
     for (path, name, at), same in itertools.groupby(located, key=lambda pair: _topic(*pair)):
         yield _problem(path, name, at, [error for _, error in same], model)
 
 
-def _meant(error: Any) -> list[str]:
+def _blamed(entry: Entry, error: Any) -> Spot:
+    """The field that an error blames. If it isn't written, the place is that of the block around it."""
+    loc, meant = error["loc"], _meant(error)
+    path, key, at = _spot(entry, (*loc, *meant))
+    return (*_spot(entry, loc)[0], *map(str, meant)) if meant else path, key, at
+
+
+def _meant(error: Any) -> tuple[str | int, ...]:
     """The path of the field that a check of several fields blames, below the checked model."""
     inner = error.get("ctx", {}).get("error")
-    return inner.field.split(".") if isinstance(inner, FieldError) else []
+    return inner.path if isinstance(inner, FieldError) else ()
 
 
 def _topic(spot: Spot, error: Any) -> tuple[tuple[str, ...], str, Place]:

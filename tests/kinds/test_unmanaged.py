@@ -162,7 +162,7 @@ def names_it(pruned: Path, sandbox: Running, put: Callable[[Running], object], w
     before = world(sandbox)
     assert what in [each for item in plan(pruned, sandbox).items for each in item.contents]
     refused = forced(pruned, sandbox, lambda _: EVERYTHING)["refused"]
-    assert "holds what is not this site's" in refused
+    assert "contains objects that are not this site's" in refused
     assert what in refused
     assert world(sandbox) == before
 

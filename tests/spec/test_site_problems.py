@@ -117,7 +117,7 @@ def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, m
         ),
         (
             "site: g\nvcenter: {server: v, trust: {sha256: x, ca_file: y}}\n",
-            "2:22 vcenter: trust: give ca_file or sha256, not both",
+            "2:38 vcenter: trust.sha256: give ca_file or sha256, not both",
         ),
     ],
 )

@@ -29,6 +29,7 @@ from bfinfra.kinds.machine.base import (
     text_of,
 )
 from bfinfra.model import conflict, kind, resource
+from bfinfra.model.choice import each_once
 from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Taken
 from bfinfra.model.context import PlanContext
@@ -71,8 +72,7 @@ class Spec(resource.Spec):
 
     @model_validator(mode="after")
     def _each_once(self) -> Spec:
-        if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine is listed twice")
+        each_once("hosts", self.hosts)
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:

@@ -16,6 +16,7 @@ from bfinfra.backends.bitfusion import Token, read_token
 from bfinfra.kinds.capabilities import SERVERS
 from bfinfra.model import kind, resource
 from bfinfra.model.awaited import Absent, absent, held
+from bfinfra.model.choice import one_of
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
@@ -38,8 +39,7 @@ class Source(Part):
 
     @model_validator(mode="after")
     def _one(self) -> Source:
-        if (self.tar is None) == (self.folder is None):
-            raise ValueError("give either tar or folder")
+        one_of(tar=self.tar, folder=self.folder)
         return self
 
     @property

@@ -13,6 +13,7 @@ from bfinfra.kinds.capabilities import PVRDMA
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
 from bfinfra.kinds.vcenter.base.host_setting import Place, Steps
+from bfinfra.model.choice import one_of
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
@@ -36,8 +37,7 @@ class Spec(host_setting.Spec):
 
     @model_validator(mode="after")
     def _one(self) -> Spec:
-        if (self.value is None) == (self.adapter is None):
-            raise ValueError("give value or adapter")
+        one_of(value=self.value, adapter=self.adapter)
         return self
 
     @property

@@ -184,7 +184,7 @@ def test_a_machine_without_the_files_gives_none():
     ("changes", "why"),
     [
         ({**GIVEN, "token": "team"}, "give token or client_files"),
-        ({**GIVEN, "hosts": ["one", "two"]}, "two is among hosts"),
+        ({**GIVEN, "hosts": ["one", "two"]}, "two is one of hosts"),
     ],
 )
 def test_files_come_from_one_place(changes, why):

@@ -53,8 +53,8 @@ def test_one_that_is_not_the_file_that_is_wanted_is_refused_and_nothing_is_left(
         ({"url": "https://me:secret@127.0.0.1/a.ova"}, "an account in an address"),
         ({"url": "http://127.0.0.1/a.ova"}, "http doesn't prove which server answers"),
         ({"url": "ftp://127.0.0.1/a.ova"}, "expected an address such as"),
-        ({"url": "https://127.0.0.1/a.ova", "file": "server.ova"}, "give file or url"),
-        ({}, "give file or url"),
+        ({"url": "https://127.0.0.1/a.ova", "file": "server.ova"}, "give either file or url"),
+        ({}, "give either file or url"),
     ],
 )
 def test_an_address_that_would_be_unsafe_is_an_error_in_the_file(site, sandbox, ova, message):

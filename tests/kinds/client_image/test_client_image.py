@@ -374,7 +374,7 @@ def test_two_images_never_share_a_folder(place: Place) -> None:
         ({"base": "centos:8"}, r"centos:8 can't install a \.deb package; take the \.rpm package"),
         (
             {"base": "registry.local/library/ubuntu:18.04"},
-            r"the package is for ubuntu 2004, and the base is registry\.local/library/ubuntu:18\.04",
+            r"it is for ubuntu 2004, and the base is registry\.local/library/ubuntu:18\.04",
         ),
         ({"authorization": "baked"}, r"a baked token needs its name in token"),
         ({"users": "{'a b': }"}, r"users"),

@@ -179,7 +179,7 @@ def test_the_command_is_kept_on_the_machine_and_read_back():
 
 
 def test_a_package_has_no_uninstall_of_its_own():
-    with pytest.raises(ValueError, match="uninstall is for installers"):
+    with pytest.raises(ValueError, match="it is for installers"):
         spec(uninstall=["rm"])
 
 

@@ -245,10 +245,10 @@ def test_each_runtime_lists_in_its_own_words() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"archive": None, "image": None}, "give built or archive"),
-        ({"image": None}, "archive: give its image"),
-        ({"built": "webhook", "image": IMAGE}, "image: it goes with archive"),
-        ({"hosts": ["one", "one"]}, "is listed twice"),
+        ({"archive": None, "image": None}, "give either built or archive"),
+        ({"image": None}, "give its image by name"),
+        ({"built": "webhook", "image": IMAGE}, "it goes with archive"),
+        ({"hosts": ["one", "one"]}, "one is listed twice"),
         ({"image": "team/webhook@sha256:" + "a" * 64}, "image"),
     ],
 )

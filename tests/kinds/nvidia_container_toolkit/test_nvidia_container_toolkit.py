@@ -233,7 +233,7 @@ def test_a_program_that_a_repository_upgraded_is_left_unless_a_version_is_named(
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ({"packages": []}, "give packages or repository"),
+        ({"packages": []}, "give either packages or repository"),
         ({"packages": ["a.deb", "b.rpm"]}, r"all \.deb or all \.rpm"),
         ({"packages": ["x.repo"]}, "goes under repository"),
         ({"packages": [], "repository": {"file": "a.deb"}}, "go under packages"),

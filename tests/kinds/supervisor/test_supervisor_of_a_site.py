@@ -356,7 +356,7 @@ def test_from_an_empty_cluster_to_a_namespace_and_back(sandbox, tmp_path: Path):
     until(lambda: rest.get("/api/vcenter/namespaces/instances/theirs")["config_status"] == "RUNNING")
     leaving = {str(item.key): item.contents for item in plan(path, sandbox, destroy=True).items}
     assert leaving["supervisor/farm"] == ("namespace theirs",)
-    with pytest.raises(BfinfraError, match="holds what is not this site's"):
+    with pytest.raises(BfinfraError, match="contains objects that are not this site's"):
         apply(path, sandbox, destroy=True)
     assert rest.call("DELETE", "/api/vcenter/namespaces/instances/theirs").status == 204
     until(

@@ -262,7 +262,7 @@ def test_only_ovfs_have_properties():
 
 @pytest.mark.parametrize("given", [{"template": None}, {"library": {"name": "a", "item": "b"}}])
 def test_a_machine_is_made_of_one_thing(given):
-    with pytest.raises(ValidationError, match="give template or library"):
+    with pytest.raises(ValidationError, match="give either template or library"):
         spec(**given)
 
 

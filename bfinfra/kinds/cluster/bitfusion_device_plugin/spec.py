@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from bfinfra.kinds.capabilities import allocatable, image, namespace, space, token
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
 from bfinfra.model import resource
+from bfinfra.model.choice import each_once
 from bfinfra.model.device_plugin import (
     ALLOCATED,
     LIBRARIES,
@@ -20,7 +21,7 @@ from bfinfra.model.device_plugin import (
     Release,
     Version,
 )
-from bfinfra.model.errors import Problem
+from bfinfra.model.errors import FieldError, Problem
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
@@ -57,7 +58,7 @@ class Images(Part):
     @model_validator(mode="after")
     def _once(self) -> Images:
         if twice := [what for what in self.built if getattr(self, what)]:
-            raise ValueError(f"{twice[0]}: give its name, or build it")
+            raise FieldError("give its name, or build it", twice[0])
         return self
 
 
@@ -103,9 +104,9 @@ class Toleration(Part):
     @model_validator(mode="after")
     def _fits(self) -> Toleration:
         if self.operator == "Exists" and self.value:
-            raise ValueError("value: goes with operator: Equal")
+            raise FieldError("it goes with operator: Equal", "value")
         if self.operator == "Equal" and not self.key:
-            raise ValueError("key: is needed, or operator: Exists")
+            raise FieldError("it is required, or operator: Exists", "key")
         return self
 
 
@@ -131,7 +132,10 @@ class Certificates(Part):
     @model_validator(mode="after")
     def _order(self) -> Certificates:
         if not self.renew_before < self.days <= self.authority_days:
-            raise ValueError("renew_before must be less than days, and days no more than authority_days")
+            raise FieldError(
+                "renew_before must be less than days, and days no more than authority_days",
+                "days" if self.renew_before < self.days else "renew_before",
+            )
         return self
 
 
@@ -189,9 +193,8 @@ class Spec(resource.Spec):
     @model_validator(mode="after")
     def _fits(self) -> Spec:
         if self.clients and not self.release.clients:
-            raise ValueError(f"clients: release {self.version} doesn't let pods choose a client")
-        if len({quota.namespace for quota in self.quotas}) < len(self.quotas):
-            raise ValueError("quotas: a namespace is listed twice")
+            raise FieldError(f"release {self.version} doesn't let pods choose a client", "clients")
+        each_once("quotas", [quota.namespace for quota in self.quotas])
         return self
 
     @property

@@ -11,6 +11,7 @@ from bfinfra.kinds.capabilities import image, mpi, namespace, space
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 
@@ -46,8 +47,8 @@ class Spec(resource.Spec):
     @model_validator(mode="after")
     def _delivery(self) -> Spec:
         if self.delivery_image and self.api != "v1alpha2":
-            raise ValueError(
-                "delivery_image: only v1alpha2 has one; since v2beta1 launchers reach their workers by SSH"
+            raise FieldError(
+                "only v1alpha2 has one; since v2beta1 launchers reach their workers by SSH", "delivery_image"
             )
         return self
 

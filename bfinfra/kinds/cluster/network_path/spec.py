@@ -12,6 +12,7 @@ from bfinfra.kinds.capabilities import image, namespace, path, server, space
 from bfinfra.kinds.cluster_locator import CLUSTERS, DnsLabel
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
@@ -72,8 +73,11 @@ class Spec(resource.Spec):
     def _somewhere(self) -> Spec:
         if not self.token and not self.addresses:
             raise ValueError("give token or addresses")
-        for address in self.addresses:
-            ipaddress.ip_address(address)
+        for number, address in enumerate(self.addresses):
+            try:
+                ipaddress.ip_address(address)
+            except ValueError as error:
+                raise FieldError(str(error), ("addresses", number)) from None
         return self
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:

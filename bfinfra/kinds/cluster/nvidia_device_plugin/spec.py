@@ -20,7 +20,7 @@ from bfinfra.kinds.capabilities import (
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, cluster_key
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Conflict, Spot, Taken
-from bfinfra.model.errors import Problem
+from bfinfra.model.errors import FieldError, Problem
 from bfinfra.model.names import LABEL_VALUE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
@@ -46,9 +46,9 @@ class Toleration(Part):
     @model_validator(mode="after")
     def _fits(self) -> Toleration:
         if self.operator == "Exists" and self.value:
-            raise ValueError("value: goes with operator: Equal")
+            raise FieldError("it goes with operator: Equal", "value")
         if self.operator == "Equal" and not self.key:
-            raise ValueError("key: operator: Equal needs it")
+            raise FieldError("operator: Equal needs it", "key")
         return self
 
 

@@ -15,6 +15,7 @@ from bfinfra.model import conflict, resource
 from bfinfra.model.awaited import absent
 from bfinfra.model.conflict import Conflict, Spot, Taken
 from bfinfra.model.device_plugin import ALLOCATED, Version
+from bfinfra.model.errors import FieldError
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
@@ -22,6 +23,9 @@ from bfinfra.model.sources import LocalFile
 from bfinfra.model.units import Bytes
 
 HomeFolder = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._/-]*$")]
+
+
+OF_PLUGIN = ("device_plugin", "plugin_version", "client", "filters")  # fields that need by: plugin
 
 
 class Spec(resource.Spec):
@@ -112,24 +116,24 @@ class Spec(resource.Spec):
     @model_validator(mode="after")
     def _gpus(self) -> Spec:
         if self.home is not None and self.token_secret is None:
-            raise ValueError("home: goes with token_secret")
+            raise FieldError("it goes with token_secret", "home")
         if self.by != "env" and self.gpus is None:
-            raise ValueError(f"by: {self.by} needs gpus")
+            raise FieldError(f"{self.by} needs gpus", "by")
         if self.gpu_memory is not None and (
             self.by not in ("flexdirect", "plugin") or self.fraction is not None
         ):
-            raise ValueError("gpu_memory: goes with by: flexdirect or plugin, and without fraction")
+            raise FieldError("it goes with by: flexdirect or plugin, and without fraction", "gpu_memory")
         if self.by == "plugin":
             if (self.device_plugin is None) == (self.plugin_version is None):
-                raise ValueError(
-                    "by: plugin needs device_plugin, or plugin_version where the site doesn't install it"
+                raise FieldError(
+                    "plugin needs device_plugin, or plugin_version if the site doesn't install it", "by"
                 )
             if self.token_secret is not None:
-                raise ValueError("token_secret: the device plug-in provides the token itself")
-        elif self.device_plugin or self.plugin_version or self.client or self.filters:
-            raise ValueError("device_plugin, plugin_version, client and filters: go with by: plugin")
+                raise FieldError("the device plug-in provides the token itself", "token_secret")
+        elif given := [each for each in OF_PLUGIN if getattr(self, each)]:
+            raise FieldError("it goes with by: plugin", given[0])
         if self.fraction is not None and self.gpus is None:
-            raise ValueError("fraction: needs gpus")
+            raise FieldError("it needs gpus", "fraction")
         return self
 
     def provides(self, name: str, site: Specs) -> Iterator[Capability]:

@@ -13,7 +13,7 @@ from bfinfra.kinds.capabilities import image
 from bfinfra.kinds.client_files import ClientFiles
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
-from bfinfra.model.errors import Problem
+from bfinfra.model.errors import FieldError, Problem
 from bfinfra.model.names import ImageName
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
@@ -86,16 +86,17 @@ class Spec(resource.Spec):
     @model_validator(mode="after")
     def _fits(self) -> Spec:
         if self.client_files and self.token:
-            raise ValueError("give token or client_files")
+            raise FieldError("give token or client_files, not both", "client_files")
         if self.client_files and not self.baked:
-            raise ValueError(
-                "client_files: a machine's files can only go into the image; write authorization: baked, "
-                "or leave client_files out"
+            raise FieldError(
+                "a machine's files can only go into the image; write authorization: baked, or remove it",
+                "client_files",
             )
         if self.baked and self.token is None and self.client_files is None:
-            raise ValueError(
+            raise FieldError(
                 "a baked token needs its name in token, or the machine that has its files in "
-                "client_files; or write authorization: mounted"
+                "client_files; or write mounted",
+                "authorization",
             )
         repository, _, tag = self.base.rpartition("/")[2].partition(":")
         suffix, made_for = (
@@ -103,9 +104,10 @@ class Spec(resource.Spec):
             SYSTEM.match(PurePosixPath(self.package.text).name),
         )
         if repository in OTHERS[suffix]:
-            raise ValueError(
+            raise FieldError(
                 f"{self.base} can't install a {suffix} package; take the "
-                f"{'.rpm' if suffix == '.deb' else '.deb'} package"
+                f"{'.rpm' if suffix == '.deb' else '.deb'} package",
+                "package",
             )
         release = re.match(r"[\d.]+", tag)
         if (
@@ -114,8 +116,9 @@ class Spec(resource.Spec):
             and repository == made_for["system"]
             and not _same(made_for["release"], release[0])
         ):
-            raise ValueError(
-                f"the package is for {made_for['system']} {made_for['release']}, and the base is {self.base}"
+            raise FieldError(
+                f"it is for {made_for['system']} {made_for['release']}, and the base is {self.base}",
+                "package",
             )
         return self
 

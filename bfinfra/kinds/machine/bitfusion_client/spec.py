@@ -11,6 +11,7 @@ from bfinfra.kinds.capabilities import SERVERS
 from bfinfra.kinds.client_files import ClientFiles, Place
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
@@ -57,10 +58,10 @@ class Spec(resource.Spec):
     @model_validator(mode="after")
     def _one_source(self) -> Spec:
         if self.client_files and self.token:
-            raise ValueError("give token or client_files")
+            raise FieldError("give token or client_files, not both", "client_files")
         if self.client_files and self.client_files.host in self.hosts:
-            raise ValueError(
-                f"client_files.host: {self.client_files.host} is among hosts, and has the files already"
+            raise FieldError(
+                f"{self.client_files.host} is one of hosts, and has the files already", "client_files.host"
             )
         return self
 

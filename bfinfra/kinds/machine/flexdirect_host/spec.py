@@ -9,7 +9,9 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import FLEXDIRECT, on_machines
 from bfinfra.model import conflict, resource
+from bfinfra.model.choice import each_once
 from bfinfra.model.conflict import Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
@@ -43,7 +45,7 @@ class Scheduler(Part):
     @model_validator(mode="after")
     def _one(self) -> Scheduler:
         if self.gpus is not None and self.devices:
-            raise ValueError("give gpus or devices, not both")
+            raise FieldError("give gpus or devices, not both", "devices")
         return self
 
 
@@ -85,10 +87,9 @@ class Spec(resource.Spec):
 
     @model_validator(mode="after")
     def _each_once(self) -> Spec:
-        if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine is listed twice")
+        each_once("hosts", self.hosts)
         if self.uninstall and form(self.package.text) in PACKAGED:
-            raise ValueError("uninstall is for installers; the package manager removes a .deb or .rpm")
+            raise FieldError("it is for installers; a package manager removes a .deb or .rpm", "uninstall")
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:

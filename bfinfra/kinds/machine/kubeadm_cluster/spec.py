@@ -11,7 +11,9 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import TOOLKIT
 from bfinfra.model import conflict, resource
+from bfinfra.model.choice import each_once
 from bfinfra.model.conflict import Conflict, Inner, Spot, Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
 from bfinfra.model.sources import LocalFile
@@ -81,14 +83,14 @@ class Spec(resource.Spec):
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:
-        if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine is listed twice")
+        each_once("hosts", self.hosts)
         if ipaddress.ip_network(self.pod_cidr).overlaps(ipaddress.ip_network(self.service_cidr)):
-            raise ValueError("pod_cidr and service_cidr overlap")
+            written = "service_cidr" if "service_cidr" in self.model_fields_set else "pod_cidr"
+            raise FieldError("pod_cidr and service_cidr overlap", written)
         if {PurePath(each.text).suffix for each in self.packages} - {".deb"} and {
             PurePath(each.text).suffix for each in self.packages
         } - {".rpm"}:
-            raise ValueError("packages are all .deb or all .rpm")
+            raise FieldError("packages are all .deb or all .rpm", "packages")
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:

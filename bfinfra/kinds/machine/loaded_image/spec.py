@@ -11,7 +11,9 @@ from bfinfra.backends.images import full_name
 from bfinfra.kinds.capabilities import image
 from bfinfra.kinds.machine.loaded_image.runtime import Runtime
 from bfinfra.model import conflict, resource
+from bfinfra.model.choice import each_once, one_of
 from bfinfra.model.conflict import Conflict, Spot, Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.names import ImageName
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
@@ -45,16 +47,12 @@ class Spec(resource.Spec):
 
     @model_validator(mode="after")
     def _one_source(self) -> Spec:
-        if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine is listed twice")
-        if (self.built is None) == (self.archive is None):
-            raise ValueError("give built or archive")
+        each_once("hosts", self.hosts)
+        one_of(built=self.built, archive=self.archive)
         if (self.archive is None) != (self.image is None):
-            raise ValueError(
-                "image: it goes with archive, which may hold several"
-                if self.image
-                else "archive: give its image by name, too"
-            )
+            if self.image:
+                raise FieldError("it goes with archive, which may contain several", "image")
+            raise FieldError("give its image by name, too", "archive")
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:

@@ -10,7 +10,9 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import TOOLKIT, on_machines
 from bfinfra.model import conflict, resource
+from bfinfra.model.choice import each_once, one_of
 from bfinfra.model.conflict import Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
@@ -66,17 +68,18 @@ class Spec(resource.Spec):
 
     @model_validator(mode="after")
     def _one_way(self) -> Spec:
-        if len(set(self.hosts)) != len(self.hosts):
-            raise ValueError("a machine is listed twice")
-        if bool(self.packages) == (self.repository is not None):
-            raise ValueError("give packages or repository")
+        each_once("hosts", self.hosts)
+        one_of(packages=self.packages or None, repository=self.repository)
         forms = {PurePath(each.text).suffix for each in self.files()}
         if len({FORMS.get(suffix) for suffix in forms}) != 1 or not forms <= FORMS.keys():
-            raise ValueError("packages are all .deb or all .rpm; a repository is a .list, .sources or .repo")
+            raise FieldError(
+                "packages are all .deb or all .rpm; a repository is a .list, .sources or .repo",
+                "packages" if self.packages else "repository",
+            )
         if self.repository and next(iter(forms)) in (".deb", ".rpm"):
-            raise ValueError("repository: file is a .list, .sources or .repo; packages go under packages")
+            raise FieldError("it is a .list, .sources or .repo; packages go under packages", "repository")
         if self.packages and not forms <= {".deb", ".rpm"}:
-            raise ValueError("packages are .deb or .rpm; a repository goes under repository")
+            raise FieldError("packages are .deb or .rpm; a repository goes under repository", "packages")
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:

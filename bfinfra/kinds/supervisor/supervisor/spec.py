@@ -17,7 +17,9 @@ from pydantic import (
 
 from bfinfra.kinds.capabilities import hosts
 from bfinfra.model import conflict, resource
+from bfinfra.model.choice import one_of
 from bfinfra.model.conflict import Inner, Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
@@ -83,7 +85,8 @@ class Management(Part):
     @model_validator(mode="after")
     def _both(self) -> Management:
         if (self.addresses is None) != (self.gateway is None):
-            raise ValueError("give addresses and gateway together")
+            given, other = ("addresses", "gateway") if self.gateway is None else ("gateway", "addresses")
+            raise FieldError(f"it needs {other}", given)
         return self
 
     @field_validator("gateway")
@@ -173,10 +176,9 @@ class Vds(Part):
 
     @model_validator(mode="after")
     def _one(self) -> Vds:
-        if (self.haproxy is None) == (self.avi is None):
-            raise ValueError("give either haproxy or avi")
+        one_of(haproxy=self.haproxy, avi=self.avi)
         if self.haproxy is not None and self.services is None:
-            raise ValueError("services: give the addresses that HAProxy gives to services")
+            raise FieldError("give the addresses that HAProxy gives to services", "services")
         return self
 
 
@@ -198,8 +200,7 @@ class Enable(Part):
 
     @model_validator(mode="after")
     def _one(self) -> Enable:
-        if (self.nsx is None) == (self.vds is None):
-            raise ValueError("give either nsx or vds")
+        one_of(nsx=self.nsx, vds=self.vds)
         return self
 
 

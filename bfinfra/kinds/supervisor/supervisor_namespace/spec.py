@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.model import resource
+from bfinfra.model.choice import one_of
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.units import Limit, Megahertz
@@ -44,8 +45,7 @@ class Access(Part):
 
     @model_validator(mode="after")
     def _one(self) -> Access:
-        if (self.user is None) == (self.group is None):
-            raise ValueError("give either user or group")
+        one_of(user=self.user, group=self.group)
         return self
 
 

@@ -12,6 +12,7 @@ from bfinfra.kinds.capabilities import GRAPHICS, hosts, storage, vm_class
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Inner, Spot
+from bfinfra.model.errors import FieldError
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE, storage_class
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Key, Ref
@@ -146,24 +147,25 @@ class Spec(resource.Spec):
     @model_validator(mode="after")
     def _check(self) -> Spec:
         if not self.workers or (self.api == V1ALPHA1 and len(self.workers) != 1):
-            raise ValueError(
-                f"workers: {self.api} has {'exactly' if self.api == V1ALPHA1 else 'at least'} one pool "
-                f"of workers, not {len(self.workers)}"
+            raise FieldError(
+                f"{self.api} has {'exactly' if self.api == V1ALPHA1 else 'at least'} one pool "
+                f"of workers, not {len(self.workers)}",
+                "workers",
             )
         if self.api != V1BETA1 and self.cluster_class != CLUSTER_CLASS:
-            raise ValueError(f"cluster_class: {self.api} has none; {V1BETA1} has")
+            raise FieldError(f"{self.api} has none; {V1BETA1} has", "cluster_class")
         if self.api == V1BETA1 and (self.network.cni or self.trust):
-            raise ValueError(
-                f"{'network.cni' if self.network.cni else 'trust'}: {V1BETA1} doesn't set it in the "
-                "cluster's object; leave it out"
+            raise FieldError(
+                f"{V1BETA1} doesn't set it in the cluster's object; leave it out",
+                "network.cni" if self.network.cni else "trust",
             )
         if (
             self.storage_classes
             and self.default_storage_class
             and self.default_storage_class not in self.storage_classes
         ):
-            raise ValueError(
-                f"default_storage_class: {self.default_storage_class} is not among storage_classes"
+            raise FieldError(
+                f"{self.default_storage_class} is not one of storage_classes", "default_storage_class"
             )
         return self
 

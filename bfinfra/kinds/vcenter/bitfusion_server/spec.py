@@ -19,7 +19,9 @@ from pydantic import (
 
 from bfinfra.kinds.capabilities import GRAPHICS, SERVERS, library, server
 from bfinfra.model import conflict, resource
+from bfinfra.model.choice import one_of
 from bfinfra.model.conflict import Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
@@ -81,13 +83,12 @@ class Ova(Part):
 
     @model_validator(mode="after")
     def _one(self) -> Ova:
-        if (self.file is None) == (self.url is None):
-            raise ValueError("give file or url")
+        one_of(file=self.file, url=self.url)
         if self.file is not None and self.trust != Trust():
-            raise ValueError("trust goes with url")
+            raise FieldError("it goes with url", "trust")
         if (self.url or "").startswith("http://") and self.sha256 is None:
-            raise ValueError(
-                "http doesn't prove which server answers: give the file's sha256, or an https address"
+            raise FieldError(
+                "http doesn't prove which server answers: give the file's sha256, or an https address", "url"
             )
         return self
 
@@ -196,7 +197,9 @@ class Spec(resource.Spec):
     @model_validator(mode="after")
     def _profile(self) -> Spec:
         if (self.attach == "vgpu") != (self.vgpu_profile is not None):
-            raise ValueError("vgpu_profile goes with attach: vgpu, and only with it")
+            if self.vgpu_profile is None:
+                raise FieldError("vgpu needs vgpu_profile", "attach")
+            raise FieldError("it goes with attach: vgpu only", "vgpu_profile")
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:

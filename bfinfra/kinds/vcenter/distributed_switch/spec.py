@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from bfinfra.kinds.capabilities import SETTINGS
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
+from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
 
 Nic = Annotated[str, StringConstraints(pattern=r"^vmnic\d+$")]
@@ -33,7 +34,9 @@ class Spec(resource.Spec):
     def _fits(self) -> Spec:
         for host, nics in self.hosts.items():
             if len(nics) > self.uplinks:
-                raise ValueError(f"hosts.{host}: {len(nics)} NICs are more than its uplinks, {self.uplinks}")
+                raise FieldError(
+                    f"{len(nics)} NICs are more than its uplinks, {self.uplinks}", ("hosts", host)
+                )
         return self
 
     def takes(self, name: str) -> Iterator[Taken]:

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import SETTINGS, host, hosts
 from bfinfra.model import resource
+from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.resource import Part
 from bfinfra.model.units import Bytes, PciId
@@ -36,7 +37,8 @@ class Passthrough(Part):
         if by_make == (self.address is not None) or (
             self.address and (self.vendor or self.device or self.count > 1)
         ):
-            raise ValueError("give vendor and device (and count), or address")
+            message = "give vendor and device (and count), or address"
+            raise FieldError(message, "address") if self.address else ValueError(message)
         return self
 
 

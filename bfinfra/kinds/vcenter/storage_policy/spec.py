@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import storage, tag
 from bfinfra.model import resource
+from bfinfra.model.errors import FieldError
 from bfinfra.model.names import storage_class
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.resource import Part
@@ -49,7 +50,9 @@ class Spec(resource.Spec):
         if not self.tags and self.tag is None:
             raise ValueError("give tags, or tag")
         if self.tag is not None and self.tag.category in self.tags:
-            raise ValueError("tag: its category is under tags, too, so a datastore would fit without it")
+            raise FieldError(
+                "tags has this category, too: a datastore would fit without the tag", "tag.category"
+            )
         return self
 
     @property

@@ -9,8 +9,9 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import GRAPHICS, PVRDMA, host, hosts, template
 from bfinfra.model import conflict, resource
+from bfinfra.model.choice import one_of
 from bfinfra.model.conflict import Taken
-from bfinfra.model.errors import Problem
+from bfinfra.model.errors import FieldError, Problem
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
@@ -56,7 +57,7 @@ class FurtherDisk(Part):
     @model_validator(mode="after")
     def _whole(self) -> FurtherDisk:
         if self.size < 1 << 20 or self.size % (1 << 20):
-            raise ValueError("size: must be a multiple of 1 MiB")
+            raise FieldError("it must be a multiple of 1 MiB", "size")
         return self
 
 
@@ -134,12 +135,11 @@ class Spec(resource.Spec):
 
     @model_validator(mode="after")
     def _fits(self) -> Spec:
-        if (self.template is None) == (self.library is None):
-            raise ValueError("give template or library")
+        one_of(template=self.template, library=self.library)
         if self.properties and self.library is None:
-            raise ValueError("properties: only an OVF item of a library has properties")
+            raise FieldError("only an OVF item of a library has properties", "properties")
         if sum(each.type == "pvrdma" for each in self.adapters) > 1:
-            raise ValueError("adapters: a machine has at most one PVRDMA adapter")
+            raise FieldError("a machine has at most one PVRDMA adapter", "adapters")
         return self
 
     def files(self) -> dict[str, LocalFile]:
