@@ -35,8 +35,8 @@ class Stub(SoapStubAdapterBase):
     ) -> None:
         super().__init__(version)  # type: ignore[no-untyped-call]  # pyVmomi is untyped
         self.requestContext = context or {}  # pyVmomi puts it into the envelope's header
-        self.path = path
         self.http = http
+        self.url = http.base_url.join(path)
         self.server = server
         self.views: dict[tuple[str, ...], object] = {}
         """The session's container views, by container and types; they end with the session."""
@@ -47,7 +47,7 @@ class Stub(SoapStubAdapterBase):
         """Send one method and return its result. Raises RemoteError."""
         what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
         content = self.SerializeRequest(mo, info, args)  # type: ignore[no-untyped-call]  # pyVmomi's
-        answer = self.http.post(self.path, content=content, headers=self._headers())
+        answer = self.http.post(self.url, content=content, headers=self._headers())
         if answer.status_code not in (200, 500) or (answer.status_code == 500 and faults.web_page(answer)):
             raise faults.of_answer(answer, f"{what} failed", self.server)
         result = self._deserialised(answer.content, info, what)
@@ -61,7 +61,7 @@ class Stub(SoapStubAdapterBase):
         """
         what = f"{method} on {safe(refs.moid(mo))}"
         question = queries.envelope(mo, method, parameters)
-        with self.http.stream("POST", self.path, content=question, headers=self._headers()) as answer:
+        with self.http.stream("POST", self.url, content=question, headers=self._headers()) as answer:
             if answer.status_code == 500 and not faults.web_page(answer):
                 raise faults.of_fault(
                     self._deserialised(answer.read(), GetWsdlMethod("urn:vim25", method).info, what),
