@@ -47,10 +47,7 @@ def world_of(*sites: str | Path, world: str | Path = "") -> Path:
             Problem("which sandbox?", next="name the SITE, or the sandbox's file with --world FILE")
         )
     first = Path(sites[0])
-    beside = [
-        folder / f"{first.stem}.yaml"
-        for folder in (first.parent / "worlds", first.parent / "specs" / "worlds")
-    ]
+    beside = [beside_of(first), first.parent / "specs" / beside_of(Path(first.name))]
     if found := next((path for path in beside if path.is_file()), None):
         return found
     if not first.exists():
@@ -59,9 +56,14 @@ def world_of(*sites: str | Path, world: str | Path = "") -> Path:
         Problem(
             f"the sandbox has no world for {first}",
             why=f"there is neither {beside[0]} nor {beside[1]}",
-            next="write one, or name one with --world FILE",
+            next=f"write one with: bfinfra init --world {first}",
         )
     )
+
+
+def beside_of(site: Path) -> Path:
+    """The world file beside a site."""
+    return site.parent / "worlds" / f"{site.stem or site.resolve().stem}.yaml"
 
 
 def states() -> Path:

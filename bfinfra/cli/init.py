@@ -32,6 +32,11 @@ def add(verbs: arguments.Verbs, about: str) -> None:
     parser.add_argument(
         "--from", dest="source", metavar="VCENTER", help="address of a vCenter to describe; it is only read"
     )
+    parser.add_argument(
+        "--world",
+        metavar="SITE",
+        help="instead of a site: the sandbox world of this site, in worlds/ beside it",
+    )
     parser.add_argument("--site", metavar="NAME", help="the site's name; default: the folder's")
     parser.add_argument(
         "--kind", action="append", default=[], metavar="KIND", help="only resources of this kind; repeat"
@@ -69,12 +74,42 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.spec.schema import schema
     from bfinfra.spec.site_text import SCHEMA
 
+    if args.world:
+        return _world(args)
     folder = Path(args.folder)
     init.free(folder, (init.SITE, SCHEMA))
     name = args.site or _name(folder)
     found = _described(args, name) if args.source else init.commented(name)
     files = init.put(folder, {init.SITE: found.text, SCHEMA: documents.text(schema()) + "\n"})
     Screen.of(args).show(lambda _: render.text(found, files), lambda: render.data(found, files))
+    return 0
+
+
+def _world(args: argparse.Namespace) -> int:
+    """Write the sandbox world of a site; returns 0."""
+    from bfinfra import app, worlds
+    from bfinfra.app import init
+    from bfinfra.app.sandbox_world import SCHEMA, world_of
+    from bfinfra.cli.screen import Screen
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.render import data as documents
+    from bfinfra.render import init as render
+    from bfinfra.sandbox.world_schema import schema
+
+    if args.source or args.sandbox:
+        raise BfinfraError(Problem("--world and --from don't go together", next="write the site first"))
+    site = Path(args.world)
+    file = worlds.beside_of(site)
+    init.free(file.parent, (file.name,))
+    found = world_of(app.load(site))
+    files = {file.name: found.text}
+    if not (file.parent / SCHEMA).exists():
+        files[SCHEMA] = documents.text(schema()) + "\n"
+    written = init.put(file.parent, files)
+    Screen.of(args).show(
+        lambda _: render.world(site, written, found.left_out),
+        lambda: render.world_data(written, found.left_out),
+    )
     return 0
 
 

@@ -36,7 +36,7 @@ VERBS = {
     "adopt": "put the site's mark on an object that exists already",
     "token": "work with Bitfusion tokens",
     "kinds": "list the kinds of resources, or the fields of one",
-    "schema": "print the JSON Schema of a site, for editors",
+    "schema": "print the JSON Schema of a site, or of a sandbox world, for editors",
     "ova": "inspect an OVA",
     "lint": "show what the Bitfusion device plug-in will refuse, skip or break in pods; ends with 1 on "
     "errors",

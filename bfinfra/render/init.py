@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bfinfra.model.initial import Initial
@@ -53,6 +53,21 @@ def data(found: Initial, files: Sequence[Path]) -> dict[str, object]:
         differing=dict(found.differing),
         fill_in=found.text.count(FILL_IN),
     )
+
+
+def world(site: Path, files: Sequence[Path], left_out: Mapping[str, str]) -> str:
+    """The written sandbox world of a site, and the next commands."""
+    lines = [f"Wrote {' and '.join(map(str, files))}."]
+    if left_out:
+        lines += ["", "The sandbox has no stand-in for:"]
+        lines += [f"  {safe(what)}: {safe(why)}" for what, why in left_out.items()]
+    steps = [f"  bfinfra {command} {site} --sandbox" for command in ("plan", "apply")]
+    return "\n".join([*lines, "", "Next:", *steps])
+
+
+def world_data(files: Sequence[Path], left_out: Mapping[str, str]) -> dict[str, object]:
+    """The same for programs."""
+    return documents.document("world", files=[str(file) for file in files], left_out=dict(left_out))
 
 
 def imported(key: Key, file: Path, text: str, *, managed: bool) -> str:

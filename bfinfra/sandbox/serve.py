@@ -22,7 +22,7 @@ from bfinfra.sandbox.process import FORMAT
 from bfinfra.sandbox.server import open_plain
 from bfinfra.sandbox.site_files import SiteFiles
 from bfinfra.sandbox.state import Busy, Unreadable
-from bfinfra.sandbox.world_file import load
+from bfinfra.sandbox.world_file import load, placed
 
 __all__ = ["Busy", "Unreadable", "serve"]
 ENDING = {signal.SIGTERM, signal.SIGINT}
@@ -35,7 +35,8 @@ def serve(world_file: Path, state: Path, pace: float | None) -> None:
         world = load(world_file, Passwords.kept_in(state))
         pki = Pki(state / "pki")
         files = SiteFiles(world, state, pki)
-        files.make()
+        with placed(world_file):
+            files.make()
         parts = Parts(world, pki, world.pace if pace is None else pace)
         parts.reset_files = files.reset
         saved = folder.read(state / "state.json")

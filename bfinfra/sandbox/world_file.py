@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import yaml
 from bfinfra.sandbox.passwords import Passwords
 from bfinfra.sandbox.reading import BadWorld, read
 from bfinfra.sandbox.world import World
+from bfinfra.sandbox.world_places import located
 
 DURATIONS = {  # seconds, stretched by `pace`
     "task": 1.0,
@@ -35,20 +38,34 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def load(path: Path, passwords: Passwords) -> World:
     """The world of a file. BadWorld names the file and the field; OSError where it can't be read."""
+    with path.open("rb") as stream:
+        text = stream.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise BadWorld(f"{path}: larger than {LARGEST >> 20} MiB")
     try:
-        with path.open("rb") as stream:
-            text = stream.read(LARGEST + 1)
-        if len(text) > LARGEST:
-            raise BadWorld(f"{path}: larger than {LARGEST >> 20} MiB")
         _check(text)
         data = LOADER(text).get_single_data()
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise (
-            error
-            if isinstance(error, BadWorld)
-            else BadWorld(f"{path}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
-        ) from None
-    return parse(data, passwords, str(path))
+        raise _unreadable(path, error) from None
+    with placed(path, text):
+        return parse(data, passwords, str(path))
+
+
+@contextlib.contextmanager
+def placed(path: Path, text: bytes | None = None) -> Iterator[None]:
+    """What is wrong is said with its line and column."""
+    try:
+        yield
+    except BadWorld as error:
+        raise BadWorld(located(path, path.read_bytes() if text is None else text, str(error))) from None
+
+
+def _unreadable(path: Path, error: Exception) -> BadWorld:
+    if isinstance(error, BadWorld):
+        return BadWorld(f"{path}:{error}")
+    mark = getattr(error, "problem_mark", None)
+    said = getattr(error, "problem", None) or (str(error).splitlines() or [type(error).__name__])[0]
+    return BadWorld(f"{path}:{mark.line + 1}:{mark.column + 1}: {said}" if mark else f"{path}: {said}")
 
 
 def _check(text: bytes) -> None:
@@ -59,9 +76,10 @@ def _check(text: bytes) -> None:
     for event in yaml.parse(text, Loader=LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST or isinstance(event, yaml.AliasEvent):
-            line = event.start_mark.line + 1 if event.start_mark else 0
+            mark = event.start_mark
             deep = f"more than {DEEPEST} collections within each other"
-            raise BadWorld(f"line {line}: {deep if depth > DEEPEST else 'an alias, and a world has none'}")
+            said = deep if depth > DEEPEST else "an alias, and a world has none"
+            raise BadWorld(f"{mark.line + 1}:{mark.column + 1}: {said}" if mark else f" {said}")
 
 
 def parse(data: Any, passwords: Passwords, at: str = "world") -> World:
@@ -69,25 +87,35 @@ def parse(data: Any, passwords: Passwords, at: str = "world") -> World:
     world: World = read(World, data, at)
     if problems := list(_problems(world)):
         raise BadWorld("\n".join(f"{at}: {problem}" for problem in problems))
-    try:
-        env = {name: passwords.of(value, name, {}) for name, value in world.env.items()}
-        users = tuple(
-            replace(user, password=passwords.of(user.password, user.name, env)) for user in world.users
+
+    def password(value: Any, name: str, field: str) -> str:
+        try:
+            return passwords.of(value, name, env)
+        except BadWorld as error:
+            raise BadWorld(f"{at}.{field}: {error}") from None
+
+    env: dict[str, str] = {}
+    env = {name: password(value, name, f"env.{name}") for name, value in world.env.items()}
+    users = tuple(
+        replace(user, password=password(user.password, user.name, f"users[{number}].password"))
+        for number, user in enumerate(world.users)
+    )
+    registries = {
+        host: replace(each, password=password(each.password, host, f"registries.{host}.password"))
+        for host, each in world.registries.items()
+    }
+    others = {
+        name: replace(
+            each, token=password(each.token, f"administrator of {name}", f"kubernetes_clusters.{name}.token")
         )
-        registries = {
-            host: replace(each, password=passwords.of(each.password, host, env))
-            for host, each in world.registries.items()
-        }
-        others = {
-            name: replace(each, token=passwords.of(each.token, f"administrator of {name}", env))
-            for name, each in world.kubernetes_clusters.items()
-        }
-        machines = {
-            name: replace(each, password=each.password and passwords.of(each.password, name, env))
-            for name, each in world.linux_machines.items()
-        }
-    except BadWorld as error:
-        raise BadWorld(f"{at}: {error}") from None
+        for name, each in world.kubernetes_clusters.items()
+    }
+    machines = {
+        name: replace(
+            each, password=each.password and password(each.password, name, f"linux_machines.{name}.password")
+        )
+        for name, each in world.linux_machines.items()
+    }
     durations = {**DURATIONS, **world.durations}
     return replace(
         world,
@@ -105,41 +133,41 @@ def _problems(world: World) -> list[str]:
     named = [  # what names what, and what is there
         *(("durations", name, DURATIONS) for name in world.durations),
         *(
-            (f"users {user.name}: groups", group, world.groups)
-            for user in world.users
+            (f"users[{number}].groups", group, world.groups)
+            for number, user in enumerate(world.users)
             for group in user.groups
         ),
         *(
-            (f"datastores {name}: hosts", host, hosts)
+            (f"datastores.{name}.hosts", host, hosts)
             for name, each in world.datastores.items()
             for host in each.hosts
         ),
         *(
-            (f"datastores {name}: clusters", cluster, world.clusters)
+            (f"datastores.{name}.clusters", cluster, world.clusters)
             for name, each in world.datastores.items()
             for cluster in each.clusters
         ),
         *(
-            (f"storage_policies {name}: datastores", store, world.datastores)
+            (f"storage_policies.{name}.datastores", store, world.datastores)
             for name, each in world.storage_policies.items()
             for store in each.datastores
         ),
         *(
-            (f"kubernetes_clusters {name}: kubeadm", each.kubeadm, world.linux_machines)
+            (f"kubernetes_clusters.{name}.kubeadm", each.kubeadm, world.linux_machines)
             for name, each in world.kubernetes_clusters.items()
             if each.kubeadm
         ),
         *(
-            (f"kubernetes_clusters {name}: machines", machine, world.linux_machines)
+            (f"kubernetes_clusters.{name}.machines", machine, world.linux_machines)
             for name, each in world.kubernetes_clusters.items()
             for machine in each.machines
         ),
         *(
-            (f"content_libraries {name}: datastore", each.datastore, world.datastores)
+            (f"content_libraries.{name}.datastore", each.datastore, world.datastores)
             for name, each in world.content_libraries.items()
         ),
         *(
-            (f"clusters {name}: content", library, world.content_libraries)
+            (f"clusters.{name}.content", library, world.content_libraries)
             for name, each in world.clusters.items()
             for library in each.content
         ),
@@ -149,7 +177,7 @@ def _problems(world: World) -> list[str]:
         problems.append("clusters: a host stands in two clusters")
     taken = [*(each.address for each in world.kubernetes_clusters.values()), *_addresses(world)]
     problems += [
-        f"kubernetes_clusters {name}: address {each.address} is taken"
+        f"kubernetes_clusters.{name}.address: {each.address} is taken"
         for name, each in world.kubernetes_clusters.items()
         if taken.count(each.address) > 1
     ]

@@ -6,16 +6,28 @@ from __future__ import annotations
 
 import argparse
 import ast
+import dataclasses
+import inspect
+import json
 import re
-from collections.abc import Iterator
+import typing
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bfinfra import kinds as registry
 from bfinfra.cli.parser import EXITS, build
 from bfinfra.operator.crd import definition
+from bfinfra.render import data
 from bfinfra.render import kinds as render
 from bfinfra.render.schedule import manifest
+from bfinfra.sandbox import world_schema
+from bfinfra.sandbox.factories.deb import make_deb
+from bfinfra.sandbox.factories.files import make_text
+from bfinfra.sandbox.factories.image import make_image
+from bfinfra.sandbox.factories.ova import make_ova
+from bfinfra.sandbox.factories.token import make_token
+from bfinfra.sandbox.reading import Bytes
 from bfinfra.spec.schema import schema
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +54,8 @@ def pages() -> dict[Path, str]:
         DOCS / "reference/command-line.md": command_line(),
         DOCS / "reference/bfinfra.1": manual(),
         DOCS / "reference/json.md": json_formats(),
+        DOCS / "reference/world.md": world_page(),
+        ROOT / "specs/world.schema.json": data.text(world_schema.schema()) + "\n",
         DECISIONS / "README.md": decision_index(),
         ROOT / "deploy/operator/crd.yaml": site_definition,
         CHART / "files/crd.yaml": site_definition,
@@ -70,6 +84,82 @@ def command_line() -> str:
     lines += [f"| {number} | {text} |" for number, text in re.findall(r"((?:\d+ and )?\d+) ([^;]+)", codes)]
     lines += ["", "## Environment", "", f"{environment.removeprefix('environment: ')}.", ""]
     return "\n".join(lines)
+
+
+def world_page() -> str:
+    """What may stand in a world file, from what reads it."""
+    lines = [
+        "# The sandbox's world file",
+        "",
+        f"{MADE} from `bfinfra/sandbox/world.py`. A world says what stands before a site is applied: hosts, datastores, networks,",
+        "users, supervisors, Linux machines, and stand-ins for the files that the site names. `bfinfra init --world SITE` writes",
+        "`worlds/SITE.yaml` beside the site, where `--sandbox` finds it; `--world FILE` names another one. `bfinfra schema --world`",
+        "prints the JSON Schema. What is wrong in a world is said with file, line and column.",
+        "",
+        "A size is a number of bytes or has a unit: `32GiB`. A password is a text, `{env: NAME}` of the world's `env`,",
+        "or `{generate: password}`; `bfinfra sandbox status SITE` names the file that holds what is generated.",
+    ]
+    for name, kind in world_schema.sections().items():
+        lines += [
+            "",
+            f"## {name}",
+            "",
+            world_schema.about(kind),
+            "",
+            "| key | type | default |",
+            "|---|---|---|",
+        ]
+        for key, (hint, default) in world_schema.fields(kind).items():
+            lines.append(f"| `{key}` | {_world_type(hint)} | {_world_default(default)} |")
+    lines += ["", "## Files", "", "`make` names what makes a file; `options` are what that takes.", ""]
+    lines += ["| make | options | what |", "|---|---|---|"]
+    for make, maker in FACTORIES.items():
+        taken = [name for name in inspect.signature(maker).parameters if name != "path"]
+        about = " ".join((maker.__doc__ or "").split()).partition(". ")[0].partition(";")[0].rstrip(".")
+        lines.append(f"| `{make}` | {', '.join(f'`{each}`' for each in taken)} | {about} |")
+    lines += [f"| `{make}` | {options} | {about} |" for make, options, about in OF_THE_SANDBOX]
+    return "\n".join([*lines, ""])
+
+
+FACTORIES = {"ova": make_ova, "token": make_token, "deb": make_deb, "image": make_image, "text": make_text}
+OF_THE_SANDBOX = (
+    ("ca", "", "The certificate of the sandbox's authority"),
+    ("kubeconfig", "`cluster`", "Access to one of the world's `kubernetes_clusters`, as its administrator"),
+    ("ssh_key", "", "The key that lets into the world's Linux machines"),
+    ("known_hosts", "", "The host keys of the world's Linux machines"),
+)
+
+
+def _world_type(hint: object) -> str:
+    """A type in words: `list of text`, `mapping of Host`."""
+    origin, inner = (
+        typing.get_origin(hint),
+        [each for each in typing.get_args(hint) if each is not type(None)],
+    )
+    if origin is tuple:
+        return f"list of {_world_type(inner[0])}"
+    if origin is Mapping:
+        return f"mapping of {_world_type(inner[1])}"
+    if inner:
+        return _world_type(inner[0])
+    words = {
+        str: "text",
+        int: "number",
+        float: "number",
+        bool: "true or false",
+        Bytes: "size",
+        typing.Any: "as above",
+    }
+    return words.get(hint) or f"[{hint.__name__}](#{hint.__name__.lower()})"
+
+
+def _world_default(default: object) -> str:
+    if default is dataclasses.MISSING:
+        return "must be given"
+    if default in ("", (), {}, None):
+        return "none"
+    value = list(default) if isinstance(default, tuple) else default
+    return f"`{value}`" if isinstance(value, str) else f"`{json.dumps(value)}`"
 
 
 def manual() -> str:

@@ -72,12 +72,12 @@ def test_an_administrators_token_is_generated_or_written_and_hidden() -> None:
         (lambda w: w["users"][2].update(groups=["nobody"]), "there is no nobody"),
         (
             lambda w: w["storage_policies"]["gold"].update(datastores=["x"]),
-            "storage_policies gold: datastores: there is no x",
+            "storage_policies.gold.datastores: there is no x",
         ),
         (lambda w: w.update(durations={"nap": 1}), "durations: there is no nap"),
         (
             lambda w: w["kubernetes_clusters"]["other"].update(machines=["x"]),
-            "kubernetes_clusters other: machines: there is no x",
+            "kubernetes_clusters.other.machines: there is no x",
         ),
         (lambda w: w.update(pace=-1), "pace"),
         (lambda w: w.update(guest_network="10.0.0.1/24"), "guest_network"),
@@ -93,11 +93,11 @@ def test_an_administrators_token_is_generated_or_written_and_hidden() -> None:
         (lambda w: w["kubernetes_clusters"]["other"].update(nodes=0), "kubernetes_clusters.other: nodes"),
         (
             lambda w: w["kubernetes_clusters"]["other"].update(address="10.1.0.20:6443"),
-            "kubernetes_clusters other: address 10.1.0.20:6443 is taken",
+            "kubernetes_clusters.other.address: 10.1.0.20:6443 is taken",
         ),
         (
             lambda w: w["kubernetes_clusters"].update(twin=dict(w["kubernetes_clusters"]["other"])),
-            "kubernetes_clusters twin: address 10.3.0.1:6443 is taken",
+            "kubernetes_clusters.twin.address: 10.3.0.1:6443 is taken",
         ),
     ],
 )
@@ -107,3 +107,25 @@ def test_a_wrong_world_is_refused_with_its_field(change: Any, message: str) -> N
     with pytest.raises(BadWorld) as caught:
         parse(world, PASSWORDS, "w")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "vcenter:\n  host: a\n  version: 8\nusers: []\nclusters: {}\ndatastores: {}\nnetworks: []\n",
+            "3:12: vcenter.version: int '8' where str is expected",
+        ),
+        ("vcenter: {host: a}\nclusters:\n  a.b: {hosts: {esx.c: {memory: x}}}\n", "1:1: users: missing"),
+        ("a: [1\n", "2:1: did not find expected"),
+        ("a: &x 1\nb: *x\n", "2:4: an alias, and a world has none"),
+        ("\n{TAIL}\n", "4:42: clusters.a.b.hosts.esx.c.memory: 'x' is no size"),
+    ],
+)
+def test_a_wrong_world_is_refused_with_line_and_column(text: str, message: str, tmp_path: Path) -> None:
+    rest = "vcenter: {host: a}\nusers: []\nclusters: {a.b: {hosts: {esx.c: {memory: x}}}}\ndatastores: {}\nnetworks: []"
+    file = tmp_path / "w.yaml"
+    file.write_text(text.replace("{TAIL}", rest))
+    with pytest.raises(BadWorld) as caught:
+        load(file, PASSWORDS)
+    assert f"{file}:{message}" in str(caught.value)

@@ -60,7 +60,7 @@ def make_files(
     for name, file in files.items():
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
-            raise BadWorld(f"files {name}: the path leaves the folder of files")
+            raise BadWorld(f"files.{name}: the path leaves the folder of files")
         _make(name, file, recipes, folder / path)
 
 
@@ -73,12 +73,12 @@ def make_text(path: Path, *, text: str) -> None:
 def _make(name: str, file: File, recipes: Mapping[str, Maker], path: Path) -> None:
     maker = recipes.get(file.make)
     if maker is None:
-        raise BadWorld(f"files {name}: make {file.make!r} is none of {', '.join(recipes)}")
+        raise BadWorld(f"files.{name}: make {file.make!r} is none of {', '.join(recipes)}")
     options: dict[str, Any] = dict(file.options)
     if "disk" in options:
-        options["disk"] = read(Bytes, options["disk"], f"files {name}: disk")
+        options["disk"] = read(Bytes, options["disk"], f"files.{name}.options.disk")
     try:
         inspect.signature(maker).bind(path, **options)
         maker(path, **options)
     except (TypeError, ValueError) as error:
-        raise BadWorld(f"files {name}: {error}") from None
+        raise BadWorld(f"files.{name}: {error}") from None

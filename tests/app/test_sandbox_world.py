@@ -1,0 +1,95 @@
+"""The sandbox world that is written for a site carries an apply of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from kinds.lifecycle import EXAMPLES, SPECS, apply, endings, made
+
+from bfinfra import app, sandbox, worlds
+from bfinfra.app.sandbox_world import world_of
+from bfinfra.cli import main
+from bfinfra.sandbox.passwords import Passwords
+from bfinfra.sandbox.world_file import load
+from bfinfra.sandbox.world_schema import schema
+from bfinfra.spec.layout import formatted
+
+SITES = {path.stem: path for path in [*sorted(SPECS.glob("*.yaml")), *EXAMPLES.values()]}
+TRIED = {
+    "singapore-poc",
+    "bitfusion-on-kubernetes",
+    "bitfusion_server",
+    "supervisor",
+    "tanzu_cluster",
+    "network_path",
+}
+"""What every run applies: servers, supervisors, clusters of others. The rest runs with --peers."""
+LONG = [pytest.param(name, marks=[] if name in TRIED else pytest.mark.peers) for name in SITES]
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_the_world_of_every_example_is_one(name: str, tmp_path: Path) -> None:
+    found = world_of(app.load(SITES[name]))
+    file = tmp_path / "world.yaml"
+    file.write_text(found.text)
+    world = load(file, Passwords(b"seed"))
+    assert world.hosts
+    jsonschema.Draft7Validator(schema()).validate(yaml.safe_load(found.text))
+    assert formatted(file, found.text) == found.text
+    assert found.left_out == {}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_the_world_of_an_example_carries_an_apply_of_it(name: str, tmp_path: Path) -> None:
+    world, state = tmp_path / "world.yaml", tmp_path / "state"
+    world.write_text(world_of(app.load(SITES[name])).text)
+    running = sandbox.start(world, state, pace=0)
+    try:
+        outcome = apply(SITES[name], running)
+        assert made(outcome), endings(outcome)
+    finally:
+        sandbox.stop(state)
+
+
+def test_init_writes_it_where_the_sandbox_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(EXAMPLES["vm_class"], "site.yaml")
+    assert main(["init", "--world", "site.yaml"]) == 0
+    assert capsys.readouterr().out == (
+        "Wrote worlds/site.yaml and worlds/world.schema.json.\n\nNext:\n"
+        "  bfinfra plan site.yaml --sandbox\n  bfinfra apply site.yaml --sandbox\n"
+    )
+    assert worlds.world_of("site.yaml") == Path("worlds/site.yaml")
+    assert json.loads(Path("worlds/world.schema.json").read_text()) == schema()
+    assert main(["init", "--world", "site.yaml"]) == 1
+    assert "worlds/site.yaml exists already" in capsys.readouterr().err
+
+
+def test_what_has_no_stand_in_is_named(tmp_path: Path, capsys) -> None:
+    site = tmp_path / "site.yaml"
+    site.write_text(
+        "site: s\nvcenter: {server: vc.example.org, username: a@b, password: {command: [pass, vc]}}\n"
+        "linux_host:\n  n1: {address: 10.0.0.1, key: {file: id}, trust: {sha256: 'SHA256:"
+        + "A"
+        * 43
+        + "'}}\n"
+        "workload:\n  w: {cluster: k, manifest: job.yaml}\nkubernetes_cluster:\n  k: {kubeconfig: {env: K}}\n"
+    )
+    assert main(["init", "--world", str(site), "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["left_out"]) == {
+        "vcenter.password", "linux_host/n1: trust", "workload/w: manifest", "kubernetes_cluster/k: kubeconfig",
+    }  # fmt: skip
+
+
+def test_a_site_without_a_world_is_told_how_to_get_one(tmp_path: Path, capsys) -> None:
+    site = tmp_path / "site.yaml"
+    site.write_text("site: s\n")
+    assert main(["plan", str(site), "--sandbox"]) == 1
+    assert f"next: write one with: bfinfra init --world {site}" in capsys.readouterr().err
