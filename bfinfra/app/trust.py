@@ -29,20 +29,20 @@ def certificates(site: Site, *, context: RunContext = LIVE) -> list[Shown]:
 
 
 def certificates_inside(site: Site, *, context: RunContext = LIVE) -> list[Shown]:
-    """The same for the supervisors of the site's namespaces and their running Tanzu clusters.
+    """The same for the supervisors of the site's namespaces and their running workload clusters.
 
     vCenter is asked for the supervisors' addresses, and trusted supervisors for their clusters'. Raises
     BfinfraError if vCenter can't be entered.
     """
+    from bfinfra.kinds.supervisor.base import guest_checks as of_clusters
     from bfinfra.kinds.supervisor.supervisor_namespace import checks as of_namespaces
-    from bfinfra.kinds.supervisor.tanzu_cluster import checks as of_clusters
 
     if not any(key.kind == "supervisor_namespace" for key in site.resources):
         return []
     with check_context(site, context) as checks:
         if checks.login is not None:
             raise checks.login
-        servers = [*of_namespaces.servers(checks), *of_clusters.servers(checks)]
+        servers = [*of_namespaces.servers(checks), *of_clusters.servers(checks, *of_clusters.GUESTS)]
         return [checks.look(server) for server in servers]
 
 

@@ -153,6 +153,7 @@ class Supervisors:
             releases=world.tanzu_releases,
             pool=each.guest_addresses(),
             hosts=hosts,
+            vks=world.vks,
         )
 
     def _supervisor(self, moid: str) -> None:

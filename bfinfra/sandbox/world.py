@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bfinfra.sandbox.kubernetes.vks.offered import Vks
 from bfinfra.sandbox.reading import BadWorld, Bytes
 
 PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -282,6 +283,7 @@ class World:
     vm_classes: Mapping[str, VmClass] = field(default_factory=dict)
     content_libraries: Mapping[str, ContentLibrary] = field(default_factory=dict)
     tanzu_releases: tuple[str, ...] = ()
+    vks: Vks | None = None
     groups: tuple[str, ...] = ()
     guest_network: str = ""
     env: Mapping[str, Any] = field(default_factory=dict, repr=False)

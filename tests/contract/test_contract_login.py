@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from contract.calls import Account, applied, call, lacks
 from contract.sides import VCenterSide
 
@@ -19,6 +21,7 @@ from bfinfra.model.sources import Sources
 NO_LOGIN = "vcsim: /wcp/login is not there, and no supervisor behind it"
 SUPERVISOR = "10.1.0.1"
 TANZU = "run.tanzu.vmware.com/v1alpha1"
+CLUSTERS, PUBLIC = "cluster.x-k8s.io/v1beta2", "vmware-system-vks-public"
 
 
 def enter(
@@ -141,3 +144,61 @@ def test_the_life_of_a_tanzu_cluster(vcenter: VCenterSide) -> None:
     cluster.delete(TANZU, "TanzuKubernetesCluster", "guest", "life", propagation="Foreground")
     vcenter.until(lambda: cluster.get(TANZU, "TanzuKubernetesCluster", "guest", "life") is None)
     spaces.delete("life")
+
+
+@call(
+    "cluster.create",
+    "cluster.get",
+    "cluster.list",
+    "cluster.apply",
+    "cluster.delete",
+    "cluster.unmanaged",
+    case="the life of a cluster of the vSphere Kubernetes Service in a namespace of the supervisor",
+)
+@lacks(NO_LOGIN)
+def test_the_life_of_a_vks_cluster(vcenter: VCenterSide) -> None:
+    spaces = Namespaces(vcenter.open())
+    spaces.create(
+        "vks",
+        vcenter.supervisor,
+        NamespaceSettings(storage={"gold": None}, vm_classes=("best-effort-small",)),
+    )
+    vcenter.until(lambda: spaces.details(["vks"], spaces.catalog())["vks"].status == "RUNNING")
+    cluster, _ = enter(vcenter, namespace="vks")
+    classes = cluster.list(CLUSTERS, "ClusterClass", PUBLIC)
+    assert [each["metadata"]["name"] for each in classes] == ["builtin-generic-v3.6.0"]
+    assert {"vmClass", "storageClass"} <= {each["name"] for each in classes[0]["status"]["variables"]}
+    releases = cluster.list("kubernetes.vmware.com/v1alpha1", "KubernetesRelease")
+    assert "v1.34.2+vmware.2-vkr.2" in [each["spec"]["version"] for each in releases]
+    images = cluster.list("run.tanzu.vmware.com/v1alpha3", "OSImage")
+    assert {each["metadata"]["labels"]["os-name"] for each in images} == {"photon", "ubuntu"}
+    values = {"vmClass": "best-effort-small", "storageClass": "gold"}
+    topology = {
+        "classRef": {"name": "builtin-generic-v3.6.0", "namespace": PUBLIC},
+        "version": "v1.34",
+        "controlPlane": {"replicas": 1},
+        "variables": [{"name": name, "value": value} for name, value in values.items()],
+    }
+    thing = {
+        "apiVersion": CLUSTERS,
+        "kind": "Cluster",
+        "metadata": {"name": "guest", "namespace": "vks"},
+        "spec": {"topology": topology},
+    }
+    cluster.create(marked(thing, Mark("mine", "vks_cluster/guest")))
+    vcenter.until(lambda: said(cluster.get(CLUSTERS, "Cluster", "guest", "vks"), "Available"))
+    (older,) = cluster.list("cluster.x-k8s.io/v1beta1", "Cluster", "vks")
+    assert older["spec"]["topology"]["class"] == "builtin-generic-v3.6.0"
+    assert older["spec"]["topology"]["version"] == "v1.34.2+vmware.2"
+    assert cluster.unmanaged("theirs", "vks") == ("Cluster vks/guest",)
+    pools = {"machineDeployments": [{"class": "node-pool", "name": "cpu", "replicas": 1}]}
+    more = {**thing, "spec": {"topology": {**topology, "version": "v1.34.2+vmware.2", "workers": pools}}}
+    vcenter.until(lambda: applied(cluster, marked(more, Mark("mine", "vks_cluster/guest"))))
+    cluster.delete(CLUSTERS, "Cluster", "guest", "vks")
+    vcenter.until(lambda: cluster.get(CLUSTERS, "Cluster", "guest", "vks") is None)
+    spaces.delete("vks")
+
+
+def said(cluster: dict[str, Any] | None, condition: str) -> bool:
+    conditions = ((cluster or {}).get("status") or {}).get("conditions") or ()
+    return any((each["type"], each["status"]) == (condition, "True") for each in conditions)

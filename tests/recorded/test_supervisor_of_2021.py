@@ -17,7 +17,7 @@ from recorded.conftest import Held
 from recorded.sources import Exchange, cassette, stored
 
 from bfinfra.backends.kubernetes import access, login
-from bfinfra.kinds.supervisor.tanzu_cluster import offers
+from bfinfra.kinds.supervisor.base import offers
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Missing
 

@@ -117,7 +117,15 @@ def applied_by_the_administrator(site: Site, sandbox: Running) -> None:
     assert life.made(found), life.endings(found)
 
 
-HOMES = ("supervisor_namespace", "tanzu_cluster", "mpi_operator", "mpi_job", "bitfusion_device_plugin", POC)
+HOMES = (
+    "supervisor_namespace",
+    "tanzu_cluster",
+    "vks_cluster",
+    "mpi_operator",
+    "mpi_job",
+    "bitfusion_device_plugin",
+    POC,
+)
 """Looking at these takes rights in what stands."""
 
 
@@ -155,6 +163,7 @@ CHANGED: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "supervisor_namespace": (("memory: 64GiB", "memory: 32GiB"),),
     "tanzu_cluster": (("workers: {count: 1", "workers: {count: 2"),),
+    "vks_cluster": (("cpu: {count: 1", "cpu: {count: 2"),),
     "namespace": (("team: a", "team: b"),),
     "mpi_operator": (
         ("namespace: default", "namespace: default, image: registry.small.test/mpi-operator:0.8.0"),

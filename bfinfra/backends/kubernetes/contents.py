@@ -24,6 +24,7 @@ KINDS = (
     ("batch/v1", "Job"),
     ("batch/v1", "CronJob"),
     ("run.tanzu.vmware.com/v1alpha1", "TanzuKubernetesCluster"),
+    ("cluster.x-k8s.io/v1beta2", "Cluster"),
     ("cluster.x-k8s.io/v1beta1", "Cluster"),
     ("vmoperator.vmware.com/v1alpha1", "VirtualMachine"),
 )
@@ -57,6 +58,7 @@ def unmanaged(listed: Listed, namespace: str, site: str) -> tuple[str, ...]:
         for kind, obj in standing
         if _counts(kind, obj, site)
     ]
+    found = [*dict.fromkeys(found)]  # a kind may be served in two versions
     more = (f"and {len(found) - MOST} more",) if len(found) > MOST else ()
     return (*found[:MOST], *more)
 

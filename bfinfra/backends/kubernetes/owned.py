@@ -76,7 +76,7 @@ def writer(
     obj: Mapping[str, Any], path: Sequence[str], but: str = MANAGER
 ) -> tuple[str, float | None] | None:
     """Who else wrote a field, or anything below it, last: the manager's name, and when (seconds since the
-    epoch). None where nobody else owns it.
+    epoch). None where nobody else owns it. `path`: names, or `k:{…}` for an entry of a list.
     """
     entries = (obj.get("metadata") or {}).get("managedFields") or ()
     theirs = [
@@ -92,7 +92,8 @@ def writer(
 
 def _names(fields: Any, path: Sequence[str]) -> bool:
     for part in path:
-        fields = fields.get(f"f:{part}") if isinstance(fields, Mapping) else None
+        name = part if part.startswith("k:") else f"f:{part}"
+        fields = fields.get(name) if isinstance(fields, Mapping) else None
     return fields is not None
 
 

@@ -42,6 +42,7 @@ def _table() -> dict[tuple[str, str], Resource]:
         f"{TANZU}/v1alpha2": "TanzuKubernetesCluster",
         f"{TANZU}/v1alpha3": "TanzuKubernetesCluster",
         "cluster.x-k8s.io/v1beta1": "Cluster",
+        "cluster.x-k8s.io/v1beta2": "Cluster",
     }
     everywhere = {
         "v1": "Namespace Node PersistentVolume",

@@ -13,8 +13,8 @@ from pydantic import AfterValidator
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.registries import Registries, Registry
 from bfinfra.backends.vcenter.supervisors import Supervisors
-from bfinfra.kinds.supervisor import base
-from bfinfra.kinds.supervisor.base import RIGHTS, Leave, OnCluster, Take
+from bfinfra.kinds.supervisor.base import cluster_notes
+from bfinfra.kinds.supervisor.base.cluster_notes import RIGHTS, Leave, OnCluster, Take
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import differences
 from bfinfra.model.conflict import Taken
@@ -258,7 +258,7 @@ class RegistryKind(kind.Kind[Spec, State]):
             case Delete(id=identity):
                 self._registries.delete(identity)
             case _:
-                base.run(step, notes, ATTRIBUTE)
+                cluster_notes.run(step, notes, ATTRIBUTE)
 
     def _state(
         self, cluster: str, moid: str, found: Registry | None, mark: Mark | None, *, going: bool

@@ -4,7 +4,7 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfinfra.sandbox.clock import Clock
@@ -103,21 +103,20 @@ class RunningCluster:
         version: str,
         roles: tuple[str, ...] = (),
         address: str = "",
+        labels: Mapping[str, str] | None = None,
+        taints: Sequence[Object] = (),
     ) -> Object:
         """A node that is ready. `memory` in bytes."""
         when = stamp(self.cluster.clock.now())
         room = {"cpu": str(cpus), "memory": f"{memory // 1024}Ki", "pods": "110", "ephemeral-storage": "16Gi"}
-        labels = {
+        own = {
             "kubernetes.io/hostname": name,
             "kubernetes.io/os": "linux",
             "kubernetes.io/arch": "amd64",
             **{f"node-role.kubernetes.io/{role}": "" for role in roles},
         }
-        taints = (
-            [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]
-            if "control-plane" in roles
-            else []
-        )
+        first = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+        all_taints = [*([first] if "control-plane" in roles else []), *taints]
         status = {
             "capacity": room,
             "allocatable": room,
@@ -139,12 +138,12 @@ class RunningCluster:
                 *([{"type": "InternalIP", "address": address}] if address else []),
             ],
         }
-        spec = {"taints": taints} if taints else {}
+        spec = {"taints": all_taints} if all_taints else {}
         return self.cluster.ensure(
             {
                 "apiVersion": "v1",
                 "kind": "Node",
-                "metadata": {"name": name, "labels": labels},
+                "metadata": {"name": name, "labels": {**own, **(labels or {})}},
                 "spec": spec,
                 "status": status,
             }

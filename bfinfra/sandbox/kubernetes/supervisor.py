@@ -21,9 +21,14 @@ from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.releases import release
 from bfinfra.sandbox.kubernetes.supervisor_rights import bindings, extend_roles
 from bfinfra.sandbox.kubernetes.tanzu_definitions import definitions
-from bfinfra.sandbox.kubernetes.tanzu_shapes import SHAPES, TANZU
+from bfinfra.sandbox.kubernetes.tanzu_shapes import CLUSTER_API, SHAPES, TANZU
 from bfinfra.sandbox.kubernetes.tanzu_versions import convert
 from bfinfra.sandbox.kubernetes.target import Options, Target
+from bfinfra.sandbox.kubernetes.vks.admission import VksAdmission
+from bfinfra.sandbox.kubernetes.vks.clusters import VksClusters
+from bfinfra.sandbox.kubernetes.vks.definitions import definitions as vks_definitions
+from bfinfra.sandbox.kubernetes.vks.offered import Vks, offered
+from bfinfra.sandbox.kubernetes.vks.versions import convert as convert_cluster
 
 WCP = "wcp"  # the manager of what vCenter writes
 MANAGED = "vSphereClusterID"
@@ -69,6 +74,7 @@ class Supervisor:
         releases: Sequence[str] = (),
         pool: Sequence[str] = (),
         hosts: Sequence[str] = (),
+        vks: Vks | None = None,
     ) -> None:
         self.address, self.releases, self._hosts, self._outside = (
             address,
@@ -79,14 +85,22 @@ class Supervisor:
         self._namespaced_classes = int(version.split(".")[1]) >= NAMESPACED_CLASSES
         self._first_definition = int(version.split(".")[1]) <= FIRST_DEFINITION
         self.running = RunningCluster(
-            address, version, clock, outside, converts={".".join(reversed(TANZU)): convert}
+            address,
+            version,
+            clock,
+            outside,
+            converts={".".join(reversed(TANZU)): convert, ".".join(reversed(CLUSTER_API)): convert_cluster},
         )
         self.cluster = self.running.cluster
+        self._vks = vks
         self.guests = Guests(clock, outside, pool)
-        admission = TanzuAdmission(self.cluster, releases)
+        admission = TanzuAdmission(self.cluster, releases, classes=vks is not None)
         self.running.loop.add(
             *(WorkloadClusters(shape, self.running.loop, self.guests, outside, admission) for shape in SHAPES)
         )
+        if vks is not None:
+            VksAdmission(self.cluster, vks)
+            self.running.loop.add(VksClusters(self.running.loop, self.guests, outside, admission))
         self.cluster.admissions.append(self._guard)
         self.cluster.delete_admissions.append(self._guard_delete)
         self.login = Login(address, self.cluster, self.guests, self.namespaces, outside)
@@ -99,9 +113,12 @@ class Supervisor:
 
     def start(self) -> None:
         """Fill in what a supervisor has, and let it work."""
-        for definition in definitions(
-            namespaced_classes=self._namespaced_classes, first=self._first_definition
-        ):
+        known = definitions(
+            namespaced_classes=self._namespaced_classes,
+            first=self._first_definition,
+            v1beta2=self._vks is not None and self._vks.v1beta2,
+        )
+        for definition in (*known, *(vks_definitions(v1beta2=self._vks.v1beta2) if self._vks else ())):
             self.running.definitions.serve(definition)
             self.cluster.ensure(definition, WCP)
             self.running.definitions.establish(definition["metadata"]["name"])  # a supervisor comes with them
@@ -109,6 +126,8 @@ class Supervisor:
         extend_roles(self.cluster)
         for version in self.releases:
             self.cluster.ensure(release(version, stamp(self.cluster.clock.now())), WCP)
+        for each in offered(self._vks, stamp(self.cluster.clock.now())) if self._vks else ():
+            self.cluster.ensure(each, WCP)
         for number in range(3):
             self.running.add_node(
                 f"421c4213dca964f747952ed1167baf{number:02x}",

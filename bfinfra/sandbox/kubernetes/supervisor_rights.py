@@ -22,6 +22,9 @@ SEEN_BY_ALL = [
         "verbs": READ,
     },
     {"apiGroups": [""], "resources": ["nodes"], "verbs": READ},
+    {"apiGroups": ["cluster.x-k8s.io"], "resources": ["clusterclasses"], "verbs": READ},
+    {"apiGroups": ["kubernetes.vmware.com"], "resources": ["kubernetesreleases"], "verbs": READ},
+    {"apiGroups": ["run.tanzu.vmware.com"], "resources": ["osimages"], "verbs": READ},
 ]
 
 

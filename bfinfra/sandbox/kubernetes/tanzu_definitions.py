@@ -13,14 +13,15 @@ NUMBER: Mapping[str, Any] = {"type": "integer"}
 FREE: Mapping[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def definitions(*, namespaced_classes: bool, first: bool = False) -> list[Object]:
+def definitions(*, namespaced_classes: bool, first: bool = False, v1beta2: bool = False) -> list[Object]:
     """All of them. `namespaced_classes`: machine classes are objects of each namespace that offers them.
 
-    `first`: clusters have v1alpha1 alone, which knows neither volumes nor authorities.
+    `first`: clusters have v1alpha1 alone, which knows neither volumes nor authorities; `v1beta2`: the Cluster
+    API serves it.
     """
     later = {} if first else {name: (_later_cluster(), LATER_COLUMNS) for name in ("v1alpha2", "v1alpha3")}
     return [
-        _definition(
+        define(
             RUN,
             "TanzuKubernetesCluster",
             "tanzukubernetesclusters",
@@ -30,7 +31,7 @@ def definitions(*, namespaced_classes: bool, first: bool = False) -> list[Object
             columns=CLUSTER_COLUMNS,
             later=later,
         ),
-        _definition(
+        define(
             CLUSTERS,
             "Cluster",
             "clusters",
@@ -43,12 +44,13 @@ def definitions(*, namespaced_classes: bool, first: bool = False) -> list[Object
                 _column("Phase", ".status.phase"),
                 _column("Version", ".spec.topology.version"),
             ],
+            later={"v1beta2": (_cluster_of_class(later=True), LATER_CLASS_COLUMNS)} if v1beta2 else None,
         ),
-        _definition(
+        define(
             RUN,
             "TanzuKubernetesRelease",
             "tanzukubernetesreleases",
-            _object(spec=FREE, status=FREE),
+            fields(spec=FREE, status=FREE),
             short="tkr",
             namespaced=False,
             status=True,
@@ -57,17 +59,15 @@ def definitions(*, namespaced_classes: bool, first: bool = False) -> list[Object
                 _column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
             ],
         ),
-        _definition(
+        define(
             MACHINES,
             "VirtualMachineClass",
             "virtualmachineclasses",
-            _object(spec=FREE),
+            fields(spec=FREE),
             short="vmclass",
             namespaced=namespaced_classes,
         ),
-        _definition(
-            MACHINES, "VirtualMachineClassBinding", "virtualmachineclassbindings", _object(classRef=FREE)
-        ),
+        define(MACHINES, "VirtualMachineClassBinding", "virtualmachineclassbindings", fields(classRef=FREE)),
     ]
 
 
@@ -95,10 +95,19 @@ LATER_COLUMNS = [
 ]
 
 
-def _object(*required: str, **fields: Mapping[str, Any]) -> Object:
+LATER_CLASS_COLUMNS = [
+    _column("ClusterClass", ".spec.topology.classRef.name"),
+    _column("Available", '.status.conditions[?(@.type=="Available")].status'),
+    _column("Phase", ".status.phase"),
+    _column("Version", ".spec.topology.version"),
+]
+
+
+def fields(*required: str, **properties: Mapping[str, Any]) -> Object:
+    """The schema of an object with these fields."""
     return {
         "type": "object",
-        "properties": dict(fields),
+        "properties": dict(properties),
         **({"required": list(required)} if required else {}),
     }
 
@@ -108,7 +117,7 @@ def _list(item: Mapping[str, Any], *keys: str) -> Object:
     return {"type": "array", "items": dict(item), **merged}
 
 
-def _definition(  # noqa: PLR0913 - one decision's whole input
+def define(  # noqa: PLR0913 - one decision's whole input
     group: str,
     kind: str,
     plural: str,
@@ -121,7 +130,7 @@ def _definition(  # noqa: PLR0913 - one decision's whole input
     version: str = "v1alpha1",
     later: Mapping[str, tuple[Object, list[Object]]] | None = None,
 ) -> Object:
-    """`later`: versions that are served besides, with their schemas and columns."""
+    """A definition. `later`: versions that are served besides, with their schemas and columns."""
     names = {
         "kind": kind,
         "listKind": f"{kind}List",
@@ -157,7 +166,7 @@ def _definition(  # noqa: PLR0913 - one decision's whole input
 def _nodes(*, first: bool) -> Object:
     count = {"type": "integer", "minimum": 0}
     volumes = {} if first else {"volumes": _volumes()}
-    return _object(
+    return fields(
         "count", "class", "storageClass", count=count, **{"class": TEXT}, storageClass=TEXT, **volumes
     )
 
@@ -170,7 +179,7 @@ QUANTITIES: Mapping[str, Any] = {
 
 def _volumes() -> Object:
     return _list(
-        _object(
+        fields(
             "name", "mountPath", "capacity", name=TEXT, mountPath=TEXT, capacity=QUANTITIES, storageClass=TEXT
         ),
         "name",
@@ -178,87 +187,97 @@ def _volumes() -> Object:
 
 
 def _settings(*, first: bool = False) -> Object:
-    cidrs = _object(cidrBlocks=_list(TEXT))
+    cidrs = fields(cidrBlocks=_list(TEXT))
     if first:
-        network = _object(cni=_object("name", name=TEXT), services=cidrs, pods=cidrs, serviceDomain=TEXT)
-        return _object(network=network, storage=_object(classes=_list(TEXT), defaultClass=TEXT))
-    trust = _object(additionalTrustedCAs=_list(_object("name", "data", name=TEXT, data=TEXT), "name"))
-    network = _object(
-        cni=_object(name={"type": "string", "enum": ["calico", "antrea", "antrea-nsx-routed"]}),
+        network = fields(cni=fields("name", name=TEXT), services=cidrs, pods=cidrs, serviceDomain=TEXT)
+        return fields(network=network, storage=fields(classes=_list(TEXT), defaultClass=TEXT))
+    trust = fields(additionalTrustedCAs=_list(fields("name", "data", name=TEXT, data=TEXT), "name"))
+    network = fields(
+        cni=fields(name={"type": "string", "enum": ["calico", "antrea", "antrea-nsx-routed"]}),
         services=cidrs,
         pods=cidrs,
         serviceDomain=TEXT,
-        proxy=_object(httpProxy=TEXT, httpsProxy=TEXT, noProxy=_list(TEXT)),
+        proxy=fields(httpProxy=TEXT, httpsProxy=TEXT, noProxy=_list(TEXT)),
         trust=trust,
     )
-    return _object(network=network, storage=_object(classes=_list(TEXT), defaultClass=TEXT))
+    return fields(network=network, storage=fields(classes=_list(TEXT), defaultClass=TEXT))
 
 
 def _cluster(*, first: bool) -> Object:
     """TanzuKubernetesCluster v1alpha1, as its Go types declare it; `first`: as the definition of 2021
     does.
     """
-    spec = _object(
+    spec = fields(
         "distribution",
         "topology",
-        distribution=_object(version=TEXT, fullVersion=TEXT),
-        topology=_object(
+        distribution=fields(version=TEXT, fullVersion=TEXT),
+        topology=fields(
             "controlPlane", "workers", controlPlane=_nodes(first=first), workers=_nodes(first=first)
         ),
         settings=_settings(first=first),
     )
-    return _object(spec=spec, status=FREE)
+    return fields(spec=spec, status=FREE)
 
 
 def _later_cluster() -> Object:
     """TanzuKubernetesCluster v1alpha2, as its Go types declare it; v1alpha3 is the same here."""
-    fields = {
+    nodes = {
         "replicas": {"type": "integer", "minimum": 0},
         "vmClass": TEXT,
         "storageClass": TEXT,
         "volumes": _volumes(),
         "nodeDrainTimeout": TEXT,
-        "tkr": _object(reference=_object(name=TEXT)),
+        "tkr": fields(reference=fields(name=TEXT)),
     }
-    pool = _object("name", "vmClass", "storageClass", name=TEXT, labels=FREE, taints=_list(FREE), **fields)
-    topology = _object(
+    pool = fields("name", "vmClass", "storageClass", name=TEXT, labels=FREE, taints=_list(FREE), **nodes)
+    topology = fields(
         "controlPlane",
         "nodePools",
-        controlPlane=_object("vmClass", "storageClass", **fields),
+        controlPlane=fields("vmClass", "storageClass", **nodes),
         nodePools=_list(pool, "name"),
     )
-    return _object(spec=_object("topology", topology=topology, settings=_settings()), status=FREE)
+    return fields(spec=fields("topology", topology=topology, settings=_settings()), status=FREE)
 
 
-def _cluster_of_class() -> Object:
-    """Cluster v1beta1, as far as an instance of a ClusterClass uses it."""
+def _cluster_of_class(*, later: bool = False) -> Object:
+    """Cluster v1beta1, as far as an instance of a ClusterClass uses it; `later`: v1beta2."""
     value: Object = {"x-kubernetes-preserve-unknown-fields": True}
-    variables = _list(_object("name", "value", name=TEXT, value=value))
-    cidrs = _object("cidrBlocks", cidrBlocks=_list(TEXT))
-    metadata = _object(labels=FREE, annotations=FREE)
-    deployment = _object(
+    variables = _list(fields("name", "value", name=TEXT, value=value), "name")
+    either: Object = {"x-kubernetes-int-or-string": True}
+    strategy = fields(type=TEXT, rollingUpdate=fields(maxSurge=either, maxUnavailable=either))
+    rollout = {"rollout": fields(strategy=strategy)} if later else {"strategy": strategy}
+    names = (
+        {"classRef": fields("name", name=TEXT, namespace=TEXT)}
+        if later
+        else {"class": TEXT, "classNamespace": TEXT}
+    )
+    first = "classRef" if later else "class"
+    cidrs = fields("cidrBlocks", cidrBlocks=_list(TEXT))
+    metadata = fields(labels=FREE, annotations=FREE)
+    deployment = fields(
         "class",
         "name",
         name=TEXT,
         replicas=NUMBER,
         failureDomain=TEXT,
         metadata=metadata,
-        variables=_object(overrides=variables),
+        variables=fields(overrides=variables),
         **{"class": TEXT},
+        **rollout,
     )
-    topology = _object(
-        "class",
+    topology = fields(
+        first,
         "version",
         version=TEXT,
-        controlPlane=_object(replicas=NUMBER, metadata=metadata),
-        workers=_object(machineDeployments=_list(deployment)),
+        controlPlane=fields(replicas=NUMBER, metadata=metadata, variables=fields(overrides=variables)),
+        workers=fields(machineDeployments=_list(deployment, "name")),
         variables=variables,
-        **{"class": TEXT},
+        **names,
     )
-    spec = _object(
-        clusterNetwork=_object(services=cidrs, pods=cidrs, serviceDomain=TEXT, apiServerPort=NUMBER),
+    spec = fields(
+        clusterNetwork=fields(services=cidrs, pods=cidrs, serviceDomain=TEXT, apiServerPort=NUMBER),
         paused={"type": "boolean"},
         topology=topology,
-        controlPlaneEndpoint=_object("host", "port", host=TEXT, port=NUMBER),
+        controlPlaneEndpoint=fields("host", "port", host=TEXT, port=NUMBER),
     )
-    return _object(spec=spec, status=FREE)
+    return fields(spec=spec, status=FREE)

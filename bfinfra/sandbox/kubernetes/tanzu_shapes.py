@@ -26,6 +26,13 @@ class Pool:
     vm_class: str
     storage_class: str
     volumes: Any = None
+    rest: str = ""
+    """What else its machines are made of: another value means other machines."""
+    surge: bool = True
+    """Whether a new machine comes before an old one goes."""
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[str, ...] = ()
+    """Of its nodes; taints as JSON."""
 
     @property
     def duration(self) -> str:
@@ -48,7 +55,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class Shape:
-    """How one kind is read, as it is stored, and what its status is."""
+    """How one kind is read, as it is stored, and what its status is. `holds`: whether an object is one of
+    them.
+    """
 
     key: Key
     finalizer: str
@@ -56,6 +65,14 @@ class Shape:
     release: Callable[[Object], str]
     status: Callable[[Object, Progress], Object]
     phase: Callable[[Object], str]
+    holds: Callable[[Object], bool] = lambda _: True
+
+
+def legacy(thing: Object) -> bool:
+    """Whether a Cluster, as it is kept, is of the class that came before those of the vSphere Kubernetes
+    Service.
+    """
+    return bool(dig(thing, "spec", "topology", "class") == "tanzukubernetescluster")
 
 
 def _tanzu_pools(thing: Object) -> Iterator[Pool]:
@@ -146,5 +163,6 @@ CLUSTER = Shape(
     lambda thing: str(dig(thing, "spec", "topology", "version", default="")).replace("---", "+"),
     _cluster_status,
     _cluster_phase,
+    legacy,
 )
 SHAPES = (TANZU_CLUSTER, CLUSTER)

@@ -13,7 +13,7 @@ from rights.given import supervisor
 from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter.registries import Registry
-from bfinfra.kinds.supervisor.base import Leave, Take
+from bfinfra.kinds.supervisor.base.cluster_notes import Leave, Take
 from bfinfra.kinds.supervisor.registry import NSX, Create, Delete, RegistryFacts, RegistryKind, Spec, State
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from sandbox.asking import Rest, until
 
 from bfinfra.backends.vcenter.supervisors import Supervisor
-from bfinfra.kinds.supervisor.base import Leave, Take
+from bfinfra.kinds.supervisor.base.cluster_notes import Leave, Take
 from bfinfra.kinds.supervisor.supervisor.body import NSX, VDS, Ids
 from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.supervisor.spec import Spec

@@ -13,14 +13,17 @@ from sandbox.asking import until
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.backends.vcenter.registries import Registry
+from bfinfra.kinds.supervisor.base import upgrade
+from bfinfra.kinds.supervisor.base.cluster_steps import Create, Delete, Hop, Move, Roll, Update, Wait
+from bfinfra.kinds.supervisor.base.guests import nodes_of
+from bfinfra.kinds.supervisor.base.offers import Offer
 from bfinfra.kinds.supervisor.registry import State as RegistryState
-from bfinfra.kinds.supervisor.tanzu_cluster import forms, upgrade
+from bfinfra.kinds.supervisor.tanzu_cluster import forms
 from bfinfra.kinds.supervisor.tanzu_cluster import manifest as form
+from bfinfra.kinds.supervisor.tanzu_cluster.facts import TanzuClusterFacts
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
-from bfinfra.kinds.supervisor.tanzu_cluster.offers import Offer, TanzuClusterFacts
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
-from bfinfra.kinds.supervisor.tanzu_cluster.state import State, nodes_of, of
-from bfinfra.kinds.supervisor.tanzu_cluster.steps import Create, Delete, Hop, Move, Roll, Update, Wait
+from bfinfra.kinds.supervisor.tanzu_cluster.state import State, of
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint

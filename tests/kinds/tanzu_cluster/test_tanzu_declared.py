@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared, offers
+from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared
+from bfinfra.kinds.supervisor.tanzu_cluster.facts import TanzuClusterFacts
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.model.errors import Denied, Refusal
@@ -54,7 +55,7 @@ def asked(wanted, *, first, api=API):
 def test_what_the_definition_of_2021_lacks_is_refused_at_its_field(wanted, field):
     unknown = asked(wanted, first=True)
     assert unknown == {field}
-    context = SimpleNamespace(facts=offers.TanzuClusterFacts(undeclared={"c": unknown}))
+    context = SimpleNamespace(facts=TanzuClusterFacts(undeclared={"c": unknown}))
     with pytest.raises(Refusal, match="doesn't know") as refused:
         decide.create("c", wanted, context)
     assert refused.value.field == field
@@ -80,5 +81,5 @@ def test_an_account_that_may_not_read_the_definition_is_warned():
     unknown = declared.undeclared(SimpleNamespace(get=get), API, declared.unproved(wanted, None))
     assert unknown is None
     key = Key("tanzu_cluster", "c")
-    (conflict,) = TanzuCluster.conflicts({key: wanted}, {}, offers.TanzuClusterFacts(undeclared={"c": None}))
+    (conflict,) = TanzuCluster.conflicts({key: wanted}, {}, TanzuClusterFacts(undeclared={"c": None}))
     assert (conflict.at.field, conflict.stops) == ("workers.w.volumes", False)

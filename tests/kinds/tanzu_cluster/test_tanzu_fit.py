@@ -11,8 +11,8 @@ import pytest
 from bfinfra.backends.vcenter.capacity import Capacity
 from bfinfra.backends.vcenter.namespaces import Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
-from bfinfra.kinds.supervisor.tanzu_cluster import fit
-from bfinfra.kinds.supervisor.tanzu_cluster.fit import Environment, Space
+from bfinfra.kinds.supervisor.base import fit
+from bfinfra.kinds.supervisor.base.fit import Environment, Space
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
 from bfinfra.model.errors import Refusal
 
@@ -90,7 +90,7 @@ def test_best_effort_never_counts_nor_does_a_class_that_is_not_known():
 def test_what_the_site_s_other_clusters_take_counts():
     with pytest.raises(Refusal, match="reserve 16GiB") as refused:
         fit.check(spec(), {"other": spec()}, environment(memory=24 * GIB))
-    assert "tanzu_cluster/other takes 16GiB" in refused.value.problems[0].why
+    assert "the cluster other takes 16GiB" in refused.value.problems[0].why
     fit.check(spec(), {"other": spec(namespace="b")}, environment(memory=24 * GIB))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bfinfra.kinds.supervisor.tanzu_cluster import offers
+from bfinfra.kinds.supervisor.base import offers
 from bfinfra.model.errors import Missing
 
 CLASS = {"metadata": {"name": "best-effort-small", "namespace": "team-a"}}

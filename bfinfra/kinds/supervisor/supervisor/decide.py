@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from bfinfra.backends.vcenter.supervisors import Supervisor
-from bfinfra.kinds.supervisor.base import RIGHTS, Leave, OnCluster, Take
+from bfinfra.kinds.supervisor.base.cluster_notes import RIGHTS, Leave, OnCluster, Take
 from bfinfra.kinds.supervisor.supervisor import standing
 from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, settings
 from bfinfra.kinds.supervisor.supervisor.spec import Group, Policy, Spec

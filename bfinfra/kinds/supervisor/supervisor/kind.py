@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.vcenter.content import ContentLibraries
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.supervisors import Supervisor, Supervisors
-from bfinfra.kinds.supervisor import base
-from bfinfra.kinds.supervisor.base import Leave, Take
+from bfinfra.kinds.supervisor.base import cluster_notes
+from bfinfra.kinds.supervisor.base.cluster_notes import Leave, Take
 from bfinfra.kinds.supervisor.supervisor import standing
 from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, enabling, settings
 from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, Update, decide
@@ -148,7 +148,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
             case Disable(moid=cluster):
                 self._supervisors.disable(cluster)
             case _:
-                base.run(step, notes, ATTRIBUTE)
+                cluster_notes.run(step, notes, ATTRIBUTE)
 
     def _changed(self, name: str, spec: Spec, changes: Sequence[Change]) -> Mapping[str, object]:
         """The fields that can change at any time, and the changed fields of `enable`."""

@@ -7,44 +7,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bfinfra.kinds.cluster_checks import cluster_checks
-from bfinfra.kinds.server_checks import certified
+from bfinfra.kinds.supervisor.base.guest_checks import guest_checks
 from bfinfra.kinds.supervisor.supervisor_namespace.checks import at_supervisor, catalog
-from bfinfra.kinds.supervisor.supervisor_namespace.checks import enter as enter_namespace
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import BfinfraError
-from bfinfra.model.finding import Blocked, Finding, Health, bad, good
+from bfinfra.model.finding import Finding, Health, bad, good
 from bfinfra.model.refs import Key
-from bfinfra.model.trust import Server, host_and_port
 
 if TYPE_CHECKING:
-    from bfinfra.backends.kubernetes import ClusterClient
     from bfinfra.kinds.checks import CheckContext
-
-
-def enter(context: CheckContext, key: Key) -> ClusterClient:
-    """The cluster's API. Raises Blocked if it doesn't run yet, or its supervisor is not trusted."""
-    return enter_namespace(context, key, context.site.resources[key].namespace, guest=key.name)
-
-
-def servers(context: CheckContext) -> Iterator[Server]:
-    """The API of each Tanzu cluster that runs, with the authority that its supervisor reports. Leaves out
-    clusters that it can't log in to.
-    """
-    for key in context.of("tanzu_cluster"):
-        try:
-            access = enter(context, key).access()
-        except (Blocked, BfinfraError):
-            continue
-        host, port = host_and_port(access.url.removeprefix("https://"))
-        yield Server(str(key), host, port, access.trust, access.extra_pem)
-
-
-def certificates(context: CheckContext) -> Iterator[Finding]:
-    """A finding per Tanzu cluster: whether its certificate is trusted, and good for a month."""
-    for server in servers(context):
-        yield certified(context, server, f"{server.what} {server.address}")
 
 
 def tanzu(context: CheckContext) -> Iterator[Finding]:
@@ -67,8 +38,4 @@ def tanzu(context: CheckContext) -> Iterator[Finding]:
             )
 
 
-CHECKS = {
-    "clusters.certificates": certificates,
-    **cluster_checks("tanzu_cluster", enter),
-    "clusters.tanzu": tanzu,
-}
+CHECKS = {**guest_checks("tanzu_cluster"), "clusters.tanzu": tanzu}

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.supervisor.tanzu_cluster import declared, fit, forms, offers, upgrade
+from bfinfra.kinds.supervisor.base import fit, offers, upgrade
+from bfinfra.kinds.supervisor.base.cluster_steps import Create, Drop, Hop, Roll, Update, Wait
+from bfinfra.kinds.supervisor.tanzu_cluster import declared, forms
 from bfinfra.kinds.supervisor.tanzu_cluster import manifest as form
+from bfinfra.kinds.supervisor.tanzu_cluster.facts import TanzuClusterFacts
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS
 from bfinfra.kinds.supervisor.tanzu_cluster.manifest import Authority, Fields
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import FromRegistry, Spec
 from bfinfra.kinds.supervisor.tanzu_cluster.state import State
-from bfinfra.kinds.supervisor.tanzu_cluster.steps import Create, Drop, Hop, Roll, Update, Wait
 from bfinfra.model import compare
 from bfinfra.model.awaited import until
 from bfinfra.model.compare import Change, Unknown, differences
@@ -107,7 +109,7 @@ def authorities_of(spec: Spec, context: PlanContext) -> dict[str, Authority]:
     """Name → PEM of the authorities that the spec names. Unknown for a registry that doesn't tell its
     authority yet, and for a file that doesn't exist yet.
     """
-    facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
+    facts: TanzuClusterFacts = context.facts or TanzuClusterFacts()
     found: dict[str, Authority] = {}
     for name, source in spec.trust.items():
         if isinstance(source, FromRegistry):
@@ -215,7 +217,7 @@ def _release(spec: Spec, version: str, context: PlanContext) -> str:
 
 
 def _offer(spec: Spec, context: PlanContext) -> offers.Offer:
-    facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
+    facts: TanzuClusterFacts = context.facts or TanzuClusterFacts()
     return facts.offers.get(spec.namespace, offers.Offer())
 
 
@@ -248,12 +250,12 @@ def _check_changes(spec: Spec, state: State, fields: set[str], context: PlanCont
 
 
 def _check_declared(name: str, spec: Spec, context: PlanContext) -> None:
-    facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
+    facts: TanzuClusterFacts = context.facts or TanzuClusterFacts()
     declared.check(spec, facts.undeclared.get(name))
 
 
 def _check(spec: Spec, context: PlanContext) -> dict[str, Authority]:
-    facts: offers.TanzuClusterFacts = context.facts or offers.TanzuClusterFacts()
+    facts: TanzuClusterFacts = context.facts or TanzuClusterFacts()
     offers.check(spec, _offer(spec, context), context.needs["namespace"].spec)
     fit.check(
         spec,

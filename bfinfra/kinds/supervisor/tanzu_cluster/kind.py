@@ -7,13 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
-from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared, fit, offers, state, upgrade
-from bfinfra.kinds.supervisor.tanzu_cluster.checks import CHECKS
-from bfinfra.kinds.supervisor.tanzu_cluster.describe import description
-from bfinfra.kinds.supervisor.tanzu_cluster.forms import CLUSTER_API, FORMS, TANZU
-from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1, V1ALPHA3, V1BETA1, Spec
-from bfinfra.kinds.supervisor.tanzu_cluster.state import State
-from bfinfra.kinds.supervisor.tanzu_cluster.steps import (
+from bfinfra.kinds.supervisor.base import fit, guests, offers, upgrade
+from bfinfra.kinds.supervisor.base.cluster_steps import (
     CLUSTERS,
     PLACES,
     THINGS,
@@ -26,6 +21,13 @@ from bfinfra.kinds.supervisor.tanzu_cluster.steps import (
     Update,
     Wait,
 )
+from bfinfra.kinds.supervisor.tanzu_cluster import decide, declared, state
+from bfinfra.kinds.supervisor.tanzu_cluster.checks import CHECKS
+from bfinfra.kinds.supervisor.tanzu_cluster.describe import description
+from bfinfra.kinds.supervisor.tanzu_cluster.facts import TanzuClusterFacts
+from bfinfra.kinds.supervisor.tanzu_cluster.forms import CLUSTER_API, FORMS, TANZU
+from bfinfra.kinds.supervisor.tanzu_cluster.spec import CLUSTER_CLASS, V1ALPHA1, V1ALPHA3, V1BETA1, Spec
+from bfinfra.kinds.supervisor.tanzu_cluster.state import State
 from bfinfra.model import kind
 from bfinfra.model.awaited import away, held
 from bfinfra.model.compare import Change
@@ -34,7 +36,7 @@ from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Denied, Missing, RemoteError
+from bfinfra.model.errors import Denied, Missing
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, failed, waiting
@@ -142,7 +144,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
             for name, found in files.items()
             if (spec := wanted[name]) and (each := away(spec, found))
         }
-        facts = offers.TanzuClusterFacts(
+        facts = TanzuClusterFacts(
             dict(self._offers), dict(self._authorities), self._environment, dict(self._undeclared), gone
         )
         return Observation(states, facts, answers.unreadable)
@@ -157,8 +159,10 @@ class TanzuCluster(kind.Kind[Spec, State]):
         )
         for key, objects in answers.found.items():
             for api, obj in objects:
-                if not obj["metadata"].get("ownerReferences"):
-                    yield description(obj["metadata"]["name"], state.of(obj, api, answers.clusters[key]))
+                seen = state.of(obj, api, answers.clusters[key])
+                of_ours = seen.form.kind == TANZU or obj["spec"]["topology"].get("class") == CLUSTER_CLASS
+                if of_ours and not obj["metadata"].get("ownerReferences"):
+                    yield description(obj["metadata"]["name"], seen)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -185,8 +189,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
         return found
 
     @staticmethod
-    def conflicts(wanted: Specs, states: Specs, facts: offers.TanzuClusterFacts | None) -> Iterator[Conflict]:
-        """Fields for which it can't be checked whether the supervisor keeps them."""
+    def conflicts(wanted: Specs, states: Specs, facts: TanzuClusterFacts | None) -> Iterator[Conflict]:
+        """Fields of which nobody can tell whether the supervisor keeps them."""
         for name, unknown in (facts.undeclared if facts else {}).items():
             key = Key("tanzu_cluster", name)
             if unknown is None and key in wanted:
@@ -220,20 +224,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """Runs one step, in at most one call."""
-        match step:
-            case Create(home=Endpoint() as home, manifest=Mapping() as manifest):
-                self._clusters.at(home).create(manifest)
-            case Update(home=home, manifest=Mapping() as manifest):
-                # The plan showed each field that another writer changed, and applying the plan confirms the
-                # change.
-                self._clusters.at(home).apply(manifest, force=True)
-            case Delete(home=home, name=name, namespace=namespace, api=api):
-                self._clusters.at(home).delete(api, FORMS[api].kind, name, home.namespace or namespace)
-            case Wait():
-                pass  # the engine waits until it is ready
-            case _:
-                raise AssertionError(step)
+        """One call, or none."""
+        guests.run(self._clusters, step, lambda api: FORMS[api].kind)
 
     def _asked(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> Mapping[str, Asked]:
         """By namespace: the lists to read; "": for any other namespace. A survey reads both kinds
@@ -261,7 +253,11 @@ class TanzuCluster(kind.Kind[Spec, State]):
         else tells; objects of others in it, if it would be deleted.
         """
         if include_unlisted and (spec is None or spec.namespace != seen.namespace):
-            return self._with_contents(seen)
+            return (
+                replace(seen, contents=guests.contents(self._clusters, seen.endpoint, seen.mark))
+                if seen.endpoint
+                else seen
+            )
         home_only = seen.endpoint is None or seen.endpoint.kubeconfig is not None
         if (
             spec is None
@@ -269,29 +265,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
             or (upgrade.matches(seen.version, spec.version) and (include_unlisted or seen.nodes is not None))
         ):
             return seen
-        return replace(seen, nodes=self._nodes(seen))
-
-    def _nodes(self, seen: State) -> dict[str, str]:
         assert seen.endpoint is not None
-        try:
-            return state.nodes_of(self._clusters.at(seen.endpoint).list("v1", "Node"), seen.version)
-        except RemoteError as error:
-            return {"": f"its nodes can't be read: {error.problems[0].what}"}
-
-    def _with_contents(self, seen: State) -> State:
-        """The state with other people's objects in a cluster that would be deleted."""
-        if seen.endpoint is None:
-            return seen
-        try:
-            found = self._clusters.at(seen.endpoint).unmanaged(seen.mark.site if seen.mark else "")
-        except RemoteError as error:
-            found = (
-                (
-                    "its contents, which can't be read ( "
-                    f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
-                ),
-            )
-        return replace(seen, contents=found)
+        return replace(seen, nodes=guests.nodes(self._clusters, seen.endpoint, seen.version))
 
     def _learn(
         self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Cluster], states: Mapping[str, State]

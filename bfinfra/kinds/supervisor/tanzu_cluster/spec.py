@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from bfinfra.kinds.capabilities import GRAPHICS, hosts, storage, vm_class
 from bfinfra.kinds.cluster_locator import DnsLabel
+from bfinfra.kinds.supervisor.base import in_namespace
+from bfinfra.kinds.supervisor.base.pools import Pool
 from bfinfra.model import resource
-from bfinfra.model.conflict import Conflict, Inner, Spot
+from bfinfra.model.conflict import Conflict, Inner
 from bfinfra.model.errors import FieldError
-from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE, storage_class
+from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
-from bfinfra.model.refs import Key, Ref
+from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.sources import LocalFile
-from bfinfra.model.suggest import nearest
 from bfinfra.model.units import Bytes
 
 Version = Annotated[str, StringConstraints(pattern=r"^v\d+\.\d+(\.\d+([-+][0-9A-Za-z.+-]+)?)?$")]
@@ -43,6 +44,17 @@ V1ALPHA1, V1ALPHA3, V1BETA1 = (
     "cluster.x-k8s.io/v1beta1",
 )
 CLUSTER_CLASS = "tanzukubernetescluster"
+
+
+def _old(name: str) -> str:
+    if "." in name:
+        raise ValueError(f"{name} is a class of the vSphere Kubernetes Service: write a vks_cluster")
+    if not re.fullmatch(DNS_LABEL, name):
+        raise ValueError(f"{name} is no name of a class: {DNS_LABEL_RULE}")
+    return name
+
+
+OldClass = Annotated[str, AfterValidator(_old)]
 Cidr = Annotated[str, AfterValidator(_cidr)]
 
 
@@ -121,8 +133,10 @@ class Spec(resource.Spec):
     """API of its object: v1alpha1 for vSphere 7.0, v1alpha2 for 7.0 U3, v1alpha3 and the Cluster
     API for 8.0.
     """
-    cluster_class: DnsLabel = CLUSTER_CLASS
-    """ClusterClass of the cluster, for the Cluster API; the other APIs have none."""
+    cluster_class: OldClass = CLUSTER_CLASS
+    """The Cluster API's ClusterClass that the cluster is an instance of, one with the variables of
+    tanzukubernetescluster; the other APIs have none. Clusters of builtin-generic classes are vks_cluster.
+    """
     version: Version
     """Kubernetes version: v1.20, v1.20.2 or in full."""
     control_plane: ControlPlane
@@ -182,23 +196,7 @@ class Spec(resource.Spec):
         """VM classes and storage classes that its namespace no longer offers, as the file has it: vSphere
         could create no node of them.
         """
-        for key, spec in mine.items():
-            home = Key("supervisor_namespace", spec.namespace)
-            if (space := site.get(home)) is None:
-                continue
-            sorts = (
-                ("vm_classes", "VM class", spec.vm_classes, set(space.vm_classes)),
-                ("storage", "storage class", spec.storage, set(map(storage_class, space.storage))),
-            )
-            for field, what, names, offered in sorts:
-                for place, name in names.items() if field in space.model_fields_set else ():
-                    if name not in offered:
-                        yield Conflict(
-                            Spot(key, place),
-                            f"{home} offers no {what} {name}",
-                            (Spot(home, field),),
-                            next=_remedy(name, offered, field),
-                        )
+        return in_namespace.conflicts(mine, site)
 
     @property
     def storage(self) -> dict[str, str]:
@@ -218,19 +216,22 @@ class Spec(resource.Spec):
         pools = {f"workers.{pool}.vm_class": nodes.vm_class for pool, nodes in self.workers.items()}
         return {"control_plane.vm_class": self.control_plane.vm_class, **pools}
 
+    def pools(self) -> tuple[Pool, ...]:
+        """Its nodes, the control plane's first."""
+        found = {"control_plane": self.control_plane} | {
+            f"workers.{name}": nodes for name, nodes in self.workers.items()
+        }
+        return tuple(
+            Pool(
+                role,
+                nodes.count,
+                nodes.vm_class,
+                nodes.storage_class,
+                sum(volume.capacity for volume in nodes.volumes.values()),
+            )
+            for role, nodes in found.items()
+        )
+
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The classes of its nodes, and the hosts that they can be on."""
-        yield from map(vm_class, self.vm_classes.values())
-        yield from map(storage, self.storage.values())
-        if (home := site.get(Key("supervisor_namespace", self.namespace))) is not None:
-            yield hosts(home.cluster)
-        if any(
-            found.vgpus
-            for each in self.vm_classes.values()
-            if (found := site.get(Key("vm_class", each))) is not None
-        ):
-            yield Capability(GRAPHICS)
-
-
-def _remedy(name: str, offered: Collection[str], field: str) -> str:
-    return f"add it to its {field}" + (f"; {near}" if (near := nearest(name, offered)) else "")
+        """Classes of its nodes, and hosts that they can be on."""
+        return in_namespace.requires(self, site)

@@ -9,17 +9,16 @@ from typing import Annotated
 from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster_locator import Cluster
+from bfinfra.kinds.supervisor.base.guests import READY
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS, Form
 from bfinfra.kinds.supervisor.tanzu_cluster.manifest import Fields, Object
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import V1ALPHA1, Spec
-from bfinfra.kinds.supervisor.tanzu_cluster.upgrade import numbers
 from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
 UP = ("running", "updating", "updateFailed")
-READY = "ready"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,26 +103,6 @@ def _registries(applied: Fields) -> tuple[str, ...]:
         for each in (trust.values() if isinstance(trust, Mapping) else ())
         if isinstance(each, Mapping) and "registry" in each
     )
-
-
-def nodes_of(objects: list[Object], version: str) -> dict[str, str]:
-    """Node → `ready`, or what it lacks, as the cluster itself reports it. A node of another version is not
-    ready.
-    """
-    return {obj["metadata"]["name"]: _node(obj, numbers(version)) for obj in objects}
-
-
-def _node(obj: Fields, wanted: tuple[int, ...]) -> str:
-    status = obj.get("status") or {}
-    runs = str((status.get("nodeInfo") or {}).get("kubeletVersion") or "")
-    if numbers(runs)[: len(wanted)] != wanted:
-        return f"a node runs {safe(runs, 40)}"
-    up = any(
-        c.get("type") == "Ready" and c.get("status") == "True"
-        for c in status.get("conditions") or ()
-        if isinstance(c, dict)
-    )
-    return READY if up else "a node is not ready"
 
 
 def _messages(status: Fields) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
@@ -22,7 +23,14 @@ from bfinfra.sandbox.kubernetes.objects import (
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.releases import newer
 from bfinfra.sandbox.kubernetes.store import Change, Key
-from bfinfra.sandbox.kubernetes.tanzu_shapes import CLUSTER, CONTROL_PLANE, Pool, Progress, Shape, variables
+from bfinfra.sandbox.kubernetes.tanzu_shapes import (
+    CLUSTER_API,
+    CONTROL_PLANE,
+    Pool,
+    Progress,
+    Shape,
+    variables,
+)
 
 CONTROLLER = "vmware-system-tkg-controller-manager"
 OFFERS: tuple[Key, ...] = (
@@ -59,6 +67,8 @@ class WorkloadClusters:
     def look(self, item: Item, thing: Object | None) -> None:
         """The next step of one cluster."""
         where = (item[1], item[2])
+        if thing is not None and not self._shape.holds(thing):
+            return
         if thing is None:
             self._guests.close(where)
         elif thing["metadata"].get("deletionTimestamp"):
@@ -70,7 +80,7 @@ class WorkloadClusters:
                 },
             )
             self._loop.once(("deleted", uid_of(thing)), "delete", lambda: self._deleted(where, thing))
-        elif why := self._admission.unmet(thing, list(self._shape.pools(thing))):
+        elif why := self._admission.unmet(thing, list(self._pools(thing))):
             self._fail(thing, why)
         else:
             self._proceed(where, thing)
@@ -81,6 +91,9 @@ class WorkloadClusters:
             self._furnish(where, thing)
         missing = next(((name, pool) for name, pool in wanted if nodes.get(name) != "ready"), None)
         surplus = [name for name in nodes if name not in dict(wanted)]
+        if missing and not missing[1].surge:
+            first = [name for name in surplus if name.startswith(f"{where[1]}-{missing[1].name}-")]
+            missing, surplus = (None, first) if first else (missing, surplus)
         if missing:
             name, pool = missing
             self._write(thing, self._status(thing, {**nodes, name: nodes.get(name, "pending")}))
@@ -123,18 +136,27 @@ class WorkloadClusters:
             version=version,
             roles=roles,
             address=f"10.244.{number >> 8}.{number & 255}",
+            labels=dict(pool.labels),
+            taints=[json.loads(each) for each in pool.taints],
         )
         if guest.cluster.version != version:
             guest.upgrade(version)
         old = [
             name
             for name in self._nodes(where)
-            if name not in dict(self._machines(thing)) and _role_of(name) == _role_of(machine)
+            if name not in dict(self._machines(thing)) and self._replaces(where, pool, machine, name)
         ]
         for name in old[:1]:
             self._drop_node(where, name)
         self._write(self._reachable(thing, address), self._status(thing, self._nodes(where)))
         self._onwards(where, uid)
+
+    def _replaces(self, where: Where, pool: Pool, machine: str, old: str) -> bool:
+        """Whether an old machine goes for a new one of this pool."""
+        return _role_of(old) == _role_of(machine)
+
+    def _pools(self, thing: Object) -> Iterator[Pool]:
+        return self._shape.pools(thing)
 
     def _left(self, where: Where, uid: str, machine: str) -> None:
         thing = self._present(where, uid)
@@ -153,7 +175,7 @@ class WorkloadClusters:
 
     def _reachable(self, thing: Object, address: str) -> Object:
         """A Cluster says in its spec where its API is."""
-        if self._shape is not CLUSTER or dig(thing, "spec", "controlPlaneEndpoint"):
+        if self._shape.key != CLUSTER_API or dig(thing, "spec", "controlPlaneEndpoint"):
             return thing
         return (
             self._cluster.change(
@@ -172,7 +194,7 @@ class WorkloadClusters:
         return {name_of(node): "ready" for node in guest.cluster.all("", "nodes")} if guest else {}
 
     def _machines(self, thing: Object) -> Iterator[tuple[str, Pool]]:
-        return machines(thing, self._shape)
+        return machines(thing, self._shape.release(thing), self._pools(thing))
 
     def _drop_node(self, where: Where, name: str) -> None:
         guest = self._guests.running[where].cluster
@@ -254,12 +276,18 @@ class WorkloadClusters:
     def _furnish(self, where: Where, thing: Object) -> None:
         settings = dig(thing, "spec", "settings", "storage", default={})
         values = variables(dig(thing, "spec", "topology", "variables"))
+        persistent = dig(values, "vsphereOptions", "persistentVolumes", default={})
         classes = (
             settings.get("classes")
             or values.get("storageClasses")
+            or persistent.get("availableStorageClasses")
             or self._admission.storage_classes(where[0])
         )
-        default = settings.get("defaultClass") or values.get("defaultStorageClass", "")
+        default = (
+            settings.get("defaultClass")
+            or values.get("defaultStorageClass")
+            or persistent.get("defaultStorageClass", "")
+        )
         subjects = [
             subject
             for binding in self._cluster.all("rbac.authorization.k8s.io", "rolebindings", where[0])
@@ -292,15 +320,14 @@ class WorkloadClusters:
         self._cluster.change(thing, lambda live: live["metadata"].__setitem__("finalizers", left), CONTROLLER)
 
 
-def machines(thing: Object, shape: Shape) -> Iterator[tuple[str, Pool]]:
+def machines(thing: Object, version: str, pools: Iterable[Pool]) -> Iterator[tuple[str, Pool]]:
     """(name, pool) of the machines that a cluster should have; another version, class or storage class means
     other machines.
     """
-    version = shape.release(thing)
-    for pool in shape.pools(thing):
+    for pool in pools:
         seed = (
             f"{namespace_of(thing)}/{name_of(thing)} {pool.name} {version} {pool.vm_class} "
-            f"{pool.storage_class} {pool.volumes}"
+            f"{pool.storage_class} {pool.volumes}{pool.rest}"
         )
         group = hashlib.sha256(seed.encode()).hexdigest()
         for number in range(pool.count):

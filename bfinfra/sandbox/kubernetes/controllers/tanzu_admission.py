@@ -15,6 +15,7 @@ from bfinfra.sandbox.kubernetes.tanzu_shapes import (
     TANZU_CLUSTER,
     Pool,
     Shape,
+    legacy,
     variables,
 )
 from bfinfra.sandbox.kubernetes.tanzu_versions import pools_of
@@ -22,15 +23,15 @@ from bfinfra.sandbox.kubernetes.target import Options, Target
 
 HOOK = "default.validating.tanzukubernetescluster.run.tanzu.vmware.com"
 QUOTA = re.compile(r"(.+)\.storageclass\.storage\.k8s\.io/requests\.storage")
-CLASSES = re.compile(r"tanzukubernetescluster|builtin-generic-v3\.\d+(\.\d+)?")
 MOST_WORKERS = 150
 
 
 class TanzuAdmission:
     """Both webhooks, and what a namespace offers."""
 
-    def __init__(self, cluster: Cluster, releases: Sequence[str]) -> None:
-        self._cluster, self.releases = cluster, tuple(releases)
+    def __init__(self, cluster: Cluster, releases: Sequence[str], *, classes: bool = False) -> None:
+        """`classes`: whether others look after clusters of other classes than the first one."""
+        self._cluster, self.releases, self._classes = cluster, tuple(releases), classes
         cluster.admissions.append(self._admit)
 
     def unmet(self, thing: Object, pools: Sequence[Pool]) -> tuple[str, str] | None:
@@ -80,6 +81,8 @@ class TanzuAdmission:
         ):
             return after  # what lacks its topology the schema refuses
         old, new = before and target.resource.write(before), target.resource.write(after)
+        if not shape.holds(new) and self._classes:
+            return after
         try:
             resolved = self._resolve(old, new) if shape is TANZU_CLUSTER else self._resolve_cluster(new)
             wrong = list(_wrong(shape, old, resolved))
@@ -123,7 +126,7 @@ class TanzuAdmission:
 
     def _resolve_cluster(self, after: Object) -> Object:
         topology = after["spec"]["topology"]
-        if not CLASSES.fullmatch(str(topology.get("class"))):
+        if not legacy(after):
             raise _denied(
                 f"spec.topology.class: Invalid value: {topology.get('class')!r}: there is no such "
                 "ClusterClass"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.kinds.supervisor.tanzu_cluster.fit import Environment
-from bfinfra.kinds.supervisor.tanzu_cluster.spec import Spec
-from bfinfra.kinds.supervisor.tanzu_cluster.upgrade import matches, numbers
-from bfinfra.model.awaited import Away
+from bfinfra.kinds.supervisor.base.pools import ClusterSpec
+from bfinfra.kinds.supervisor.base.upgrade import matches, numbers
 from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.names import storage_class
 from bfinfra.model.records import dataclass
@@ -33,21 +30,6 @@ class Offer:
     versions: frozenset[str] | None = None
 
 
-@dataclass(frozen=True)
-class TanzuClusterFacts:
-    """`offers`: by supervisor namespace. `authorities`: path → PEM, "" if the file doesn't exist yet, or why
-    it can't be read (`!…`). `ground`: the environment of the clusters. `undeclared`: cluster → the fields
-    that its supervisor doesn't know, None if that can't be checked.
-    """
-
-    offers: Mapping[str, Offer] = field(default_factory=dict)
-    authorities: Mapping[str, str] = field(default_factory=dict)
-    environment: Environment = field(default_factory=Environment)
-    undeclared: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
-    away: Mapping[str, Away] = field(default_factory=dict)
-    """Cluster → the first authority's file that doesn't exist yet."""
-
-
 def read(cluster: ClusterClient, namespace: str) -> Offer:
     """Reads three or four small lists. Raises RemoteError."""
     return Offer(
@@ -64,7 +46,7 @@ def of_new(supervisor: ClusterClient) -> Offer:
     return Offer(frozenset(), frozenset(), _asked(lambda: _releases(supervisor)))
 
 
-def check(spec: Spec, offer: Offer, promised: Any) -> None:
+def check(spec: ClusterSpec, offer: Offer, promised: Any) -> None:
     """Raises Refusal for what the namespace doesn't offer. `promised`: the namespace's spec, for what this
     run adds to it first.
     """

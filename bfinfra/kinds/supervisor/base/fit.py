@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.vcenter.namespaces import Namespaces, Supervisor
 from bfinfra.backends.vcenter.vm_classes import VmClass
-from bfinfra.kinds.supervisor.tanzu_cluster.spec import ControlPlane, Spec, Workers
+from bfinfra.kinds.supervisor.base.pools import ClusterSpec, Pool
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import Denied, Refusal
 from bfinfra.model.names import storage_class
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.capacity import Capacity
 
 SPACES = "supervisor_namespace"
-Specs = Mapping[str, Spec]
-Nodes = ControlPlane | Workers
+Specs = Mapping[str, ClusterSpec]
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef]) -> Environment:
     )
 
 
-def check(spec: Spec, siblings: Specs, environment: Environment) -> None:
+def check(spec: ClusterSpec, siblings: Specs, environment: Environment) -> None:
     """Raises Refusal for a cluster that can never run: vSphere would create it and then wait for its nodes
     without end. `siblings`: the site's other clusters.
     """
@@ -105,51 +104,57 @@ def check(spec: Spec, siblings: Specs, environment: Environment) -> None:
 
 
 def _reserved(  # noqa: PLR0913 - one sentence's parts
-    spec: Spec, siblings: Specs, environment: Environment, what: str, most: int | None, who: str, remedy: str
+    spec: ClusterSpec,
+    siblings: Specs,
+    environment: Environment,
+    what: str,
+    most: int | None,
+    who: str,
+    remedy: str,
 ) -> None:
     each = {"memory": _memory, "cpu": _cpu}[what](environment, spec.namespace)
     mine, others = _sum(spec, each), {name: _sum(peer, each) for name, peer in siblings.items()}
     if most is None or not mine or mine + sum(others.values()) <= most:
         return
     text = {"memory": bytes_text, "cpu": megahertz_text}[what]
-    reserving = [(role, nodes) for role, nodes in _nodes(spec) if each(nodes)]
-    counted = Counter({nodes.vm_class: 0 for _, nodes in reserving})
-    for _, nodes in reserving:
-        counted[nodes.vm_class] += nodes.count
+    reserving = [pool for pool in spec.pools() if each(pool)]
+    counted = Counter({pool.vm_class: 0 for pool in reserving})
+    for pool in reserving:
+        counted[pool.vm_class] += pool.count
     why = [
-        f"{count} × {name} with {text(each(next(n for _, n in reserving if n.vm_class == name)))} each"
+        f"{count} × {name} with {text(each(next(n for n in reserving if n.vm_class == name)))} each"
         for name, count in counted.items()
     ]
-    why += [f"tanzu_cluster/{name} takes {text(size)}" for name, size in others.items() if size]
+    why += [f"the cluster {name} takes {text(size)}" for name, size in others.items() if size]
     label = {"memory": "memory", "cpu": "CPU"}[what]
     raise Refusal(
         f"its nodes reserve {text(mine)} of {label}; {who} {text(most)}",
-        field=f"{max(reserving, key=lambda r: r[1].count * each(r[1]))[0]}.vm_class",
+        field=f"{max(reserving, key=lambda pool: pool.count * each(pool)).role}.vm_class",
         why="; ".join(why),
         next=f"write fewer nodes, a smaller or a best-effort class, or {remedy.format(what)}",
     )
 
 
-def _memory(environment: Environment, _: str) -> Callable[[Nodes], int]:
-    def of(nodes: Nodes) -> int:
+def _memory(environment: Environment, _: str) -> Callable[[Pool], int]:
+    def of(nodes: Pool) -> int:
         found = environment.classes.get(nodes.vm_class)
         return found.memory * found.memory_reservation // 100 if found else 0
 
     return of
 
 
-def _cpu(environment: Environment, namespace: str) -> Callable[[Nodes], int]:
+def _cpu(environment: Environment, namespace: str) -> Callable[[Pool], int]:
     """The MHz that nodes reserve. A core counts with the MHz of the slowest host, as in vSphere."""
     room = environment.capacities.get(environment.spaces[namespace].cluster)
 
-    def of(nodes: Nodes) -> int:
+    def of(nodes: Pool) -> int:
         found = environment.classes.get(nodes.vm_class)
         return found.cpus * room.core * found.cpu_reservation // 100 if found and room else 0
 
     return of
 
 
-def _volumes(spec: Spec, siblings: Specs, space: Space) -> None:
+def _volumes(spec: ClusterSpec, siblings: Specs, space: Space) -> None:
     """Raises Refusal if the volumes of all nodes exceed the limit of their policy or of the namespace."""
     mine, others = _claims(spec), Counter[str]()
     for peer in siblings.values():
@@ -159,9 +164,7 @@ def _volumes(spec: Spec, siblings: Specs, space: Space) -> None:
     for policy, size, besides, limit in limits:
         if limit is None or not size or size + besides <= limit:
             continue
-        role = next(
-            role for role, nodes in _nodes(spec) if nodes.volumes and policy in ("", nodes.storage_class)
-        )
+        role = next(pool.role for pool in spec.pools() if pool.volumes and policy in ("", pool.storage_class))
         of = f" of {policy}" if policy else ""
         raise Refusal(
             (
@@ -183,30 +186,23 @@ def _volumes(spec: Spec, siblings: Specs, space: Space) -> None:
         )
 
 
-def _counted(spec: Spec, policy: str) -> str:
+def _counted(spec: ClusterSpec, policy: str) -> str:
     return "; ".join(
-        f"{nodes.count} nodes × {bytes_text(sum(v.capacity for v in nodes.volumes.values()))}"
-        for _, nodes in _nodes(spec)
-        if nodes.volumes and nodes.count and policy in ("", nodes.storage_class)
+        f"{pool.count} nodes × {bytes_text(pool.volumes)}"
+        for pool in spec.pools()
+        if pool.volumes and pool.count and policy in ("", pool.storage_class)
     )
 
 
-def _claims(spec: Spec) -> Counter[str]:
+def _claims(spec: ClusterSpec) -> Counter[str]:
     found = Counter[str]()
-    for _, nodes in _nodes(spec):
-        found[nodes.storage_class] += nodes.count * sum(volume.capacity for volume in nodes.volumes.values())
+    for pool in spec.pools():
+        found[pool.storage_class] += pool.count * pool.volumes
     return found
 
 
-def _nodes(spec: Spec) -> list[tuple[str, Nodes]]:
-    return [
-        ("control_plane", spec.control_plane),
-        *((f"workers.{name}", pool) for name, pool in spec.workers.items()),
-    ]
-
-
-def _sum(spec: Spec, each: Callable[[Nodes], int]) -> int:
-    return sum(nodes.count * each(nodes) for _, nodes in _nodes(spec))
+def _sum(spec: ClusterSpec, each: Callable[[Pool], int]) -> int:
+    return sum(pool.count * each(pool) for pool in spec.pools())
 
 
 def _space(need: ResolvedRef) -> Space:

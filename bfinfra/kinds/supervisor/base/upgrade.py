@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from bfinfra.model.errors import Refusal
 
 NUMBERS = re.compile(r"v(\d+)\.(\d+)(?:\.(\d+))?")
+RELEASE = re.compile(r"-vkr\.\d+$")
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -19,9 +20,18 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def matches(full: str, wanted: str) -> bool:
-    """Whether `v1.20.2+vmware.1-tkg.2` matches `v1.20.2` or `v1.20`."""
-    full, wanted = full.replace("---", "+"), wanted.replace("---", "+")
+    """Whether `v1.20.2+vmware.1-tkg.2` is what `v1.20.2` or `v1.20` asks for. A release's own number, as in
+    `v1.34.1+vmware.1-vkr.3`, counts only where both have one: clusters name no more than the version.
+    """
+    full, wanted = plus(full), plus(wanted)
+    if RELEASE.search(wanted) and not RELEASE.search(full):
+        wanted = RELEASE.sub("", wanted)
     return full == wanted or (full.startswith(wanted) and full[len(wanted)] in ".+-")
+
+
+def plus(version: str) -> str:
+    """With the plus sign that names of objects can't have."""
+    return version.replace("---", "+")
 
 
 def newest(versions: Iterable[str], wanted: str) -> str:

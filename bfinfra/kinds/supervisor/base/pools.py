@@ -1,0 +1,44 @@
+"""What the checks of a namespace need to know of a workload cluster, whichever object describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from bfinfra.model.records import dataclass
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Nodes that are alike. `role`: dotted field; `count`: the most that there will be; `volumes`: bytes of
+    their own disks, each node.
+    """
+
+    role: str
+    count: int
+    vm_class: str
+    storage_class: str
+    volumes: int = 0
+
+
+class ClusterSpec(Protocol):
+    """A workload cluster, as a site writes it."""
+
+    @property
+    def namespace(self) -> str:
+        """Its supervisor namespace."""
+
+    @property
+    def version(self) -> str:
+        """Kubernetes version, or its beginning."""
+
+    @property
+    def vm_classes(self) -> Mapping[str, str]:
+        """Dotted field → every VM class that it names."""
+
+    @property
+    def storage(self) -> Mapping[str, str]:
+        """Dotted field → every storage class that it names."""
+
+    def pools(self) -> tuple[Pool, ...]:
+        """Its nodes, the control plane's first."""

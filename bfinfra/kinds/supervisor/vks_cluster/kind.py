@@ -1,0 +1,290 @@
+"""The cluster of the vSphere Kubernetes Service: observe, wait, act; what to do is decided in decide.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.kinds.audit import of_field
+from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
+from bfinfra.kinds.supervisor.base import fit, guests, offers, upgrade
+from bfinfra.kinds.supervisor.base.cluster_steps import (
+    CLUSTERS,
+    PLACES,
+    Create,
+    Delete,
+    Drop,
+    Hop,
+    Move,
+    Roll,
+    Update,
+    Wait,
+)
+from bfinfra.kinds.supervisor.base.guest_checks import guest_checks
+from bfinfra.kinds.supervisor.vks_cluster import catalog, state
+from bfinfra.kinds.supervisor.vks_cluster.decide import decide, drifted
+from bfinfra.kinds.supervisor.vks_cluster.describe import description
+from bfinfra.kinds.supervisor.vks_cluster.manifest import KIND, V1BETA1, V1BETA2, path_of
+from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
+from bfinfra.kinds.supervisor.vks_cluster.state import State
+from bfinfra.model import kind
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
+from bfinfra.model.document import Document
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Denied, Missing
+from bfinfra.model.kind import LastWriter, Observation, Report
+from bfinfra.model.readiness import READY, Readiness, Ready, waiting
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import API as OWN
+from bfinfra.model.rights import CLUSTERS as HERE
+from bfinfra.model.rights import Api, PrivilegePlaces, may
+from bfinfra.model.step import Step
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.vcenter import VCenter
+
+Found = tuple[str, list[dict[str, Any]]]
+"""The API that a supervisor serves, "" for none, and a namespace's clusters in it."""
+LIVES_IN = ("supervisor_namespace",)
+LEGACY_CLASS = "tanzukubernetescluster"
+"""Clusters of this class are of the kind tanzu_cluster."""
+SPARE = "what the namespace doesn't offer is refused by the supervisor, not by the plan"
+UNCHECKED = "variables, releases and images are checked by the supervisor, not by the plan"
+UNSEEN = "clusters that the file no longer names are not seen"
+
+
+class VksCluster(kind.Kind[Spec, State]):
+    """A cluster of the vSphere Kubernetes Service in a supervisor namespace."""
+
+    document = Document.CONSOLIDATED
+    holds_data = True
+    checks = guest_checks("vks_cluster")
+    deadline = 3600
+    step_types = (Create, Update, Roll, Drop, Hop, Wait, Delete, Move)
+    survey_privileges = (may("list", CLUSTERS, HERE, optional=UNSEEN),)
+    resource_privileges = (
+        may("list", CLUSTERS, "cluster api"),
+        may(
+            "list",
+            "virtualmachineclasses.vmoperator.vmware.com virtualmachineclassbindings.vmoperator.vmware.com "
+            "resourcequotas",
+            "namespace",
+            optional=SPARE,
+        ),
+        may("list", "storageclasses.storage.k8s.io", "supervisor", optional=SPARE),
+        may("list", "clusterclasses.cluster.x-k8s.io", "classes", optional=UNCHECKED),
+        may(
+            "list",
+            "kubernetesreleases.kubernetes.vmware.com tanzukubernetesreleases.run.tanzu.vmware.com "
+            "osimages.run.tanzu.vmware.com",
+            "supervisor",
+            optional=UNCHECKED,
+        ),
+    )
+
+    def __init__(self, clusters: Clusters, vcenter: VCenter | None = None) -> None:
+        self._clusters = clusters
+        self._vcenter = vcenter
+        self._environment = fit.Environment()
+        self._locator = ClusterLocator(clusters, LIVES_IN)
+        self._apis: dict[str, str] = {}
+        self._offers: dict[str, offers.Offer] = {}
+        self._catalogs: dict[str, catalog.Catalog] = {}
+
+    def observe(
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
+    ) -> Observation:
+        """A list a supervisor namespace; what its supervisor has, where something may have to be made or
+        changed.
+        """
+        placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
+        named = {spec.namespace for spec in wanted.values() if spec}
+        answers = self._locator.ask(
+            placed,
+            needs,
+            lambda cluster: self._list(cluster, must=cluster.key.name in named),
+            include_unlisted=include_unlisted,
+        )
+        states: dict[str, State] = {}
+        for key, (api, objects) in answers.found.items():
+            for obj in objects:
+                name, seen = obj["metadata"]["name"], state.of(obj, api, answers.clusters[key])
+                if _counts(seen, name, wanted, include_unlisted=include_unlisted) and _better(
+                    seen, states.get(name), wanted.get(name)
+                ):
+                    self._locator.saw(name, key)
+                    states[name] = self._looked_into(
+                        seen, wanted.get(name), include_unlisted=include_unlisted
+                    )
+        self._learn(wanted, {key.name: answers.clusters[key] for key in answers.found}, states)
+        if include_unlisted:
+            self._survey_environment(wanted, needs, states)
+        facts = catalog.VksClusterFacts(
+            dict(self._offers), dict(self._catalogs), dict(self._apis), self._environment
+        )
+        return Observation(states, facts, answers.unreadable)
+
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every cluster of a class but those of tanzu_cluster."""
+        answers = self._locator.ask(
+            {}, needs, lambda cluster: self._list(cluster, must=False), include_unlisted=True
+        )
+        for key, (api, objects) in answers.found.items():
+            for obj in objects:
+                seen = state.of(obj, api, answers.clusters[key])
+                if seen.view().get("cluster_class") not in (None, LEGACY_CLASS) and not obj["metadata"].get(
+                    "ownerReferences"
+                ):
+                    yield description(obj["metadata"]["name"], seen)
+
+    @staticmethod
+    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
+        """See decide."""
+        return decide(name, spec, state, context)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
+        """The supervisor namespace; where its class is; what its supervisor offers to all; the cluster
+        itself.
+        """
+        home = needs["namespace"].key
+        space = (Api(home, home.name),)
+        return {
+            "namespace": space,
+            **dict.fromkeys(PLACES.values(), ()),
+            PLACES[KIND]: space,
+            "classes": (Api(home, spec.class_namespace),),
+            "supervisor": (Api(home),),
+            OWN: (Api(Key("vks_cluster", name)),),
+        }
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """By its conditions and its nodes."""
+        if why := state.missing(spec):
+            return waiting(why)
+        return (
+            Readiness(Ready.READY, note=f"{state.version} at {state.api_server}")
+            if state.api_server
+            else READY
+        )
+
+    def audit(
+        self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
+    ) -> Mapping[str, Mapping[str, LastWriter]]:
+        """By the managers that the objects name."""
+        return {
+            name: {
+                field: found
+                for field in fields
+                if seen is not None
+                and (found := of_field({"metadata": seen.metadata}, *path_of(field, seen.api)))
+            }
+            for name, (seen, fields) in asked.items()
+        }
+
+    def run(self, step: Step, report: Report) -> None:
+        """One call, or none."""
+        guests.run(self._clusters, step, lambda _: KIND)
+
+    def _list(self, cluster: Cluster, *, must: bool) -> Found:
+        """In the newest API that its supervisor serves; none where it has no Cluster API. `must`: whether
+        a cluster in the file is there.
+        """
+        known = self._apis.get(cluster.namespace)
+        for api in (known,) if known else (V1BETA2, V1BETA1):
+            try:
+                found = cluster.client.list(api, KIND, cluster.namespace)
+            except Missing:
+                continue
+            except Denied:
+                if must:
+                    raise
+                return "", []
+            self._apis[cluster.namespace] = api
+            return api, found
+        self._apis[cluster.namespace] = ""
+        return "", []
+
+    def _looked_into(self, seen: State, spec: Spec | None, *, include_unlisted: bool) -> State:
+        """With what it itself says of its nodes, once its supervisor says that it is through, or where it is
+        between two versions; with what others have in it, where it would go.
+        """
+        if seen.endpoint is None:
+            return seen
+        if include_unlisted and (spec is None or spec.namespace != seen.namespace):
+            return replace(seen, contents=guests.contents(self._clusters, seen.endpoint, seen.mark))
+        between = spec is not None and not upgrade.matches(seen.version, spec.version)
+        if spec is None or seen.endpoint.kubeconfig is not None or (include_unlisted and not between):
+            return seen
+        if seen.missing(None if between else spec):
+            return seen
+        return replace(seen, nodes=guests.nodes(self._clusters, seen.endpoint, seen.version))
+
+    def _learn(
+        self, wanted: Mapping[str, Spec | None], where: Mapping[str, Cluster], states: Mapping[str, State]
+    ) -> None:
+        """What the namespaces offer and their supervisors have, for clusters that will be made or changed."""
+        moving: dict[str, set[str]] = {}
+        for name, spec in wanted.items():
+            if spec is not None and spec.namespace in where and _moves(spec, states.get(name)):
+                moving.setdefault(spec.namespace, set()).add(spec.class_namespace)
+        read: dict[tuple[str, frozenset[str]], catalog.Catalog] = {}
+        for space, classes in moving.items():
+            cluster = where[space]
+            self._offers[space] = replace(offers.read(cluster.client, space), versions=None)
+            key = cluster.endpoint.server, frozenset(classes)
+            if key not in read:
+                read[key] = catalog.read(cluster.client, sorted(classes))
+            self._catalogs[space] = read[key]
+
+    def _survey_environment(
+        self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], states: Mapping[str, State]
+    ) -> None:
+        """What clusters stand on, where one is to be made or changed; what a supervisor has for namespaces
+        that are still to be made.
+        """
+        moving = {
+            spec.namespace: spec
+            for name, spec in wanted.items()
+            if spec is not None and _moves(spec, states.get(name))
+        }
+        if self._vcenter is None or not moving:
+            return
+        self._environment = fit.read(self._vcenter, needs)
+        for name in moving.keys() & self._environment.absent:
+            supervisor = self._environment.supervisor(name)
+            if supervisor is not None:
+                at = self._clusters.at(Endpoint(server=supervisor.endpoint))
+                self._catalogs[name] = catalog.read(at, [moving[name].class_namespace])
+
+
+def _moves(spec: Spec, seen: State | None) -> bool:
+    return (
+        seen is None
+        or seen.mark is None
+        or seen.mark.applied != spec.applied()
+        or (not seen.deleting and bool(drifted(spec, seen)))
+    )
+
+
+def _counts(seen: State, name: str, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> bool:
+    """Whether it is one of those asked for, or another one of ours."""
+    mine = seen.mark is not None and seen.mark.address == f"vks_cluster/{name}"
+    if name not in wanted:
+        return include_unlisted and mine
+    spec = wanted[name]
+    return mine or (spec is not None and spec.namespace == seen.namespace)
+
+
+def _better(seen: State, known: State | None, spec: Spec | None) -> bool:
+    """Whether it is a better answer than the one known: where it moves from rather than to."""
+    if known is None or spec is None:
+        return known is None
+    return (seen.namespace != spec.namespace) > (known.namespace != spec.namespace)

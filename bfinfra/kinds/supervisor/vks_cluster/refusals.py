@@ -1,0 +1,188 @@
+"""Refusals before the first write: what a class, its supervisor or the cluster's own networks don't allow.
+Pure.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+
+from bfinfra.kinds.supervisor.base import fit, offers
+from bfinfra.kinds.supervisor.vks_cluster.catalog import Catalog, ClusterClass, VksClusterFacts, of_release
+from bfinfra.kinds.supervisor.vks_cluster.manifest import body
+from bfinfra.kinds.supervisor.vks_cluster.spec import OWN_FIELDS, Spec, selector
+from bfinfra.kinds.supervisor.vks_cluster.variables import wrong
+from bfinfra.model.context import PlanContext
+from bfinfra.model.errors import Refusal
+from bfinfra.model.suggest import nearest
+
+NODE_BITS = 24
+"""Each node takes a network of this size for its pods."""
+PLENTY = 1 << 16
+"""What networks of IPv6 have."""
+
+
+def check(spec: Spec, context: PlanContext) -> None:
+    """All of it. Refusal."""
+    facts: VksClusterFacts = context.facts or VksClusterFacts()
+    if not facts.api(spec.namespace):
+        raise Refusal(
+            "its supervisor has no clusters of classes",
+            field="namespace",
+            why="it serves neither cluster.x-k8s.io/v1beta2 nor v1beta1",
+            next="write a tanzu_cluster, or update the supervisor",
+        )
+    offers.check(spec, facts.offers.get(spec.namespace, offers.Offer()), context.needs["namespace"].spec)
+    siblings = {peer: other for peer, (other, _) in context.siblings.items() if other is not None}
+    fit.check(spec, siblings, facts.environment)
+    pod_network(spec)
+    catalog = facts.catalogs.get(spec.namespace, Catalog())
+    version(spec, catalog)
+    found = cluster_class(spec, catalog)
+    if found is not None:
+        pool_classes(spec, found)
+        variables(spec, found, facts.api(spec.namespace))
+    systems(spec, catalog)
+
+
+def version(spec: Spec, catalog: Catalog) -> None:
+    """Refuses a release that the supervisor hasn't."""
+    if catalog.releases and not catalog.release(spec.version):
+        known = sorted({each.partition("+")[0] for each in catalog.releases})
+        raise Refusal(
+            f"the supervisor has no release {spec.version} that it can use",
+            field="version",
+            why=f"there are: {', '.join(known)}",
+            next="choose one of these, or subscribe the content library that holds it",
+        )
+
+
+def cluster_class(spec: Spec, catalog: Catalog) -> ClusterClass | None:
+    """The class that the cluster will be of: the one written, or the newest in its place that fits. None
+    where classes aren't shown to us.
+    """
+    classes = catalog.classes.get(spec.class_namespace)
+    if classes is None:
+        return None
+    if spec.cluster_class not in classes:
+        elsewhere = [
+            place
+            for place, each in catalog.classes.items()
+            if each is not None and spec.cluster_class in each
+        ]
+        raise Refusal(
+            f"{spec.class_namespace} has no cluster class {spec.cluster_class}",
+            field="cluster_class",
+            why=f"it is in {elsewhere[0]}" if elsewhere else "",
+            next=f"write class_namespace: {elsewhere[0]}"
+            if elsewhere
+            else nearest(spec.cluster_class, classes) or "update the vSphere Kubernetes Service",
+        )
+    written = classes[spec.cluster_class]
+    if not written.supports(spec.version):
+        fits = [each.name for each in classes.values() if each.supports(spec.version)]
+        raise Refusal(
+            f"{spec.cluster_class} makes no clusters of {spec.version}",
+            field="version",
+            why=f"it supports {written.oldest or '?'} to {written.newest or '?'}",
+            next=f"write cluster_class: {', or '.join(sorted(fits))}" if fits else "choose another version",
+        )
+    return catalog.replaced_by(spec.class_namespace, spec.cluster_class, spec.version)
+
+
+def pool_classes(spec: Spec, found: ClusterClass) -> None:
+    """Refuses a sort of workers that the class doesn't know."""
+    for name, nodes in spec.workers.items():
+        if found.pools and nodes.worker_class not in found.pools:
+            raise Refusal(
+                f"{found.name} has no workers of the class {nodes.worker_class}",
+                field=f"workers.{name}.worker_class",
+                next=nearest(nodes.worker_class, found.pools),
+            )
+
+
+def variables(spec: Spec, found: ClusterClass, api: str) -> None:
+    """Refuses values that the class's own schema doesn't allow."""
+    if found.variables is None:
+        return
+    schemas = {name: variable.schema for name, variable in found.variables.items()}
+    topology = body(spec, api, schemas)["topology"]
+    given = {each["name"]: each["value"] for each in topology["variables"]}
+    for name, variable in found.variables.items():
+        if variable.required and name not in given:
+            raise Refusal(f"{found.name} wants the variable {name}", field="variables", next=f"write {name}")
+    _check("", given, found)
+    machines = topology.get("workers", {}).get("machineDeployments", ())
+    for role, nodes in (
+        ("control_plane", topology["controlPlane"]),
+        *((f"workers.{each['name']}", each) for each in machines),
+    ):
+        overrides = nodes.get("variables", {}).get("overrides", ())
+        _check(role, {each["name"]: each["value"] for each in overrides}, found)
+
+
+def _check(role: str, given: Mapping[str, object], found: ClusterClass) -> None:
+    known = found.variables or {}
+    for name, value in given.items():
+        own = OWN_FIELDS.get(name)
+        place = ".".join(filter(None, (role, own or f"variables.{name}")))
+        if name not in known:
+            raise Refusal(f"{found.name} has no variable {name}", field=place, next=nearest(name, known))
+        for each in wrong(known[name].schema, value):
+            at = f"{name}.{each.path}" if each.path else name
+            raise Refusal(
+                f"{at} {each.what}",
+                field=place if own or not each.path else f"{place}.{each.path}",
+                why=f"{found.name} says so in its schema",
+                next=each.near,
+            )
+
+
+def systems(spec: Spec, catalog: Catalog) -> None:
+    """Refuses an operating system of which the release has no image."""
+    release = catalog.release(spec.version)
+    if not catalog.images or not release:
+        return
+    images = of_release(catalog.images, release)
+    for field, name in spec.systems.items():
+        wanted = dict(part.partition("=")[::2] for part in selector(name).split(","))
+        if images and not any(all(each.get(k) == v for k, v in wanted.items()) for each in images):
+            known = sorted({f"{each.get('os-name')}-{each.get('os-version')}" for each in images})
+            raise Refusal(
+                f"{release} has no image of {name}",
+                field=field,
+                why=f"there are: {', '.join(known)}",
+                next="choose one of these; the supervisor would make no node, and say little",
+            )
+
+
+def pod_network(spec: Spec) -> None:
+    """Refuses a pod network that has no part left for the node that comes before an old one goes."""
+    if not spec.network.pods:
+        return
+    blocks = sum(_blocks(each) for each in spec.network.pods)
+    surges = [_surge(nodes.rollout.max_surge, nodes.most) for nodes in spec.workers.values() if nodes.rollout]
+    nodes, more = sum(pool.count for pool in spec.pools()), max((1, *surges))
+    if nodes + more > blocks:
+        raise Refusal(
+            f"the pod network is too small: {nodes} nodes and {more} more while they are replaced take "
+            f"{nodes + more} parts of /{NODE_BITS}, it has {blocks}",
+            field="network.pods.0",
+            why="it can't be changed later, and without a free part no node can be replaced",
+            next=f"write at least {_wide(nodes + more)}",
+        )
+
+
+def _blocks(cidr: str) -> int:
+    network = ipaddress.ip_network(cidr)
+    if not isinstance(network, ipaddress.IPv4Network):
+        return PLENTY
+    return 1 << NODE_BITS - network.prefixlen if network.prefixlen <= NODE_BITS else 0
+
+
+def _wide(parts: int) -> str:
+    return f"a /{NODE_BITS - (parts - 1).bit_length()}"
+
+
+def _surge(surge: int | str, nodes: int) -> int:
+    return surge if isinstance(surge, int) else -(-int(surge.rstrip("%")) * nodes // 100)

@@ -1,0 +1,164 @@
+"""What the supervisor says of a cluster: conditions and counts, never a phase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Annotated, Any
+
+from bfinfra.backends.kubernetes.marks import mark_of
+from bfinfra.backends.words import safe
+from bfinfra.kinds.cluster_locator import Cluster
+from bfinfra.kinds.supervisor.base.guests import READY
+from bfinfra.kinds.supervisor.vks_cluster import manifest as form
+from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
+from bfinfra.kinds.supervisor.vks_cluster.words import Fields, Object, at
+from bfinfra.model import resource
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+
+TOPOLOGY, MADE, REACHED, AVAILABLE = (
+    "TopologyReconciled",
+    "ControlPlaneInitialized",
+    "RemoteConnectionProbe",
+    "Available",
+)
+AWAITED = (TOPOLOGY, MADE, REACHED, AVAILABLE)
+LEGACY = (TOPOLOGY, MADE, "Ready")
+"""Those of supervisors that don't have the newer ones yet."""
+ROLES = ("controlPlane", "workers")
+
+
+@dataclass(frozen=True)
+class Count:
+    """Nodes of a role: how many there shall be and are, are as last written, and are of use."""
+
+    wanted: int = 0
+    there: int = 0
+    up_to_date: int = 0
+    available: int = 0
+
+    @property
+    def through(self) -> bool:
+        """Whether all are there, as last written and of use, and no others."""
+        return self.wanted == self.there == self.up_to_date == self.available
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(resource.State):
+    """`body`: the object's spec, as `api` writes it; `home`: where it is asked; `endpoint` is set once it can
+    be entered.
+    """
+
+    namespace: Annotated[str, Ref("supervisor_namespace")]
+    api: str = form.V1BETA2
+    body: Fields
+    home: Endpoint
+    deleting: bool = False
+    current: bool = True
+    """Whether its controllers have seen what was written last."""
+    conditions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Type → status, and why."""
+    counts: Mapping[str, Count] | None = None
+    """By role; None where nobody says."""
+    nodes: Mapping[str, str] | None = None
+    """Node → its status, as the cluster itself says; None where it wasn't asked."""
+    api_server: str = ""
+    endpoint: Endpoint | None = None
+    metadata: Fields = field(default_factory=dict)
+    """Who wrote what."""
+
+    def answers_at(self) -> str:
+        """Its API."""
+        return self.api_server
+
+    @property
+    def version(self) -> str:
+        """The version that it runs or goes to."""
+        return form.version(self.body)
+
+    def view(self) -> Object:
+        """What it is in the words of a site."""
+        return form.view(self.body, self.api)
+
+    def missing(self, spec: Spec | None = None) -> str:
+        """Why it isn't through with what was last written, as far as one sees; "" where it is."""
+        if self.deleting:
+            return "deleting"
+        if not self.current:
+            return "accepted"
+        awaited = LEGACY if self.counts is None and AVAILABLE not in self.conditions else AWAITED
+        for each in awaited:
+            status, why = self.conditions.get(each, ("Unknown", "nothing is said of it yet"))
+            if status != "True":
+                return "; ".join(filter(None, (self._progress(), f"{each}: {why or status}")))
+        counts = self.counts or {}
+        owed = spec.control_plane.count + sum(each.least for each in spec.workers.values()) if spec else 0
+        if any(not each.through for each in counts.values()) or (
+            counts and sum(each.there for each in counts.values()) < owed
+        ):
+            return self._progress() or f"{sum(each.there for each in counts.values())} of {owed} nodes"
+        return self._nodes(sum(each.wanted for each in counts.values()) if counts else owed)
+
+    def _nodes(self, owed: int) -> str:
+        """What the nodes themselves say."""
+        if self.nodes is None:
+            return ""
+        up = sum(status == READY for status in self.nodes.values())
+        others = sorted({status for status in self.nodes.values() if status != READY})
+        if others or up < owed:
+            return "; ".join((f"{up} of {owed} nodes ready", *others[:2]))
+        return ""
+
+    def _progress(self) -> str:
+        if not self.counts:
+            return ""
+        wanted = sum(each.wanted for each in self.counts.values())
+        done = sum(min(each.up_to_date, each.available, each.wanted) for each in self.counts.values())
+        return f"{done} of {wanted} nodes are as written"
+
+
+def of(obj: Fields, api: str, cluster: Cluster) -> State:
+    """From the object."""
+    status, metadata = at(obj, "status"), at(obj, "metadata")
+    newer = status if api == form.V1BETA2 else at(status, "v1beta2")
+    conditions = _conditions(newer.get("conditions")) or _conditions(status.get("conditions"))
+    seen, written = status.get("observedGeneration"), metadata.get("generation")
+    address = at(obj, "spec", "controlPlaneEndpoint")
+    server = f"{address.get('host')}:{address.get('port')}" if address.get("host") else ""
+    entered = server and conditions.get(MADE, ("", ""))[0] == "True" and not metadata.get("deletionTimestamp")
+    counts = {role: _count(newer[role]) for role in ROLES if isinstance(newer.get(role), Mapping)}
+    return State(
+        mark=mark_of(obj),
+        namespace=cluster.key.name,
+        api=api,
+        body=at(obj, "spec"),
+        home=cluster.endpoint,
+        deleting=bool(metadata.get("deletionTimestamp")),
+        current=isinstance(seen, int) and isinstance(written, int) and seen >= written,
+        conditions=conditions,
+        counts=counts or None,
+        api_server=safe(server, 80),
+        endpoint=replace(cluster.endpoint, guest=str(metadata.get("name"))) if entered else None,
+        metadata={"managedFields": metadata.get("managedFields") or []},
+    )
+
+
+def _conditions(listed: Any) -> dict[str, tuple[str, str]]:
+    return {
+        str(each.get("type")): (
+            str(each.get("status")),
+            safe(" ".join(str(each.get("message") or each.get("reason") or "").split()), 200),
+        )
+        for each in listed or ()
+        if isinstance(each, dict)
+    }
+
+
+def _count(role: Fields) -> Count:
+    def of(name: str) -> int:
+        found = role.get(name)
+        return found if isinstance(found, int) else 0
+
+    return Count(of("desiredReplicas"), of("replicas"), of("upToDateReplicas"), of("availableReplicas"))
