@@ -117,7 +117,7 @@ def test_somebodys_own_kubeconfig_is_never_taken_for_a_peer(
 def test_a_peer_that_went_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BFINFRA_PEERS_BIN", raising=False)
     monkeypatch.setenv("PEERS_DIR", str(tmp_path))
-    for name in ("vcsim", "govc", "kubectl"):
+    for name in ("vcsim", "govc", "kubectl", "helm"):
         (tmp_path / name).touch()
     (tmp_path / "password").write_text("x")
     (tmp_path / "kubeconfig").write_text('{"clusters": [{"cluster": {"server": "https://127.0.0.1:1"}}]}')
