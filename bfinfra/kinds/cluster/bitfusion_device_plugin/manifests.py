@@ -17,7 +17,7 @@ import yaml
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Nodes, Spec, What
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import CERTIFICATE
 from bfinfra.kinds.cluster.token_secret.spec import FORMS
-from bfinfra.model.device_plugin import ALLOCATED, SYSTEM
+from bfinfra.model.device_plugin import ALLOCATED, SYSTEM, Client
 from bfinfra.model.records import dataclass
 
 Manifest = dict[str, Any]
@@ -188,6 +188,12 @@ def _sidecar(spec: Spec, filling: Values) -> Manifest:
 
 
 def _clients(spec: Spec, filling: Values) -> Manifest:
+    text = _listed(spec.packages)
+    return _object("v1", "ConfigMap", CLIENTS, filling.namespace, data={"bitfusion-client-config.yaml": text})
+
+
+@functools.cache
+def _listed(packages: tuple[Client, ...]) -> str:
     listed = [
         {
             "BitfusionVersion": each.version,
@@ -195,10 +201,9 @@ def _clients(spec: Spec, filling: Values) -> Manifest:
             "BinaryPath": f"/bitfusion/{each.folder}/usr/bin/bitfusion",
             "EnvVariable": f"/bitfusion/{each.folder}/{each.libraries}{each.inherits}",
         }
-        for each in spec.packages
+        for each in packages
     ]
-    text = yaml.safe_dump({"BitfusionClients": listed}, sort_keys=False)
-    return _object("v1", "ConfigMap", CLIENTS, filling.namespace, data={"bitfusion-client-config.yaml": text})
+    return str(yaml.safe_dump({"BitfusionClients": listed}, sort_keys=False))
 
 
 def _service(spec: Spec, filling: Values) -> Manifest:
