@@ -8,31 +8,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pkgutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import bfinfra
 from bfinfra.sandbox import __main__ as program
 from bfinfra.sandbox.process import environment
 
-PARTS = ("backends", "engine", "kinds", "model", "sandbox", "spec")
-LATE = ("cryptography.x509", "encodings.idna")
-"""What an apply imports when it needs it."""
-
 forks = multiprocessing.get_context("forkserver")
-forks.set_forkserver_preload(
-    [
-        __name__,
-        *LATE,
-        *(
-            each.name
-            for part in PARTS
-            for each in pkgutil.walk_packages([str(Path(bfinfra.__file__).parent / part)], f"bfinfra.{part}.")
-            if not each.name.endswith("__main__")
-        ),
-    ]
-)
+forks.set_forkserver_preload(["forked"])
 
 
 class Sandbox:

@@ -36,6 +36,8 @@ def control_handler(parts: Parts) -> Handler:
             answer = action(parts, request.json())
         except (BadRule, BadChange, ValueError, TypeError) as error:
             return _wrong(400, str(error))
+        if isinstance(answer, Response):
+            return answer
         return Response(204) if answer is None else as_json(answer)
 
     return handler
@@ -51,10 +53,10 @@ def _pace(parts: Parts, body: Any) -> None:
     parts.clock.pace = float(body["pace"])
 
 
-def _world(parts: Parts, _: Any) -> Any:
+def _world(parts: Parts, _: Any) -> Response:
     """Not in the middle of what a reset or a request set off."""
     parts.clock.rest()
-    return parts.dump()
+    return Response(200, parts.dump().encode(), {"content-type": "application/json"})
 
 
 ACTIONS: dict[tuple[str, str], Action] = {

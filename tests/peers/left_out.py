@@ -28,8 +28,9 @@ def pytest_configure(config: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    here = {path for path in {item.path for item in items} if HERE in path.parents}
     for item in items:
-        if HERE in item.path.parents:
+        if item.path in here:
             item.add_marker(pytest.mark.peers)
     if config.getoption("--peers"):
         return

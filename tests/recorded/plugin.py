@@ -26,11 +26,12 @@ def pytest_configure(config: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    chosen = [item for item in items if HERE in item.path.parents]
+    here = {path for path in {item.path for item in items} if HERE in path.parents}
+    chosen = [item for item in items if item.path in here]
     for item in chosen:
         item.add_marker(pytest.mark.recorded)
     if chosen and not config.getoption("--recorded"):
-        items[:] = [item for item in items if item not in chosen]
+        items[:] = [item for item in items if item.path not in here]
         config.hook.pytest_deselected(items=chosen)
 
 

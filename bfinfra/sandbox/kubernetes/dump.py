@@ -26,13 +26,32 @@ GENERATED = ("cluster.x-k8s.io/secret",)  # Secrets whose content is made anew f
 def dump(store: Store) -> dict[str, Any]:
     """{resource: objects}; events are left out."""
     with store.lock:
-        return {
-            f"{plural}.{group}" if group else plural: sorted(
-                (_bare(_named(thing)) for thing in store.all((group, plural))), key=json.dumps
-            )
+        held = {
+            f"{plural}.{group}" if group else plural: store.all((group, plural))
             for group, plural in store.held()
             if plural != "events"
         }
+        known = store.dumped  # the store changes no object in place
+        store.dumped = {
+            id(thing): known.get(id(thing)) or _Dumped(thing) for things in held.values() for thing in things
+        }
+        dumped = store.dumped
+    return {
+        resource: [each.bare for each in sorted((dumped[id(thing)] for thing in things), key=_text)]
+        for resource, things in held.items()
+    }
+
+
+class _Dumped:
+    """What is shown of an object. It keeps the object, so that no other gets its id."""
+
+    def __init__(self, thing: Object) -> None:
+        self.thing, self.bare = thing, _bare(_named(thing))
+        self.text = json.dumps(self.bare)
+
+
+def _text(dumped: _Dumped) -> str:
+    return dumped.text
 
 
 def _named(thing: Object) -> Object:

@@ -38,6 +38,8 @@ class Store:
         self.revision = 1
         self.closed = False
         self.listeners: list[Callable[[Change], None]] = []
+        self.dumped: dict[int, Any] = {}
+        """What the last dump showed of each object, by the object's id()."""
         self._objects: dict[Key, dict[Home, Object]] = {}
         self._history: deque[Change] = deque(maxlen=HISTORY)
         self._forgotten = 0  # the revision of the last event that the history lost
