@@ -10,6 +10,7 @@ from bfinfra.app.apply import apply, destroy, rotate
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.doctor import doctor
 from bfinfra.app.drift import drift, notify, remember
+from bfinfra.app.get import get
 from bfinfra.app.health import health
 from bfinfra.app.history import history
 from bfinfra.app.kubeconfig import kubeconfig
@@ -32,6 +33,7 @@ __all__ = [
     "destroy",
     "doctor",
     "drift",
+    "get",
     "health",
     "history",
     "host_keys",

@@ -8,7 +8,6 @@ COMMANDS: Mapping[str, str] = {
     # Terraform
     "console": "bfinfra evaluates no expressions; bfinfra plan SITE shows the values",
     "force-unlock": "bfinfra keeps no state file, so there is no lock to release",
-    "get": "bfinfra plan SITE --verbose lists each resource; bfinfra drift SITE shows what differs",
     "login": "bfinfra logs in for each run; bfinfra doctor SITE tries the credentials",
     "output": (
         "bfinfra plan SITE --output json has every value; bfinfra kubeconfig SITE ADDRESS prints "
@@ -16,9 +15,6 @@ COMMANDS: Mapping[str, str] = {
     ),
     "providers": "bfinfra kinds lists what a site may have; nothing is downloaded",
     "refresh": "bfinfra keeps no state file; bfinfra drift SITE compares the live state with the site",
-    "state": (
-        "bfinfra keeps no state file: objects carry the site's mark; bfinfra plan SITE --verbose lists them"
-    ),
     "taint": "nothing is replaced by name; bfinfra plan SITE shows what must be replaced and why",
     "test": "bfinfra apply SITE --sandbox tries a site without a server",
     "untaint": "nothing is marked for replacement; bfinfra plan SITE shows what must be replaced and why",
@@ -32,7 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "config": "bfinfra kubeconfig SITE ADDRESS prints access to a cluster of the site",
     "create": "bfinfra apply SITE creates what is missing",
     "delete": "bfinfra destroy SITE deletes all; remove one resource from the file, then bfinfra apply SITE",
-    "describe": "bfinfra plan SITE --verbose shows each resource; bfinfra explain KIND shows its fields",
+    "describe": "bfinfra get ADDRESS SITE -o yaml shows a resource; bfinfra explain KIND shows its fields",
     "diff": "bfinfra plan SITE shows what apply would change; bfinfra drift SITE who changed what",
     "edit": "edit the site's file, then bfinfra apply SITE",
     "label": "add the field to the site, then bfinfra apply SITE",
@@ -50,14 +46,14 @@ COMMANDS: Mapping[str, str] = {
     # govc
     "about": "bfinfra doctor SITE shows the servers and their versions",
     "env": "bfinfra reads GOVC_URL, GOVC_USERNAME and GOVC_PASSWORD, too; bfinfra doctor SITE tries them",
-    "find": "bfinfra plan SITE --verbose lists what the site has on the servers",
+    "find": "bfinfra get SITE lists what the site has on the servers",
     "host.info": "bfinfra doctor SITE shows the site's hosts",
     "import.ova": (
         "add a bitfusion_server to the site, then bfinfra apply SITE; bfinfra ova inspect FILE shows an OVA"
     ),
-    "ls": "bfinfra plan SITE --verbose lists what the site has on the servers",
+    "ls": "bfinfra get SITE lists what the site has on the servers",
     "session.login": "bfinfra logs in for each run; bfinfra doctor SITE tries the credentials",
-    "vm.info": "bfinfra plan SITE --verbose shows each resource",
+    "vm.info": "bfinfra get ADDRESS SITE -o yaml shows a resource",
     # Ansible
     "inventory": (
         "bfinfra graph SITE shows what the site has; bfinfra plan SITE --output json has the addresses"
@@ -68,7 +64,7 @@ COMMANDS: Mapping[str, str] = {
     "check": "bfinfra validate SITE checks the file; bfinfra doctor SITE checks the servers",
     "down": "bfinfra destroy SITE deletes all that the site made",
     "install": "bfinfra apply SITE creates what is missing",
-    "list": "bfinfra plan SITE --verbose lists each resource",
+    "list": "bfinfra get SITE lists what the site has on the servers",
     "preview": "bfinfra plan SITE shows what apply would do",
     "remove": "bfinfra destroy SITE deletes all; remove one resource from the file, then bfinfra apply SITE",
     "rm": "bfinfra destroy SITE deletes all; remove one resource from the file, then bfinfra apply SITE",

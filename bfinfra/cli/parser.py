@@ -19,6 +19,8 @@ VERBS = {
     "origin of each value",
     "plan": "read the live state and show what apply would do; never writes",
     "show": "show a saved plan; contacts no server",
+    "get": "list the site's resources as they are on the servers; never writes",
+    "state": "print what of the site exists; there is no state file, so the servers are asked; never writes",
     "drift": "compare the live state with the site and show who changed what; never writes to a server; ends "
     "with 2 on drift",
     "trust": "show the certificates of a site's servers, or of one server, and the line that would trust "

@@ -58,14 +58,14 @@ DONE = {
 
 ANSWERED = {
     "terraform": [
-        "refresh", "state list", "state show x", "output", "output -json", "workspace new dev", "taint a.b",
-        "untaint a.b", "providers", "login", "console", "force-unlock 1", "get", "test",
+        "refresh", "output", "output -json", "workspace new dev", "taint a.b",
+        "untaint a.b", "providers", "login", "console", "force-unlock 1", "test",
         "plan -refresh-only", "plan -refresh=false", "apply -lock=false", "apply -replace=a.b",
         "plan -state=x", "fmt -recursive", "fmt -write=false", "apply -chdir=x",
         "plan -var a=b", "plan -var=a=b", "plan -var-file x", "apply -var-file=x",
     ],
     "kubectl": [
-        "get pods", "describe vm_class", "delete -f x", "create -f x", "diff -f x", "edit x", "patch x",
+        "describe vm_class", "delete -f x", "create -f x", "diff -f x", "edit x", "patch x",
         "label x", "annotate x", "scale x", "rollout status", "wait x", "logs x", "config view",
         "auth can-i", "api-resources", "replace -f x", "apply -f x", "apply --filename x", "apply --dry-run",
         "apply --dry-run=server", "apply --prune", "apply --server-side", "apply --wait", "apply --force",

@@ -56,7 +56,7 @@ class Draft:
                 if edge.optional and not any(key in self.site.resources for key in edge.keys):
                     yield edge
 
-    def part(self, section: str, name: str, value: Any) -> Any:
+    def part(self, section: str, name: str, value: object) -> Any:
         """Put a value into a section, unless something is there by that name; what is there then."""
         return self.parts.setdefault(section, {}).setdefault(name, value)
 

@@ -1,0 +1,42 @@
+"""state list, state show: what of a site exists; there is no state file, so servers are asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bfinfra.cli import arguments, context
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: arguments.Verbs, about: str) -> None:
+    """Add the commands and their arguments."""
+    inner = arguments.inner(arguments.verb(verbs, "state", about), "list|show")
+    arguments.site(arguments.verb(inner, "list", "print the address of each resource that exists", run))
+    shown = arguments.verb(inner, "show", "print what the server reports of a resource, as YAML", run)
+    shown.add_argument("address", metavar="ADDRESS", help="kind/name")
+    arguments.site(shown)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Returns 1 if something can't be read, else 0."""
+    from bfinfra import app
+    from bfinfra.app.get import UNREADABLE
+    from bfinfra.cli.screen import Screen
+    from bfinfra.render import observed as render
+
+    site, setting = context.load(args)
+    only = (args.address,) if args.what == "show" else ()
+    everything = app.get(site, only, context=setting)
+    found = everything if only else [each for each in everything if each.state is not None]
+    screen = Screen.of(args)
+    if found or args.output != "text":
+        screen.show(
+            lambda _: render.as_yaml(site.name, found) if only else render.names(found),
+            lambda: render.data(site.name, found),
+        )
+    unreadable = [each for each in everything if each.status == UNREADABLE]
+    for each in unreadable:
+        screen.say(f"{each.key} can't be read: {each.why}")
+    return 1 if unreadable else 0
