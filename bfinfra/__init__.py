@@ -20,18 +20,21 @@ if TYPE_CHECKING:
     from bfinfra.app.addresses import addresses
     from bfinfra.app.apply import apply, destroy, rotate
     from bfinfra.app.context import RunContext
+    from bfinfra.app.diagnose import diagnose
     from bfinfra.app.drift import drift, notify, remember
     from bfinfra.app.history import history
     from bfinfra.app.kubeconfig import kubeconfig
     from bfinfra.app.load import load
     from bfinfra.app.plan import plan
     from bfinfra.app.rotation import Rotation
+    from bfinfra.app.saved import SavedPlan, save_plan
     from bfinfra.app.tokens import tokens
     from bfinfra.engine.apply import Options
     from bfinfra.engine.guard import Allow, check
     from bfinfra.model.drift import Cause, Drifted, Report
     from bfinfra.model.errors import BfinfraError, Problem, RemoteError, SiteError
     from bfinfra.model.events import Ended, Ending, Event
+    from bfinfra.model.finding import Finding, Health
     from bfinfra.model.outcome import Outcome
     from bfinfra.model.plan import Action, Item, Plan
     from bfinfra.model.refs import Key
@@ -48,6 +51,7 @@ _HOMES = {
         "addresses",
         "apply",
         "destroy",
+        "diagnose",
         "drift",
         "history",
         "kubeconfig",
@@ -58,11 +62,13 @@ _HOMES = {
         "rotate",
         "tokens",
     ),
+    "app.saved": ("SavedPlan", "save_plan"),
     "engine.apply": ("Options",),
     "engine.guard": ("Allow", "check"),
     "model.drift": ("Cause", "Drifted", "Report"),
     "model.errors": ("BfinfraError", "Problem", "RemoteError", "SiteError"),
     "model.events": ("Ended", "Ending", "Event"),
+    "model.finding": ("Finding", "Health"),
     "model.outcome": ("Outcome",),
     "model.plan": ("Action", "Item", "Plan"),
     "model.refs": ("Key",),
@@ -80,6 +86,7 @@ __all__ = [  # noqa: RUF022 - in the order of their homes
     "addresses",
     "apply",
     "destroy",
+    "diagnose",
     "drift",
     "history",
     "kubeconfig",
@@ -89,6 +96,8 @@ __all__ = [  # noqa: RUF022 - in the order of their homes
     "remember",
     "rotate",
     "tokens",
+    "SavedPlan",
+    "save_plan",
     "Options",
     "Allow",
     "check",
@@ -102,6 +111,8 @@ __all__ = [  # noqa: RUF022 - in the order of their homes
     "Ended",
     "Ending",
     "Event",
+    "Finding",
+    "Health",
     "Action",
     "Item",
     "Plan",

@@ -136,7 +136,7 @@ def test_workers_have_the_adapters_and_the_gpu_of_the_guide(rdg):
 def test_the_doctor_finds_the_hosts_as_the_guide_wants_them(rdg):
     found = [
         each
-        for each in app.doctor(app.load(rdg.site, sandbox=rdg), context=app.RunContext(sandbox=rdg))
+        for each in app.diagnose(app.load(rdg.site, sandbox=rdg), context=app.RunContext(sandbox=rdg))
         if each.check.startswith("hosts.")
     ]
     assert {each.check for each in found} == {

@@ -31,7 +31,7 @@ LOOKS: dict[str, Look] = {
     "plan to adopt": lambda site, context: app.plan(site, adopt=frozenset(site.resources), context=context),
     "drift": lambda site, context: app.drift(site, context=context),
     "init": lambda site, context: describe(site, context=context) if site.vcenter else None,
-    "doctor": lambda site, context: app.doctor(site, context=context),
+    "doctor": lambda site, context: app.diagnose(site, context=context),
     "trust": lambda site, context: app.certificates(site, context=context),
     "graph": lambda site, _: graph.waits(site.resources, {}),
     "privileges": lambda site, _: app.privileges(site),

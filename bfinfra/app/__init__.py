@@ -8,7 +8,7 @@ from __future__ import annotations
 from bfinfra.app.addresses import addresses
 from bfinfra.app.apply import apply, destroy, rotate
 from bfinfra.app.context import LIVE, RunContext
-from bfinfra.app.doctor import doctor
+from bfinfra.app.diagnose import diagnose
 from bfinfra.app.drift import drift, notify, remember
 from bfinfra.app.get import get
 from bfinfra.app.health import health
@@ -31,7 +31,7 @@ __all__ = [
     "certificates",
     "certificates_inside",
     "destroy",
-    "doctor",
+    "diagnose",
     "drift",
     "get",
     "health",

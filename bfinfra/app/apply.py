@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.plan import narrowed
 from bfinfra.app.rotation import Rotation, bind_rotation
 from bfinfra.engine.plan import DesiredState, make
 from bfinfra.model.outcome import Outcome
@@ -17,7 +18,7 @@ from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.app.saved import Saved
+    from bfinfra.app.saved import SavedPlan
     from bfinfra.engine.apply import Options
     from bfinfra.engine.guard import Allow
     from bfinfra.model.events import Sink
@@ -27,7 +28,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     site: Site,
     *,
     approve: Callable[[Plan], Allow | None] | None = None,
-    saved: Saved | None = None,
+    saved: SavedPlan | None = None,
     destroy: bool = False,
     adopt: frozenset[Key] = frozenset(),
     targets: Collection[Key] = (),
@@ -42,9 +43,8 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
 
     Raises BfinfraError before the first write. The Outcome says how each resource ended.
     """
-    from bfinfra.engine import guard, journal, target
+    from bfinfra.engine import guard, journal
     from bfinfra.engine.apply import Apply, Options
-    from bfinfra.kinds.cluster_locator import CLUSTERS
 
     wiring.known_kinds(targets)
     if saved:
@@ -56,12 +56,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         only = bind_rotation(site, rotation, bound) if rotation else adopt
         observed = wiring.observe(bound, desired.wanted, context)
         found = make(site, desired, observed, bound.kinds, targets)
-        if only:
-            found = (
-                target.adopting(found, only, site, observed, bound.kinds)
-                if adopt and not adopt_all
-                else target.only(found, only & observed.states.keys() if adopt_all else only, CLUSTERS)
-            )
+        found = narrowed(found, only, adopt, site, observed, bound.kinds, adopt_all=adopt_all)
         if saved:
             saved.check(site, found)
         allow = approve(found) if approve else guard.Allow()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
@@ -12,6 +13,9 @@ from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
+if TYPE_CHECKING:
+    from bfinfra.engine.observe import Kinds, ObservedState
+
 
 def plan(  # noqa: PLR0913 - each is a switch of the command line
     site: Site,
@@ -19,20 +23,43 @@ def plan(  # noqa: PLR0913 - each is a switch of the command line
     destroy: bool = False,
     adopt: frozenset[Key] = frozenset(),
     targets: Collection[Key] = (),
+    adopt_only: bool = False,
+    adopt_all: bool = False,
     rotation: Rotation | None = None,
     context: RunContext = LIVE,
 ) -> Plan:
     """What an apply would do. Only reads: the transport refuses every write. With `targets`: these resources
-    and what must be done before them; with `rotation`: what it would do.
+    and what must be done before them; with `rotation`: what it would do; with `adopt_only`: what adopting
+    `adopt` would do; with `adopt_all`: what adopting every resource that already exists would do.
     """
-    from bfinfra.engine import target
-    from bfinfra.kinds.cluster_locator import CLUSTERS
-
     wiring.known_kinds(targets)
+    adopt = frozenset(site.resources) if adopt_all else adopt
     desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
-        only = bind_rotation(site, rotation, bound) if rotation else frozenset()
+        rotated = bind_rotation(site, rotation, bound) if rotation else frozenset()
         observed = wiring.observe(bound, desired.wanted, context)
         bound.leave()
         found = make(site, desired, observed, bound.kinds, targets)
-        return target.only(found, only, CLUSTERS) if only else found
+        adopted = adopt if adopt_only or adopt_all else frozenset()
+        return narrowed(found, rotated or adopted, adopt, site, observed, bound.kinds, adopt_all=adopt_all)
+
+
+def narrowed(  # noqa: PLR0913 - what a rotation or an adoption goes by
+    found: Plan,
+    only: frozenset[Key],
+    adopt: frozenset[Key],
+    site: Site,
+    observed: ObservedState,
+    kinds: Kinds,
+    *,
+    adopt_all: bool,
+) -> Plan:
+    """The plan of a rotation or an adoption: these alone; all of it where `only` names none."""
+    from bfinfra.engine import target
+    from bfinfra.kinds.cluster_locator import CLUSTERS
+
+    if not only:
+        return found
+    if adopt and not adopt_all:
+        return target.adopting(found, only, site, observed, kinds)
+    return target.only(found, only & observed.states.keys() if adopt_all else only, CLUSTERS)

@@ -29,7 +29,7 @@ LARGEST = 64 << 20  # bytes of a saved plan
 AGAIN = "plan again: bfinfra plan SITE --out FILE"
 
 
-def write(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> None:
+def save_plan(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> None:
     """Write a plan for a later apply; only its owner can read it."""
     base = folder_of(site)
     data = {
@@ -88,7 +88,7 @@ def is_plan(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedPlan:
     """A plan that was read. `paths`, `overlays`, `values` and `files` are below `folder`, where it was
     made.
     """
@@ -107,7 +107,7 @@ class Saved:
     plan: Mapping[str, Any]
 
     @classmethod
-    def read(cls, path: Path) -> Saved:
+    def read(cls, path: Path) -> SavedPlan:
         """The saved plan in a file. Raises BfinfraError if it is none, or of another version."""
         try:
             data = json.loads(small(path, LARGEST))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bfinfra.app.context import LIVE, RunContext
-from bfinfra.app.doctor import check_context
+from bfinfra.app.diagnose import check_context
 from bfinfra.model.site import Site
 from bfinfra.model.trust import Trust
 

@@ -64,7 +64,7 @@ def _apply_plan(args: argparse.Namespace) -> int:
                 "plan again with other arguments: bfinfra plan SITE --out FILE",
             )
         )
-    announced = saved.Saved.read(Path(args.sites[0]))
+    announced = saved.SavedPlan.read(Path(args.sites[0]))
     folder = Path(args.site) if args.site else None
     paths, variant = announced.at(folder.parent if folder and folder.is_file() else folder)
     args.sites = [str(path) for path in paths]

@@ -23,6 +23,6 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.render import findings
 
     site, setting = context.load(args)
-    found = app.doctor(site, context=setting)
+    found = app.diagnose(site, context=setting)
     Screen.of(args).show(lambda style: findings.text(found, style), lambda: findings.data(site.name, found))
     return 1 if any(each.health is Health.BAD for each in found) else 0

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out and not undecided:
         from bfinfra.app import saved
 
-        saved.write(Path(args.out), site, found, destroy=args.destroy)
+        saved.save_plan(Path(args.out), site, found, destroy=args.destroy)
     screen = Screen.of(args)
     screen.plan(found)
     if args.html:

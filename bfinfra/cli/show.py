@@ -20,13 +20,13 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan; returns 0."""
-    from bfinfra.app.saved import Saved
+    from bfinfra.app.saved import SavedPlan
     from bfinfra.app.saved_plan import plan_of
     from bfinfra.cli.screen import Screen, unit
     from bfinfra.render.style import Style
 
     context.has_folder(args.html)
-    found, screen = plan_of(Saved.read(Path(args.plan)).plan), Screen.of(args)
+    found, screen = plan_of(SavedPlan.read(Path(args.plan)).plan), Screen.of(args)
     screen.plan(found)
     if args.html:
         from bfinfra.render import plan_page

@@ -8,20 +8,26 @@ from typing import Any
 from bfinfra.model.drift import Report
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.events import Event
+from bfinfra.model.finding import Finding
 from bfinfra.model.plan import Plan
 from bfinfra.model.redact import clean
-from bfinfra.render import data, drift
+from bfinfra.render import data, drift, findings
 
 
 def as_data(
-    found: Plan | Report | BfinfraError | data.Outcome, events: Sequence[Event] = ()
+    found: Plan | Report | BfinfraError | data.Outcome | Sequence[Finding],
+    events: Sequence[Event] = (),
+    *,
+    site: str = "",
 ) -> dict[str, Any]:
-    """A plan, an outcome, a drift report or an error as the command line prints it as JSON: plain values, no
-    secrets, `format_version` and `type` in front.
+    """A plan, an outcome, a drift report, an error or what the doctor of a `site` found, as the command line
+    prints it as JSON: plain values, no secrets, `format_version` and `type` in front.
 
     An outcome tells of the steps that ran where it gets the `events` of its run.
     """
-    cleaned: dict[str, Any] = clean(_whole(found, events))
+    cleaned: dict[str, Any] = clean(
+        findings.data(site, found) if isinstance(found, Sequence) else _whole(found, events)
+    )
     return cleaned
 
 

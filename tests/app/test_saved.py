@@ -14,7 +14,7 @@ from kinds.lifecycle import EXAMPLES, SPECS, setting
 
 from bfinfra import app
 from bfinfra.app import saved
-from bfinfra.app.saved import Saved
+from bfinfra.app.saved import SavedPlan
 from bfinfra.app.saved_plan import plan_of
 from bfinfra.cli.main import main
 from bfinfra.cli.screen import unit
@@ -71,11 +71,11 @@ class Checkout:
 
     def plan(self, file: Path, **how: Any) -> Path:
         site = self.load()
-        saved.write(file, site, app.plan(site, context=setting(self.sandbox), **how))
+        saved.save_plan(file, site, app.plan(site, context=setting(self.sandbox), **how))
         return file
 
     def apply(self, file: Path) -> Any:
-        found = Saved.read(file)
+        found = SavedPlan.read(file)
         site = self.load(*found.at(self.folder))
         return app.apply(site, saved=found, targets=found.targets, context=setting(self.sandbox))
 
@@ -127,7 +127,7 @@ def test_the_plan_of_every_kind_is_the_same_in_another_folder(
 
 
 def test_without_a_folder_it_is_applied_where_it_was_made(here: Checkout, tmp_path: Path) -> None:
-    found = Saved.read(here.plan(tmp_path / "plan.json"))
+    found = SavedPlan.read(here.plan(tmp_path / "plan.json"))
     paths, variant = found.at(None)
     assert paths == [here.folder / "site.yaml"]
     assert variant == Variant((here.folder / "overlays/prod.yaml",), (), GIVEN)
@@ -137,7 +137,7 @@ def test_where_the_folder_is_gone_the_other_one_is_asked_for(here: Checkout, tmp
     file = here.plan(tmp_path / "plan.json")
     shutil.rmtree(here.folder)
     with pytest.raises(BfinfraError) as caught:
-        Saved.read(file).at(None)
+        SavedPlan.read(file).at(None)
     assert str(caught.value) == (
         f"{here.folder}: the site's folder is not here; the plan was made there; name it: bfinfra apply "
         f"{file} --site FOLDER"
@@ -177,9 +177,9 @@ def test_a_file_that_came_into_the_sites_folder_refuses_the_plan(here: Checkout,
         return here.load([here.folder], Variant(given=GIVEN))
 
     site, file = load(), tmp_path / "plan.json"
-    saved.write(file, site, app.plan(site, context=setting(here.sandbox)))
+    saved.save_plan(file, site, app.plan(site, context=setting(here.sandbox)))
     (here.folder / "more.yaml").write_text("x-nothing: here\n")
-    found = Saved.read(file)
+    found = SavedPlan.read(file)
     site = here.load(*found.at(None))
     with pytest.raises(Diverged, match=r"more\.yaml has changed since the plan was made"):
         app.apply(site, saved=found, context=setting(here.sandbox))
@@ -201,8 +201,8 @@ def test_no_secret_is_in_a_plan(here: Checkout, tmp_path: Path) -> None:
 def test_a_plan_is_shown_as_it_was(here: Checkout, tmp_path: Path) -> None:
     site = here.load()
     plan = app.plan(site, context=setting(here.sandbox))
-    saved.write(tmp_path / "plan.json", site, plan)
-    again = plan_of(Saved.read(tmp_path / "plan.json").plan)
+    saved.save_plan(tmp_path / "plan.json", site, plan)
+    again = plan_of(SavedPlan.read(tmp_path / "plan.json").plan)
     assert text.plan(again) == text.plan(plan)
     assert markdown.plan(again) == markdown.plan(plan)
     assert data.text(data.plan(again)) == data.text(saved.portable(site, plan))
@@ -256,7 +256,7 @@ def test_show_writes_the_page_that_plan_writes(here: Checkout, tmp_path: Path) -
 def test_what_is_no_plan_of_this_version_is_refused(content: Any, message: str, tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(json.dumps(content))
     with pytest.raises(BfinfraError) as caught:
-        Saved.read(tmp_path / "plan.json")
+        SavedPlan.read(tmp_path / "plan.json")
     assert str(caught.value) == f"{tmp_path / 'plan.json'}: {message}"
 
 
@@ -310,5 +310,5 @@ def test_the_command_line_plans_in_one_folder_and_applies_in_another(
 def test_a_plan_of_the_plain_site_has_no_variant(here: Checkout, tmp_path: Path) -> None:
     (here.folder / "site.yaml").write_text(SITE.replace("{value: memory}", "1GiB"))
     site = here.load([here.folder / "site.yaml"], PLAIN)
-    saved.write(tmp_path / "plan.json", site, app.plan(site, context=setting(here.sandbox)))
-    assert Saved.read(tmp_path / "plan.json").at(None)[1] == PLAIN
+    saved.save_plan(tmp_path / "plan.json", site, app.plan(site, context=setting(here.sandbox)))
+    assert SavedPlan.read(tmp_path / "plan.json").at(None)[1] == PLAIN

@@ -329,7 +329,7 @@ def test_adopt_names_its_key(site, world):
 def test_a_saved_plan_is_applied_as_it_was_saved(site, world, tmp_path, capsys):
     made = world(CREATE)
     file = tmp_path / "plan.json"
-    saved.write(file, app.load(site), CREATE, destroy=True)
+    saved.save_plan(file, app.load(site), CREATE, destroy=True)
     assert main(["apply", "--yes", str(file)]) == 0
     assert made.how["saved"].items().keys() == {str(SPACE)}
     assert made.how["destroy"] is True

@@ -11,7 +11,7 @@ from typing import Any
 from kinds.lifecycle import EXAMPLES
 
 from bfinfra import app
-from bfinfra.app.doctor import check_context
+from bfinfra.app.diagnose import check_context
 from bfinfra.kinds.checks import CheckContext
 from bfinfra.model.finding import Finding, Health
 from bfinfra.sandbox import Running
@@ -35,7 +35,7 @@ def one(findings: Iterable[Finding]) -> tuple[Health, str]:
 
 def seen(path: Path, sandbox: Running) -> tuple[Finding, ...]:
     """What the doctor finds in a site."""
-    return app.doctor(app.load(path, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
+    return app.diagnose(app.load(path, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
 
 
 def messages(found: Iterable[Finding], health: Health) -> dict[str, str]:

@@ -33,7 +33,7 @@ def state(tmp_path, monkeypatch):
 def test_whatever_the_umask_state_is_its_owners_alone(umask, state, tmp_path):
     with journal.lock("s"):
         journal.Journal("s").close()
-    saved.write(tmp_path / "plan", Site("s", None, {}, paths=(tmp_path,)), Plan("s", ()))
+    saved.save_plan(tmp_path / "plan", Site("s", None, {}, paths=(tmp_path,)), Plan("s", ()))
     assert {path.name: mode(path) for path in (state, state.parent, state.parent.parent)} == {
         "s": 0o700,
         "bfinfra": 0o700,

@@ -8,6 +8,7 @@ import ast
 import importlib
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,10 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
+from docs.commands import blocks
+from packaging.requirements import Requirement
 
+import bfinfra
 from bfinfra import worlds
 from bfinfra.sandbox import Running
 
@@ -64,18 +68,25 @@ def documented(path: Path, name: str = "DOCUMENTATION") -> Any:
     return yaml.safe_load(text)
 
 
+def options(name: str) -> dict[str, Any]:
+    """What a module documents, with its fragments."""
+    documentation = documented(PLUGINS / f"modules/{name}.py")
+    found = dict(documentation.get("options", {}))
+    for fragment in documentation["extends_documentation_fragment"]:
+        found |= documented(PLUGINS / f"doc_fragments/{fragment.rpartition('.')[2]}.py")["options"]
+    return found
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_takes_exactly_what_it_documents(name: str, module: Module) -> None:
-    documentation = documented(PLUGINS / f"modules/{name}.py")
-    options = dict(documentation.get("options", {}))
-    for fragment in documentation["extends_documentation_fragment"]:
-        options |= documented(PLUGINS / f"doc_fragments/{fragment.rpartition('.')[2]}.py")["options"]
-    taken = module(name, site=[], no_such_option=1)
+    documentation = options(name)
+    required = {option: [] for option, each in documentation.items() if each.get("required")}
+    taken = module(name, **required, no_such_option=1)
     supported = (
         taken["msg"].partition("Supported parameters include: ")[2].partition(" (")[0].rstrip(".").split(", ")
     )
-    assert set(supported) == set(options)
-    assert all(option.get("description") for option in options.values())
+    assert set(supported) == set(documentation)
+    assert all(option.get("description") for option in documentation.values())
 
 
 def test_every_module_is_in_the_group_for_defaults() -> None:
@@ -202,3 +213,146 @@ def test_an_interpreter_without_bfinfra_is_told_which_one(
     monkeypatch.setitem(sys.modules, "bfinfra", None)
     result = module("plan", site=["site.yaml"])
     assert result["failed"] and "(bfinfra)" in result["msg"] and sys.executable in result["msg"]
+
+
+def somebodys_class(sandbox: Running) -> None:
+    """Another administrator makes what the site describes."""
+    sandbox.change(
+        {
+            "address": "vc.small.test:443",
+            "method": "POST",
+            "path": "/api/vcenter/namespace-management/virtual-machine-classes",
+            "body": {"id": "gpu-large", "cpu_count": 2, "memory_MB": 4096},
+        }
+    )
+
+
+CLASSES = (
+    "site: example\n"
+    "vcenter: {server: vc.small.test, username: admin@small.test, password: {env: VCENTER_PASSWORD}, "
+    "trust: {ca_file: ca.pem}}\n"
+    "vm_class:\n  gpu-large: {cpus: 4, memory: 4GiB}\n  small: {cpus: 1, memory: 2GiB}\n"
+)
+
+
+def test_an_adoption_takes_over_what_it_names_and_makes_nothing_else(
+    module: Module, sandbox: Running, tmp_path: Path
+) -> None:
+    (tmp_path / "site.yaml").write_text(CLASSES)
+    site, address = [str(tmp_path / "site.yaml")], "vm_class/gpu-large"
+    early = module("adopt", site=site, addresses=[address])
+    assert early["failed"] and "nothing stands there under its name" in early["msg"]
+    somebodys_class(sandbox)
+    written = sandbox.tally()["written"]
+    announced = module("adopt", site=site, addresses=["all"], check=True)
+    assert (announced["changed"], sandbox.tally()["written"]) == (True, written)
+    assert [each["before_header"] for each in announced["diff"]] == [address]
+    one = module("adopt", site=site, addresses=[address], check=True)
+    made = module("adopt", site=site, addresses=[address])
+    assert (made["changed"], made["ending"], made["diff"]) == (True, "done", announced["diff"])
+    assert one["diff"] == made["diff"]
+    assert module("adopt", site=site, addresses=["all"])["changed"] is False
+    assert module("adopt", site=site, addresses=[address])["changed"] is False
+    assert module("plan", site=site)["pending"] == ["vm_class/small"]
+    refused = module("adopt", site=site, addresses=["all", address])
+    assert "all and nothing else" in refused["msg"]
+
+
+def test_targets_leave_the_rest_of_the_site_alone(module: Module, tmp_path: Path) -> None:
+    (tmp_path / "site.yaml").write_text(CLASSES)
+    site = [str(tmp_path / "site.yaml")]
+    targets = ["vm_class/small"]
+    assert module("plan", site=site, targets=targets)["pending"] == targets
+    assert module("site", site=site, targets=targets, check=True)["plan"]["partial"]["targets"] == targets
+    assert [each["address"] for each in module("site", site=site, targets=targets)["resources"]] == targets
+    assert module("plan", site=site)["pending"] == ["vm_class/gpu-large"]
+    found = module("drift", site=site, targets=targets)
+    assert (found["drifted"], found["report"]["partial"]["targets"]) == (False, targets)
+    assert "no_kind" in module("plan", site=site, targets=["no_kind/x"])["msg"]
+    assert "'small'" in module("plan", site=site, targets=["small"])["msg"]
+
+
+def test_a_saved_plan_is_done_exactly_or_not_at_all(module: Module, sandbox: Running, tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    (here / "site.yaml").write_text(CLASSES)
+    (here / "less.yaml").write_text("vm_class: {small: null}\n")
+    site, file = [str(here / "site.yaml")], str(tmp_path / "plan.json")
+    how = {"site": site, "overlays": [str(here / "less.yaml")], "out": file}
+    assert module("plan", **how, check=True)["saved"] is False
+    assert not Path(file).exists()
+    planned = module("plan", **how)
+    assert (planned["changed"], planned["saved"], planned["pending"]) == (False, True, ["vm_class/gpu-large"])
+    shutil.copytree(here, there)
+    saved = {"site": [str(there)], "plan_file": file}
+    for given, words in {
+        "overlays": ([str(there / "less.yaml")], "overlays can't be given with plan_file"),
+        "state": ("absent", "plan_file was made for state: present"),
+        "site": ([str(here), str(there)], "site is one path"),
+        "plan_file": (str(there / "less.yaml"), "not a saved plan"),
+    }.items():
+        refused = module("site", **{**saved, given: words[0]})
+        assert refused["failed"] and words[1] in refused["msg"], given
+    announced = module("site", **saved, check=True)
+    made = module("site", **saved)
+    assert (made["changed"], made["diff"]) == (True, announced["diff"])
+    assert [each["address"] for each in made["resources"]] == ["vm_class/gpu-large"]
+    for check in (True, False):  # what was planned is done
+        stale = module("site", **saved, check=check)
+        assert stale["failed"] and "vm_class/gpu-large is not as it was planned" in stale["msg"]
+    (there / "site.yaml").write_text(CLASSES.replace("cpus: 4", "cpus: 8"))
+    assert "site.yaml" in module("site", **saved)["msg"]
+
+
+def test_what_is_wrong_with_the_files_is_said_without_asking_a_server(
+    module: Module, sandbox: Running, tmp_path: Path
+) -> None:
+    (tmp_path / "site.yaml").write_text(CLASSES)
+    good = module("validate", site=[str(tmp_path / "site.yaml")])
+    assert (good["changed"], good["resources"]) == (False, ["vm_class/gpu-large", "vm_class/small"])
+    (tmp_path / "site.yaml").write_text(CLASSES.replace("cpus: 1", "cpus: none"))
+    bad = module("validate", site=[str(tmp_path / "site.yaml")])
+    assert bad["failed"] and bad["problems"][0]["where"]["line"] == 5
+    assert sandbox.tally()["total"] == 0
+
+
+def test_the_doctor_fails_where_an_apply_would_stop(module: Module, sandbox: Running, tmp_path: Path) -> None:
+    (tmp_path / "site.yaml").write_text(CLASSES)
+    site = [str(tmp_path / "site.yaml")]
+    good = module("doctor", site=site)
+    assert {each["health"] for each in good["findings"]} <= {"good", "warning"}
+    (tmp_path / "site.yaml").write_text(CLASSES.replace("trust: {", "datacenter: nowhere, trust: {"))
+    bad = module("doctor", site=site)
+    assert bad["failed"] and "an apply would stop" in bad["msg"]
+    assert "bad" in {each["health"] for each in bad["findings"]}
+    assert sandbox.tally()["written"] == 0
+
+
+def test_the_collection_says_where_it_comes_from_and_what_it_needs() -> None:
+    galaxy = yaml.safe_load((PLUGINS.parent / "galaxy.yml").read_text())
+    assert all(galaxy[name].startswith("https://") for name in ("repository", "documentation", "issues"))
+    needs = yaml.safe_load((PLUGINS.parent / "meta/execution-environment.yml").read_text())["dependencies"]
+    python = Requirement((PLUGINS.parent / needs["python"]).read_text().strip())
+    assert (python.name, python.extras) == ("bfinfra", {"linux"})
+    assert bfinfra.__version__ in python.specifier
+    assert galaxy["version"] == bfinfra.__version__
+    assert "openssh-client" in (PLUGINS.parent / needs["system"]).read_text()
+
+
+def tasks(found: Any) -> Iterator[dict[str, Any]]:
+    for each in found if isinstance(found, list) else []:
+        yield from tasks(each["tasks"]) if "tasks" in each else [each]
+
+
+def test_the_pages_tasks_and_the_examples_take_what_the_modules_take() -> None:
+    """That ansible-doc reads them is sanity's to say."""
+    page = (ROOT / "docs/how-to/use-ansible.md").read_text()
+    texts = [yaml.safe_load(each.text) for each in blocks(page) if each.language == "yaml"]
+    texts += [documented(PLUGINS / f"modules/{name}.py", "EXAMPLES") for name in MODULES]
+    seen = set()
+    for task in [task for text in texts for task in tasks(text)]:
+        (name,) = (word for word in task if word.startswith(("bfinfra.", "ansible.")))
+        if (short := name.removeprefix("bfinfra.core.")) != name:
+            seen.add(short)
+            assert set(task[name] or {}) <= set(options(short)), task
+    assert seen == set(MODULES)

@@ -28,8 +28,9 @@ def listed(folder: Path, **files: str) -> dict[str, Any]:
     """What `ansible-inventory --list` says of these inventories."""
     words = []
     for name, text in files.items():
-        (folder / f"{name}.bfinfra.yaml").write_text(f"plugin: bfinfra.core.site\n{text}")
-        words += ["-i", str(folder / f"{name}.bfinfra.yaml")]
+        file = folder / f"{name}.bfinfra_inventory.yaml"
+        file.write_text(f"plugin: bfinfra.core.site\n{text}")
+        words += ["-i", str(file)]
     done = subprocess.run(
         [str(Path(sys.executable).with_name("ansible-inventory")), *words, "--list"],
         capture_output=True,

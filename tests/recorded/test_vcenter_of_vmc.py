@@ -128,7 +128,7 @@ def of_host(saved: Path, name: str) -> list[Any]:
 
 
 def test_doctor_finds_it_well(site: Any, held: Held) -> None:
-    found = app.doctor(site(gpu_host={HOST: {"cluster": CLUSTER, "passthrough": [BOARD]}}))
+    found = app.diagnose(site(gpu_host={HOST: {"cluster": CLUSTER, "passthrough": [BOARD]}}))
     held(
         f"{SOURCE}: doctor",
         [f"{each.check}: {each.what}" for each in found if each.health is not Health.GOOD],

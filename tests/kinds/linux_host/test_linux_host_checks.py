@@ -35,7 +35,7 @@ SITE = {
 
 def findings(tmp_path: Path, sandbox: Running) -> dict[str, list[Finding]]:
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(SITE))
-    found = app.doctor(
+    found = app.diagnose(
         app.load(tmp_path / "site.yaml", sandbox=sandbox), context=app.RunContext(sandbox=sandbox)
     )
     return {

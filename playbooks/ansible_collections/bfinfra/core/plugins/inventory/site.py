@@ -14,7 +14,8 @@ description:
     C(tanzu_cluster), C(kubernetes_cluster)),
     all within a group named after the site. Machines with Bitfusion clients, FlexDirect or a pool are in
       groups of these kinds, too.
-  - The file of this inventory is YAML and ends in C(bfinfra.yaml) or C(bfinfra.yml).
+  - The file of this inventory is YAML and ends in C(bfinfra_inventory.yaml) or C(bfinfra_inventory.yml). One
+    that ends in C(bfinfra.yaml) is taken as well, but editors take that for a site.
   - A host is called as in the site, or C(kind.name) where two kinds share the name.
   - Each host has C(ansible_host), and C(ansible_port) and C(ansible_user) where the site says so;
     C(bfinfra_site), C(bfinfra_address) (C(kind/name)) and
@@ -71,7 +72,7 @@ options:
 """
 
 EXAMPLES = r"""
-# poc.bfinfra.yaml
+# poc.bfinfra_inventory.yaml
 plugin: bfinfra.core.site
 site: [site.yaml]
 look: false
@@ -92,6 +93,8 @@ try:
 except ImportError:
     bfinfra = None
 
+ENDS = tuple(f"bfinfra{what}.{end}" for what in ("_inventory", "") for end in ("yaml", "yml"))
+
 
 class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     """What of a site has an address."""
@@ -100,7 +103,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def verify_file(self, path):
         """Whether the file is for this plugin, by its name."""
-        return super().verify_file(path) and path.endswith(("bfinfra.yaml", "bfinfra.yml"))
+        return super().verify_file(path) and path.endswith(ENDS)
 
     def parse(self, inventory, loader, path, cache=True):
         """Fill the inventory, from the cache where that is wanted and holds it."""

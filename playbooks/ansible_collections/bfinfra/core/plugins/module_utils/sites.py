@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import traceback
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
@@ -33,10 +34,12 @@ SITE = {
     "sandbox": {"type": "bool", "default": False},
     "world": {"type": "path"},
 }
+VARIANT = ("overlays", "values", "value_files")
 ALLOW = {
     "allow_delete": {"type": "list", "elements": "str", "default": []},
     "allow_disruption": {"type": "list", "elements": "str", "default": []},
 }
+TARGETS = {"targets": {"type": "list", "elements": "str", "default": []}}
 RUN = {"parallelism": {"type": "int", "default": 10}, "deadline": {"type": "int"}}
 
 
@@ -51,19 +54,52 @@ class Caller:
             )
         self.params, self.check_mode = self.module.params, self.module.check_mode
         os.environ.update({name: str(value) for name, value in (self.params["secrets"] or {}).items()})
+        self.saved = None
 
     @contextlib.contextmanager
     def site(self):
         """The loaded site and where it is run; what bfinfra refuses within ends the module with its words."""
         try:
+            paths, variant = self.params["site"], {name: self.params[name] for name in VARIANT}
+            if self.params.get("plan_file"):
+                paths, variant = self._planned_site()
             sandbox = None
             if self.params["sandbox"] or self.params["world"]:
-                sandbox = bfinfra.embedded(*self.params["site"], world=self.params["world"] or "")
-            variant = {name: self.params[name] for name in ("overlays", "values", "value_files")}
-            site = bfinfra.load(*self.params["site"], sandbox=sandbox, **variant)
+                sandbox = bfinfra.embedded(*paths, world=self.params["world"] or "")
+            site = bfinfra.load(*paths, sandbox=sandbox, **variant)
             yield site, bfinfra.RunContext(sandbox=sandbox)
         except bfinfra.BfinfraError as error:
-            self.module.fail_json(msg=str(error), changed=False, problems=bfinfra.as_data(error)["problems"])
+            problems = bfinfra.as_data(error)["problems"]
+            self.module.fail_json(msg=str(error), changed=False, problems=problems)
+
+    def targets(self):
+        """Those of the saved plan, or of the options."""
+        return self.saved.targets if self.saved else sorted(self.keys("targets"))
+
+    def keys(self, option):
+        """The addresses of an option, without C(all)."""
+        try:
+            return frozenset(bfinfra.Key.parse(word) for word in self.params[option] if word != "all")
+        except ValueError as error:
+            self.module.fail_json(msg=f"{option}: {error}")
+
+    def _planned_site(self):
+        """The files and the variant of a saved plan. The site's path says where it is now."""
+        given = [name for name in (*VARIANT, "targets") if self.params[name]]
+        if given:
+            self.module.fail_json(
+                msg=f"{', '.join(given)} can't be given with plan_file: the plan holds what it was made with"
+            )
+        if len(self.params["site"]) != 1:
+            self.module.fail_json(msg="with plan_file, site is one path: the folder where the site is now")
+        self.saved = bfinfra.SavedPlan.read(Path(self.params["plan_file"]))
+        state = "absent" if self.saved.destroy else "present"
+        if self.params["state"] != state:
+            self.module.fail_json(msg=f"plan_file was made for state: {state}; say so to apply it")
+        place = Path(self.params["site"][0])
+        paths, variant = self.saved.at(place.parent if place.is_file() else place)
+        values = {each.name: each.data for each in variant.given}
+        return paths, dict(overlays=variant.overlays, values=values, value_files=variant.value_files)
 
     def allow(self, every_delete=False):
         """What the options allow."""
@@ -71,8 +107,8 @@ class Caller:
         return bfinfra.Allow(
             every_delete=every_delete or "all" in deletes,
             every_disruption="all" in disrupts,
-            delete=self._keys("allow_delete", deletes),
-            disrupt=self._keys("allow_disruption", disrupts),
+            delete=self.keys("allow_delete"),
+            disrupt=self.keys("allow_disruption"),
         )
 
     def options(self):
@@ -110,12 +146,6 @@ class Caller:
     def end(self, plan, **result):
         """Exit with the plan beside the result."""
         self.module.exit_json(plan=bfinfra.as_data(plan), **result)
-
-    def _keys(self, option, words):
-        try:
-            return frozenset(bfinfra.Key.parse(word) for word in words if word != "all")
-        except ValueError as error:
-            self.module.fail_json(msg=f"{option}: {error}")
 
 
 def diff(plan, ran=None):

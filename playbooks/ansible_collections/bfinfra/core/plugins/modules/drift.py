@@ -19,6 +19,7 @@ author:
   - The authors of bfinfra (@bfinfra)
 extends_documentation_fragment:
   - bfinfra.core.site
+  - bfinfra.core.targets
 attributes:
   check_mode:
     description: The same, but nothing is kept for the next check and no webhook is told.
@@ -30,7 +31,7 @@ options:
   remember:
     description:
       - Keep on this machine what was seen, so that the next check knows what is new and what has ended, and
-        tell the site's webhook, where it names one.
+        tell the site's webhook, where it names one. With O(targets) neither is done.
     type: bool
     default: true
 """
@@ -59,7 +60,7 @@ report:
     --output json) prints it.
   returned: always, but where the site is refused
   type: dict
-told:
+reported:
   description: Whether the webhook was told. Where it was not, the next check sends the message again.
   returned: success
   type: bool
@@ -70,13 +71,13 @@ problems:
   elements: dict
 """
 
-from ansible_collections.bfinfra.core.plugins.module_utils.sites import Caller, bfinfra
+from ansible_collections.bfinfra.core.plugins.module_utils.sites import TARGETS, Caller, bfinfra
 
 
 def main():
-    caller = Caller(remember={"type": "bool", "default": True})
+    caller = Caller(remember={"type": "bool", "default": True}, **TARGETS)
     with caller.site() as (site, context):
-        found, reported = bfinfra.drift(site, context=context), False
+        found, reported = bfinfra.drift(site, targets=caller.targets(), context=context), False
         if caller.params["remember"] and not caller.check_mode:
             reported = _tell(caller.module, site, found, context)
         report = bfinfra.as_data(found)

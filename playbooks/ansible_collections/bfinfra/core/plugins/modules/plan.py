@@ -17,9 +17,10 @@ author:
   - The authors of bfinfra (@bfinfra)
 extends_documentation_fragment:
   - bfinfra.core.site
+  - bfinfra.core.targets
 attributes:
   check_mode:
-    description: The same as without, as it only reads.
+    description: The same as without, as it only reads; O(out) is not written.
     support: full
   diff_mode:
     description: The fields before and after, of each resource that would change, are in RV(diff).
@@ -31,6 +32,12 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  out:
+    description:
+      - Save the plan to this file, for O(bfinfra.core.site#module:plan_file). A plan with problems, or of
+        what could not be read, is not saved.
+      - The file is readable by its owner only. It holds no secrets.
+    type: path
 seealso:
   - module: bfinfra.core.site
 """
@@ -42,6 +49,12 @@ EXAMPLES = r"""
   delegate_to: localhost
   register: found
 
+- name: Plan here, to apply exactly this elsewhere
+  bfinfra.core.plan:
+    site: site.yaml
+    out: site.plan.json
+  delegate_to: localhost
+
 - name: Stop where something would be deleted
   ansible.builtin.assert:
     that: found.plan.summary.delete == 0
@@ -52,6 +65,10 @@ plan:
   description: What an apply would do, as C(bfinfra plan --output json) prints it.
   returned: success
   type: dict
+saved:
+  description: Whether the plan was saved.
+  returned: success
+  type: bool
 pending:
   description: Addresses of what would be written.
   returned: success
@@ -69,14 +86,25 @@ problems:
   elements: dict
 """
 
-from ansible_collections.bfinfra.core.plugins.module_utils.sites import Caller, bfinfra, diff
+from pathlib import Path
+
+from ansible_collections.bfinfra.core.plugins.module_utils.sites import TARGETS, Caller, bfinfra, diff
 
 
 def main():
-    caller = Caller(state={"type": "str", "choices": ["present", "absent"], "default": "present"})
+    caller = Caller(
+        state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+        out={"type": "path"},
+        **TARGETS,
+    )
+    gone, out = caller.params["state"] == "absent", caller.params["out"]
     with caller.site() as (site, context):
-        found = bfinfra.plan(site, destroy=caller.params["state"] == "absent", context=context)
-        caller.end(found, changed=False, pending=[str(item.key) for item in found.pending], diff=diff(found))
+        found = bfinfra.plan(site, destroy=gone, targets=caller.targets(), context=context)
+        saved = bool(out) and not (caller.check_mode or found.problems or found.unreadable)
+        if saved:
+            bfinfra.save_plan(Path(out), site, found, destroy=gone)
+        pending = [str(item.key) for item in found.pending]
+        caller.end(found, changed=False, saved=saved, pending=pending, diff=diff(found))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ author:
 extends_documentation_fragment:
   - bfinfra.core.site
   - bfinfra.core.run
+  - bfinfra.core.allow
+  - bfinfra.core.targets
 attributes:
   check_mode:
     description: Plans, and says whether something would be written; every writing request is refused before
@@ -33,24 +35,18 @@ options:
   state:
     description:
       - V(present) makes the world as the site says.
-      - V(absent) deletes whatever the site made and puts back what it found.
+      - V(absent) deletes whatever the site made and puts back what it found, without O(allow_delete) for what
+        holds no objects of others.
     type: str
     choices: [present, absent]
     default: present
-  allow_delete:
+  plan_file:
     description:
-      - Addresses, such as V(tanzu_cluster/cluster-01), of what may be deleted or replaced, or V(all).
-      - What holds other people's objects must be named itself, also with O(state=absent), which allows all
-        else.
-    type: list
-    elements: str
-    default: []
-  allow_disruption:
-    description:
-      - Addresses of what may be rebooted or power-cycled, or V(all).
-    type: list
-    elements: str
-    default: []
+      - A plan that M(bfinfra.core.plan) or C(bfinfra plan --out) saved. Exactly this is done, or nothing,
+        where anything is not as it was planned.
+      - O(site) is then the folder where the site is now. Overlays, values and targets are those of the plan,
+        and O(state) must be the one that it was made for.
+    type: path
 notes:
   - Work that is still going on when O(deadline) is over fails with RV(ending=still-waiting); the next run
     waits on. Use C(until) and C(retries) on it.
@@ -71,6 +67,18 @@ EXAMPLES = r"""
       VCENTER_PASSWORD: "{{ vault_vcenter_password }}"
   delegate_to: localhost
   register: made
+
+- name: Do exactly what was planned and looked at
+  bfinfra.core.site:
+    site: sites/singapore
+    plan_file: singapore.plan.json
+  delegate_to: localhost
+
+- name: Bring one cluster in line, with all that it needs
+  bfinfra.core.site:
+    site: site.yaml
+    targets: [tanzu_cluster/cluster-01]
+  delegate_to: localhost
 
 - name: Show what is worth knowing, such as addresses
   ansible.builtin.debug:
@@ -116,21 +124,32 @@ problems:
   elements: dict
 """
 
-from ansible_collections.bfinfra.core.plugins.module_utils.sites import ALLOW, RUN, Caller, bfinfra
+from ansible_collections.bfinfra.core.plugins.module_utils.sites import ALLOW, RUN, TARGETS, Caller, bfinfra
 
 
 def main():
     caller = Caller(
-        state={"type": "str", "choices": ["present", "absent"], "default": "present"}, **ALLOW, **RUN
+        state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+        plan_file={"type": "path"},
+        **ALLOW,
+        **RUN,
+        **TARGETS,
     )
     gone, events = caller.params["state"] == "absent", []
     allow = caller.allow(every_delete=gone)
     with caller.site() as (site, context):
+        targets = caller.targets()
         if caller.check_mode:
-            caller.planned(bfinfra.plan(site, destroy=gone, context=context), allow)
+            found = bfinfra.plan(site, destroy=gone, targets=targets, context=context)
+            if caller.saved:
+                caller.saved.check_site(site)
+                caller.saved.check(site, found)
+            caller.planned(found, allow)
         outcome = bfinfra.apply(
             site,
+            saved=caller.saved,
             destroy=gone,
+            targets=targets,
             approve=lambda _: allow,
             options=caller.options(),
             on_event=events.append,

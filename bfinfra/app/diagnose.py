@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HASTE = 10.0  # seconds that a check waits for an answer
 
 
-def doctor(site: Site, *, context: RunContext = LIVE) -> tuple[Finding, ...]:
+def diagnose(site: Site, *, context: RunContext = LIVE) -> tuple[Finding, ...]:
     """The findings of all checks: names, connections, certificates, accounts, rights, versions, clocks,
     space, files. Only reads, in parallel.
     """
