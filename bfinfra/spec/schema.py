@@ -20,9 +20,11 @@ from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 from bfinfra.spec.merge import ANCHORS, VALUES
 from bfinfra.spec.schema_values import with_values
+from bfinfra.spec.schema_words import with_words
 from bfinfra.spec.values import NAME, NAME_RULE, Declaration
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
+ID = "https://raw.githubusercontent.com/bfinfra/bfinfra/main/specs/site.schema.json"
 TITLE = "bfinfra site"
 HELD, NAMED = (
     ("default", "examples", "enum", "const"),
@@ -50,7 +52,7 @@ class _Documented(GenerateJsonSchema):
 
 def schema(kinds: Mapping[str, Any] | None = None, *, values: bool = True) -> Schema:
     """The whole language as one JSON Schema. `kinds`: name → Kind class instead of the registry; `values`:
-    allow references to values. Imports every kind.
+    for editors: allow references to values, add titles and messages. Imports every kind.
     """
     found = {name: registry.kind(name) for name in registry.names()} if kinds is None else kinds
     definitions: Schema = {}
@@ -85,7 +87,7 @@ def schema(kinds: Mapping[str, Any] | None = None, *, values: bool = True) -> Sc
         "definitions": definitions,
     }
     draft: Schema = _draft07(whole)
-    return with_values(draft, found) if values else draft
+    return {"$id": ID, **with_words(with_values(draft, found), found)} if values else draft
 
 
 def _kind(name: str, kind: Any, definitions: Schema) -> Schema:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 import yaml
 from grove import GROVE, problems, site
 
+from bfinfra.cli import main
 from bfinfra.spec.schema import schema
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -97,7 +100,44 @@ def test_a_reference_says_whose_name_it_is() -> None:
 
 def test_fields_carry_their_documentation_and_nothing_of_pydantic() -> None:
     assert WHOLE["definitions"]["tree"]["properties"]["grows"]["description"] == "How it grows."
-    assert not any(isinstance(node.get("title"), str) for node in nodes(WHOLE["definitions"]))
+    assert "title" not in WHOLE["definitions"]["tree"]["properties"]["grows"]
+
+
+def test_every_object_has_a_title_as_schemastore_asks() -> None:
+    whole = every()
+    bare = [node for node in nodes(whole) if node.get("type") == "object" and "title" not in node]
+    assert bare == []
+    titles = {node["title"] for node in nodes(whole["definitions"]) if isinstance(node.get("title"), str)}
+    assert {"gpu_host", "gpu_host passthrough", "value reference"} <= titles
+    assert not [title for title in titles if title[:1].isupper() or title[-1] in ".:"]
+
+
+def test_what_does_not_fit_a_pattern_is_said_in_words() -> None:
+    limits = every()["definitions"]["supervisor_namespace.Limits"]["properties"]
+    said = {node["pattern"]: node["patternErrorMessage"] for node in nodes(limits) if "pattern" in node}
+    assert any(words.startswith("Expected something such as 48GHz.") for words in said.values()), said
+    assert every()["properties"]["namespace"]["propertyNames"]["patternErrorMessage"] == (
+        "Expected a name: lower-case letters, digits and dashes, with a letter or digit at both ends, "
+        "at most 63 characters."
+    )
+    silent = [node for node in nodes(every()) if isinstance(node.get("pattern"), str)]
+    assert all(node.get("patternErrorMessage") or "description" in node for node in silent)
+
+
+def test_the_entry_for_schemastores_catalog_names_this_schema() -> None:
+    entry = json.loads((SPECS.parent / "deploy/schemastore/catalog-entry.json").read_text())
+    assert set(entry) == {"name", "description", "fileMatch", "url"}
+    assert entry["url"] == every()["$id"]
+    assert [name for name in entry["fileMatch"] if fnmatch.fnmatch("poc.bfinfra.yaml", name)]
+    assert not [name for name in entry["fileMatch"] if fnmatch.fnmatch("poc.bfinfra_inventory.yaml", name)]
+
+
+def test_a_file_that_editors_take_for_a_site_is_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "poc.bfinfra.yaml").write_text("site: g\nvm_class: {small: {cpus: 1, memory: 2GiB}}\n")
+    assert main(["validate", str(tmp_path / "poc.bfinfra.yaml"), "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["valid"] is True
 
 
 def test_every_field_of_every_kind_is_documented() -> None:
