@@ -241,7 +241,7 @@ def test_an_adoption_takes_over_what_it_names_and_makes_nothing_else(
     (tmp_path / "site.yaml").write_text(CLASSES)
     site, address = [str(tmp_path / "site.yaml")], "vm_class/gpu-large"
     early = module("adopt", site=site, addresses=[address])
-    assert early["failed"] and "nothing stands there under its name" in early["msg"]
+    assert early["failed"] and "there is no vm_class/gpu-large yet" in early["msg"]
     somebodys_class(sandbox)
     written = sandbox.tally()["written"]
     announced = module("adopt", site=site, addresses=["all"], check=True)
@@ -299,7 +299,7 @@ def test_a_saved_plan_is_done_exactly_or_not_at_all(module: Module, sandbox: Run
     assert [each["address"] for each in made["resources"]] == ["vm_class/gpu-large"]
     for check in (True, False):  # what was planned is done
         stale = module("site", **saved, check=check)
-        assert stale["failed"] and "vm_class/gpu-large is not as it was planned" in stale["msg"]
+        assert stale["failed"] and "vm_class/gpu-large is no longer as planned" in stale["msg"]
     (there / "site.yaml").write_text(CLASSES.replace("cpus: 4", "cpus: 8"))
     assert "site.yaml" in module("site", **saved)["msg"]
 
