@@ -219,7 +219,7 @@ def test_a_site_is_printed_with_where_its_references_lead(
         ("{command: [pass, show]}", "command"),
         ("{keyring: a/b}", "keyring"),
         ("{file: '../x'}", "outside of the site's folder"),
-        ("{file: 'site.yaml'}", "can't carry"),
+        ("{file: 'site.yaml'}", "can't contain"),
     ],
 )
 def test_what_no_job_can_have_is_refused_before_anything_is_printed(
