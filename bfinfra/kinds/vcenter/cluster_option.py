@@ -4,19 +4,18 @@ maintenance mode. (RDG for PVRDMA, "vGPU Deployment and Configuration".)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, StringConstraints
 
 from bfinfra.kinds.vcenter.base import host_setting
-from bfinfra.kinds.vcenter.base.host_setting import Place, State, Steps
+from bfinfra.kinds.vcenter.base.host_setting import Place, State
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, holds
 from bfinfra.model.site import Site
-from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
@@ -82,11 +81,6 @@ class ClusterOption(host_setting.Settings[Spec, State]):
     def __init__(self, vcenter: VCenter, cluster_options: ClusterOptions, site: Site) -> None:
         super().__init__(vcenter, site)
         self._options = cluster_options
-
-    @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """One step per cluster."""
-        return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

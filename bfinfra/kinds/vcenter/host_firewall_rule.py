@@ -4,7 +4,7 @@ Configuration": port 28250.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from pydantic import StringConstraints
@@ -12,12 +12,11 @@ from pydantic import StringConstraints
 from bfinfra.kinds.capabilities import PVRDMA
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
-from bfinfra.kinds.vcenter.base.host_setting import Place, State, Steps
+from bfinfra.kinds.vcenter.base.host_setting import Place, State
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import holds
-from bfinfra.model.step import Step
 
 RULE = (holds("hosts", "Host.Config.NetService"), *RIGHTS)
 WORDS = {True: "on", False: "off"}
@@ -74,11 +73,6 @@ class HostFirewallRule(host_setting.HostSettings[Spec, State]):
     name = "host_firewall_rule"
     prefix = "bfinfra.firewall."
     looked_for = ("pvrdma",)
-
-    @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """One step per host."""
-        return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """`on` or `off`, by host id and rule set."""

@@ -4,7 +4,7 @@ and Configuration".)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -12,14 +12,13 @@ from pydantic import Field
 from bfinfra.kinds import capabilities
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
-from bfinfra.kinds.vcenter.base.host_setting import Place, State, Steps
+from bfinfra.kinds.vcenter.base.host_setting import Place, State
 from bfinfra.kinds.vcenter.gpu_host.spec import PciAddress
 from bfinfra.model import resource
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import holds
-from bfinfra.model.step import Step
 
 GRAPHICS = (holds("hosts", "Host.Config.Settings"), *RIGHTS)
 
@@ -107,11 +106,6 @@ class HostGraphics(host_setting.HostSettings[Spec, State]):
     name = "host_graphics"
     prefix = "bfinfra.graphics."
     looked_for = ("type",)
-
-    @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """One step per host and setting."""
-        return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """The values in vSphere's words, by host id and key; a host without such GPUs may have none."""

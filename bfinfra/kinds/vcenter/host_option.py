@@ -4,7 +4,7 @@ Configure PVRDMA".)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import StringConstraints, model_validator
@@ -12,7 +12,7 @@ from pydantic import StringConstraints, model_validator
 from bfinfra.kinds.capabilities import PVRDMA
 from bfinfra.kinds.vcenter.base import host_setting
 from bfinfra.kinds.vcenter.base.host_note import RIGHTS
-from bfinfra.kinds.vcenter.base.host_setting import Place, Steps
+from bfinfra.kinds.vcenter.base.host_setting import Place
 from bfinfra.model.choice import one_of
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext
@@ -20,7 +20,6 @@ from bfinfra.model.document import Document
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 from bfinfra.model.rights import holds
-from bfinfra.model.step import Step
 
 OPTION = (holds("hosts", "Host.Config.AdvancedConfig"), *RIGHTS)
 
@@ -94,11 +93,6 @@ class HostOption(host_setting.HostSettings[Spec, State]):
     name = "host_option"
     prefix = "bfinfra.option."
     looked_for = ("Net.PVRDMAVmknic",)
-
-    @staticmethod
-    def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """One step per host."""
-        return host_setting.steps(spec, state, context, Steps(Set, Commit, PutBack))
 
     def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
         """The adapter, which is deleted after the option that names it."""

@@ -26,9 +26,10 @@ from pydantic import ValidationError
 from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.places import Folder
 from bfinfra.backends.vcenter.vm import Attached, Disk
+from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty
 from bfinfra.kinds.vcenter.bitfusion_server import sizing
 from bfinfra.kinds.vcenter.bitfusion_server.run import Runs
-from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, SecretSeen, identity
+from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO, MMIO_SIZE, identity
 from bfinfra.kinds.vcenter.bitfusion_server.steps import PowerOn
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Conflict, Missing, Refusal
@@ -135,7 +136,7 @@ def test_a_server_that_was_switched_off_is_drift():
 
 
 def test_a_changed_secret_is_written_again_without_its_value_in_the_plan():
-    found = steps(spec(), state(), context(secrets={("bf-01", "password"): SecretSeen(stale=True)}))
+    found = steps(spec(), state(), context(secrets={("bf-01", "password"): SecretProperty(stale=True)}))
     assert titles(found) == ["Stop", "Configure", "PowerOn"]
     assert [c.field for c in found[0].changes] == ["properties.password"]
     assert PW not in repr(found)

@@ -147,6 +147,7 @@ class PutBack(Step):
         return super(PutBack, shown).title()
 
 
+StepTypes = tuple[type[Set], type[Commit], type[PutBack]]
 S = TypeVar("S", bound=SettingSpec)
 T = TypeVar("T", bound=State)
 
@@ -157,6 +158,8 @@ class Settings(kind.Kind[S, T]):
     managed = False
     alone = True
     survey_privileges = (holds(VCENTER, *READ),)
+    step_types: ClassVar[StepTypes]
+    """The kind's own step classes, with their titles and the privileges that they need."""
     name: ClassVar[str]
     """The kind's name in marks."""
     prefix: ClassVar[str]
@@ -260,6 +263,13 @@ class Settings(kind.Kind[S, T]):
         mark = mark.pending if mark and any(each.note is None for each in settings) else mark
         return self.State(mark=mark, settings=settings, **self.refers((mark.applied if mark else None) or {}))
 
+    @classmethod
+    def steps(cls, name: str, spec: S | None, state: T | None, context: PlanContext) -> Sequence[Step]:
+        """One step per host or cluster and setting: set a value that differs, note what was applied, restore
+        the value of a setting that left the site.
+        """
+        return _steps(spec, state, context, cls.step_types)
+
     def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
         """The fields of a state that refer to other resources, from what was applied."""
         return {}
@@ -308,29 +318,17 @@ class HostSettings(Settings[S, T]):
         }
 
 
-@dataclass(frozen=True)
-class Steps:
-    """The kind's own step classes, which declare the privileges that they take."""
-
-    set: type[Set]
-    committed: type[Commit]
-    back: type[PutBack]
-
-
-def steps(
-    spec: SettingSpec | None, state: State | None, context: PlanContext, classes: Steps
+def _steps(
+    spec: SettingSpec | None, state: State | None, context: PlanContext, types: StepTypes
 ) -> Sequence[Step]:
-    """The steps: set a value that differs, note what was applied, restore the value of a setting that the
-    site no longer has.
-    """
-    wanted = {*product(spec.on, spec.settings)} if spec else set()
-    found = [*_settle(spec, state, context, classes)] if spec else []
+    wanted, put_back = {*product(spec.on, spec.settings)} if spec else set(), types[2]
+    found = [*_settle(spec, state, context, types)] if spec else []
     for each in state.settings if state else ():
         if (each.host, each.key) not in wanted and each.note and each.note.mark.site == context.mark.site:
             before = each.note.before if each.note.before is not None else each.now or ""
             change = () if each.now == before else (Change(f"{each.key} on {each.host}", each.now, before),)
             found.append(
-                classes.back(
+                put_back(
                     host=each.host,
                     moid=each.moid,
                     key=each.key,
@@ -342,9 +340,10 @@ def steps(
     return found
 
 
-def _settle(spec: SettingSpec, state: State | None, context: PlanContext, classes: Steps) -> Iterator[Step]:
+def _settle(spec: SettingSpec, state: State | None, context: PlanContext, types: StepTypes) -> Iterator[Step]:
     mark = context.mark.committed(spec.applied())
     changed = compare.changes(spec, state.mark if state else None)
+    change_value, commit, _ = types
     for host, key in product(spec.on, spec.settings):
         each = _found(spec, (host, key), state, context)
         value = spec.wanted((host, key), context)
@@ -352,9 +351,9 @@ def _settle(spec: SettingSpec, state: State | None, context: PlanContext, classe
         note = HostNote(mark, each.note.before if each.note else each.now).encode()
         at: dict[str, Any] = {"host": host, "moid": each.moid, "key": each.key, "note": note}
         if each.now != value:
-            yield classes.set(value=value, changes=(Change(field, each.now, value), *changed), **at)
+            yield change_value(value=value, changes=(Change(field, each.now, value), *changed), **at)
         elif each.note is None or each.note.mark != mark:
-            yield classes.committed(changes=changed, **at)
+            yield commit(changes=changed, **at)
 
 
 def _found(spec: SettingSpec, place: Place, state: State | None, context: PlanContext) -> HostValue:

@@ -14,13 +14,14 @@ from bfinfra.backends.survey_cache import KnownObjects
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Vm
-from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL, given
-from bfinfra.kinds.vcenter.bitfusion_server import properties, room, state
+from bfinfra.kinds.vcenter.base.machine_notes import MARKS, OF_ALL
+from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, given, inspect
+from bfinfra.kinds.vcenter.bitfusion_server import room, state
 from bfinfra.kinds.vcenter.bitfusion_server.noted import noted
 from bfinfra.kinds.vcenter.bitfusion_server.packages import Packages
 from bfinfra.kinds.vcenter.bitfusion_server.registration import asked
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK, BitfusionServerFacts, SecretSeen, State
+from bfinfra.kinds.vcenter.bitfusion_server.state import KEYS, MARK, BitfusionServerFacts, State
 from bfinfra.model.awaited import Absent, away
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.errors import BfinfraError, Problem
@@ -241,15 +242,15 @@ class Observer:
         states: Mapping[str, State],
         ovas: Mapping[str, ova.Ova | Problem],
         packages: Mapping[str, ova.Ova],
-    ) -> dict[tuple[str, str], SecretSeen]:
+    ) -> dict[tuple[str, str], SecretProperty]:
         pepper = (
             self._pepper()
             if any(isinstance(value, Secret) for spec in specs.values() for value in spec.properties.values())
             else ""
         )
         declared = {text: package.declared for text, package in ovas.items() if isinstance(package, ova.Ova)}
-        found: dict[tuple[str, str], SecretSeen] = {}
-        alike: dict[tuple[object, ...], SecretSeen] = {}
+        found: dict[tuple[str, str], SecretProperty] = {}
+        alike: dict[tuple[object, ...], SecretProperty] = {}
         for name, spec in specs.items():
             kept = _kept(states.get(name))
             known = packages[name].declared if name in packages else declared.get(spec.ova.text, {})
@@ -258,7 +259,9 @@ class Observer:
                     which = (value.leads, spec.ova.text, key, None if kept is None else kept.get(key, ""))
                     if which not in alike:
                         gone = away(spec, {f"properties.{key}": value})
-                        alike[which] = SecretSeen(away=gone[1]) if gone else _secret(value, of, kept, pepper)
+                        alike[which] = (
+                            SecretProperty(away=gone[1]) if gone else inspect(key, value, of, kept, pepper)
+                        )
                     seen = alike[which]
                     found[name, key] = (
                         replace(seen, stale=not given(states.get(name), kept, key, value))
@@ -280,16 +283,6 @@ def _digests(brief: Brief, wanted: Specs) -> Iterator[tuple[Secret, str]]:
 def _kept(standing: State | None) -> Mapping[str, str] | None:
     """The digests of what an existing VM was given; None if it was given nothing yet."""
     return None if standing is None or standing.importing else standing.digests
-
-
-def _secret(value: Secret, declared: ova.Property, kept: Mapping[str, str] | None, pepper: str) -> SecretSeen:
-    """Whether a secret changed and whether it fits its property; never its value."""
-    try:
-        plain = value.reveal()
-    except BfinfraError as error:
-        return SecretSeen(problem=str(error))
-    stale = kept is not None and not matches(plain, kept.get(declared.key, ""), pepper)
-    return SecretSeen(stale, ova.check(declared, properties.normalised(declared, plain)))
 
 
 def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> bool:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Mapping
 
 from bfinfra.backends.ova import Ova, Property, check
+from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty
 from bfinfra.kinds.vcenter.bitfusion_server import registration
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Item, Network, Spec
-from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, SecretSeen, State
+from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts, State
 from bfinfra.model.errors import Refusal
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
@@ -57,7 +58,7 @@ def checked(
     return found
 
 
-def _fit(declared: Property, value: Value, seen: SecretSeen | None, where: str) -> Value:
+def _fit(declared: Property, value: Value, seen: SecretProperty | None, where: str) -> Value:
     if not declared.user_configurable:
         raise Refusal(
             f"the OVA's property {declared.key} can't be set",

@@ -14,9 +14,9 @@ from bfinfra.backends.vcenter.esxi import Room
 from bfinfra.backends.vcenter.identity import Identity
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Vm
+from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty
 from bfinfra.kinds.vcenter.gpu_host.state import VM_KEYS, VM_MARK
 from bfinfra.model import resource
-from bfinfra.model.awaited import Absent
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
@@ -53,18 +53,6 @@ class State(resource.State):
         return (kept.applied if kept else None) or {}
 
 
-@dataclass(frozen=True, slots=True)
-class SecretSeen:
-    """A secret property. `stale`: its value differs from the one that was written; `problem`: why it can't be
-    used, "" if it can. `away`: the file to bring, if it doesn't exist yet; then a value that was written
-    counts as unchanged.
-    """
-
-    stale: bool = False
-    problem: str = ""
-    away: Absent | None = None
-
-
 @dataclass(frozen=True)
 class BitfusionServerFacts:
     """What decisions need besides the states.
@@ -78,7 +66,7 @@ class BitfusionServerFacts:
 
     inventory: Inventory = field(default_factory=Inventory)
     ovas: Mapping[str, Ova | Problem] = field(default_factory=dict)
-    secrets: Mapping[tuple[str, str], SecretSeen] = field(default_factory=dict)
+    secrets: Mapping[tuple[str, str], SecretProperty] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
     damaged: Mapping[str, Problem] = field(default_factory=dict)
     noted: Mapping[str, Ova] = field(default_factory=dict)

@@ -11,22 +11,14 @@ from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Brief, Clone, Hardware, Vm
 from bfinfra.kinds.audit import of_machines
 from bfinfra.kinds.vcenter.base import datastores
-from bfinfra.kinds.vcenter.base.machine_notes import (
-    IMPORTING,
-    MARK,
-    MARKS,
-    OF_ALL,
-    SECRETS,
-    digested,
-    revealed,
-)
+from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, MARKS, OF_ALL, SECRETS
 from bfinfra.kinds.vcenter.base.machine_places import places_of
+from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, digested, revealed
 from bfinfra.kinds.vcenter.virtual_machine.checks import CHECKS
 from bfinfra.kinds.vcenter.virtual_machine.decide import decide
 from bfinfra.kinds.vcenter.virtual_machine.describe import described, description
 from bfinfra.kinds.vcenter.virtual_machine.disks import fitted
 from bfinfra.kinds.vcenter.virtual_machine.make import pair
-from bfinfra.kinds.vcenter.virtual_machine.properties import Observation as SecretSeen
 from bfinfra.kinds.vcenter.virtual_machine.properties import look
 from bfinfra.kinds.vcenter.virtual_machine.space import claims
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
@@ -282,7 +274,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
 
     def _secrets(
         self, spec: Spec, state: State | None, declared: Mapping[tuple[str, str], Sequence[Declared]]
-    ) -> Mapping[str, SecretSeen]:
+    ) -> Mapping[str, SecretProperty]:
         kept = None if state is None or state.importing else state.digests
         pepper = (
             self._pepper() if any(isinstance(value, Secret) for value in spec.properties.values()) else ""

@@ -9,30 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from bfinfra.backends import ova
 from bfinfra.backends.vcenter.library_items import Declared
 from bfinfra.backends.vcenter.vm import Vm
-from bfinfra.kinds.vcenter.base.machine_notes import given
+from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty, given, inspect
 from bfinfra.kinds.vcenter.virtual_machine.spec import Spec
-from bfinfra.model.awaited import Absent, away
+from bfinfra.model.awaited import away
 from bfinfra.model.compare import Change
-from bfinfra.model.errors import BfinfraError, Refusal
-from bfinfra.model.records import dataclass
+from bfinfra.model.errors import Refusal
 from bfinfra.model.resource import State
-from bfinfra.model.secret import Secret, matches
+from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
 
 BOOLEANS = {"true": "True", "false": "False"}
 """Booleans as OVF writes them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """A secret property. `stale`: its value differs from the one that was written; `problem`: why it can't be
-    used, "" if it can. `away`: the file to bring, if it doesn't exist yet; then a value that was written
-    counts as unchanged.
-    """
-
-    stale: bool = False
-    problem: str = ""
-    away: Absent | None = None
 
 
 def look(
@@ -41,29 +28,22 @@ def look(
     declared: Sequence[Declared],
     pepper: str,
     state: State | None = None,
-) -> Mapping[str, Observation]:
+) -> Mapping[str, SecretProperty]:
     """The secret properties. `kept`: property → digest of what an existing VM was given. `state`: the
     existing VM.
     """
-    types, found = {each.key: each.type for each in declared}, dict[str, Observation]()
+    types = {each.key: ova.Property(each.key, each.type) for each in declared}
+    found: dict[str, SecretProperty] = {}
     for key, value in spec.properties.items():
         if isinstance(value, Secret):
             if gone := away(spec, {f"properties.{key}": value}):
-                found[key] = Observation(stale=not given(state, kept, key, value), away=gone[1])
-                continue
-            try:
-                plain = value.reveal()
-            except BfinfraError as error:
-                found[key] = Observation(problem=str(error))
+                found[key] = SecretProperty(stale=not given(state, kept, key, value), away=gone[1])
             else:
-                stale = kept is not None and not matches(plain, kept.get(key, ""), pepper)
-                found[key] = Observation(
-                    stale, ova.check(ova.Property(key, types[key]), plain) if key in types else ""
-                )
+                found[key] = inspect(key, value, types.get(key), kept, pepper)
     return found
 
 
-def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Observation]) -> None:
+def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, SecretProperty]) -> None:
     """Raises Refusal for a property that the item doesn't let anyone set, a value that doesn't fit, and a
     password in the file.
     """
@@ -87,9 +67,9 @@ def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Observ
             raise Refusal(f"{value!r} does not fit the property {key}", field=at, why=why)
 
 
-def usable(key: str, secrets: Mapping[str, Observation]) -> Observation:
+def usable(key: str, secrets: Mapping[str, SecretProperty]) -> SecretProperty:
     """What is known of a secret. Raises Refusal if it has no usable value."""
-    seen = secrets.get(key, Observation())
+    seen = secrets.get(key, SecretProperty())
     if seen.problem:
         raise Refusal(
             f"the property {key} has no usable value",
@@ -101,7 +81,7 @@ def usable(key: str, secrets: Mapping[str, Observation]) -> Observation:
 
 
 def differing(
-    spec: Spec, machine: Vm, secrets: Mapping[str, Observation]
+    spec: Spec, machine: Vm, secrets: Mapping[str, SecretProperty]
 ) -> Iterator[tuple[Change, str | Secret]]:
     """The properties that differ, each as the change and the value to write. Raises Refusal for a property
     that the VM doesn't have.

@@ -13,7 +13,7 @@ from bfinfra.backends.vcenter.library_items import Declared, Item
 from bfinfra.backends.vcenter.places import Inventory
 from bfinfra.backends.vcenter.vm import Vm
 from bfinfra.kinds.vcenter.base.machine_notes import IMPORTING, MARK, SECRETS
-from bfinfra.kinds.vcenter.virtual_machine.properties import Observation
+from bfinfra.kinds.vcenter.base.secret_properties import SecretProperty
 from bfinfra.model import resource
 from bfinfra.model.awaited import Away
 from bfinfra.model.records import dataclass
@@ -52,7 +52,7 @@ class VirtualMachineFacts:
     items: Mapping[tuple[str, str], tuple[Item, Vm | None]] = field(default_factory=dict)
     guests: Mapping[str, Mapping[str, str] | str] = field(default_factory=dict)
     declared: Mapping[tuple[str, str], Sequence[Declared]] = field(default_factory=dict)
-    secrets: Mapping[str, Mapping[str, Observation]] = field(default_factory=dict)
+    secrets: Mapping[str, Mapping[str, SecretProperty]] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
 
 
