@@ -72,7 +72,7 @@ def test_rights_are_wanted_on_all_networks_as_nobody_has_any_on_one_that_is_not_
         (entity.path, entity.propagate)
         for entity, privileges in entities.items()
         if "Network.Assign" in privileges
-    ] == [("/*/network", True)]
+    ] == [("/*", True)]
 
 
 def test_in_a_plan_the_network_comes_later():
