@@ -20,6 +20,7 @@ import yaml
 from kinds.lifecycle import SPECS
 from pyVim.connect import Disconnect, SmartConnect
 from pyVmomi import vim, vmodl
+from rights.life import kind_of, life_of
 
 from bfinfra import app
 from bfinfra import sandbox as sandboxes
@@ -34,56 +35,6 @@ UNSERVED = "virtualmachines.vmoperator.vmware.com"
 """The sandbox's supervisor has no such objects: nobody asks for them there."""
 ENFORCED = ("kubernetes_cluster", "supervisor_namespace")
 """In a Tanzu cluster whoever may edit its namespace is administrator."""
-
-
-FROM_LIBRARY, NO_HOSTS, OWN_GROUP = (
-    "virtual_machine from a library",
-    "distributed_switch without hosts",
-    "bitfusion_server on a port group of its own",
-)
-OVF_PROPERTIES = (
-    "{hostname: sckubw01, customer_password: {env: VCENTER_PASSWORD}, vcenter_url: "
-    "https://vc.small.test, vcenter_guid: 4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61, "
-    'vcenter_username: u, vcenter_password: {env: VCENTER_PASSWORD}, vcenter_thumbprint: "AB:CD", '
-    "network.ip_cidr.1: 10.2.0.77/24}"
-)
-VARIANTS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
-    FROM_LIBRARY: (
-        "virtual_machine",
-        (
-            (
-                "  sckubw01:\n",
-                (
-                    "  from-template:\n    library: {name: images, item: centos}\n    cluster: farm\n    "
-                    "datastore: local\n    cpus: 1\n    memory: 1GiB\n    disks: {scsi0:1: {size: 1GiB}}\n  "
-                    "sckubw01:\n"
-                ),
-            ),
-            (
-                "template: centos-7.6",
-                f"library: {{name: images, item: appliance}}\n    properties: {OVF_PROPERTIES}",
-            ),
-        ),
-    ),
-    OWN_GROUP: (
-        "bitfusion_server",
-        (
-            (
-                "site: example\n",
-                (
-                    "site: example\ndistributed_switch:\n  d: {hosts: {esx1.small.test: "
-                    "[vmnic1]}}\nport_group:\n  management: {switch: d, vlan: 31}\n"
-                ),
-            ),
-            ("network: VM Network", "network: management"),
-        ),
-    ),
-    NO_HOSTS: (
-        "distributed_switch",
-        (("\n    hosts: {esx1.small.test: [vmnic1], esx2.small.test: [vmnic1]}", ""),),
-    ),
-}
-"""Lives of a kind beside its example's: whose example, and what is another in it."""
 
 
 @contextmanager
@@ -111,8 +62,7 @@ class Site:
 
     @classmethod
     def of(cls, kind: str, folder: Path, *changes: tuple[str, str]) -> Site:
-        base, others = VARIANTS.get(kind, (kind, ()))
-        source = SPECS / f"kinds/{base}.yaml" if kind != POC else SPECS / f"{POC}.yaml"
+        source = SPECS / f"kinds/{kind_of(kind)}.yaml" if kind != POC else SPECS / f"{POC}.yaml"
         text = (
             source.read_text()
             .replace("../manifests", str(SPECS / "manifests"))
@@ -125,7 +75,11 @@ class Site:
             if "access: [" in text
             else text.replace("cluster: compute\n", f"cluster: compute\n    {own}]\n")
         )
-        return cls(kind, text, folder).by(ACCOUNT, f"{folder}/robot.kubeconfig").but(*others, *changes)
+        return (
+            cls(kind, text, folder)
+            .by(ACCOUNT, f"{folder}/robot.kubeconfig")
+            .but(*life_of(kind).example, *changes)
+        )
 
     def by(self, account: str, kubeconfig: str) -> Site:
         """The same, entered by somebody else."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rights.given import POC, VARIANTS, Site, each_one, give, named, without, world
+from rights.given import POC, Site, each_one, give, named, without, world
+from rights.life import variants
 from rights.lifecycles import Refused, lived, needed, taken
 from torture.counting import Count, Effort
 
@@ -22,7 +23,7 @@ from bfinfra.sandbox import Running
 
 def counts(effort: Effort) -> Iterator[Count]:
     with world(effort.folder / "small") as sandbox:
-        for kind in effort.some([*names(), *VARIANTS], 2):
+        for kind in effort.some([*names(), *variants()], 2):
             yield from both(kind, sandbox, effort)
     with world(effort.folder / "poc", POC) as sandbox:
         yield from both(POC, sandbox, effort)
