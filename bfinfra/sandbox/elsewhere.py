@@ -142,7 +142,7 @@ class Elsewhere:
         for name, each in self.all.items():
             if name in self._kubeadm:
                 self._down(name)
-            elif not each.as_new:
+            elif not each.as_new and not each.renew():
                 each.clear()
                 self._start(name)
 

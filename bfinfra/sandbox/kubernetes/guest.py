@@ -50,6 +50,7 @@ class RunningCluster:
         self.loop = Loop(self.cluster, outside.durations)
         self.logs = Logs(self.cluster)
         self._new: tuple[int, str] | None = None
+        self._kept: list[Any] = []
         self.definitions = Definitions(self.loop, converts)
         self.loop.add(
             Namespaces(self.cluster, outside.ca_pem),
@@ -75,7 +76,16 @@ class RunningCluster:
 
     def keep_as_new(self) -> None:
         """As it is now, all that it has is what a new one has: `as_new` until something is written."""
-        self._new = self._now()
+        with self.cluster.store.lock:
+            self._new, self._kept = self._now(), self.cluster.store.save()["objects"]
+
+    def renew(self) -> bool:
+        """As at `keep_as_new`; False where that was never said of this version."""
+        if self._new is None or self._new[1] != self.cluster.version:
+            return False
+        self._empty(self._kept)
+        self.loop.look_at_all()
+        return True
 
     @property
     def as_new(self) -> bool:
@@ -87,9 +97,12 @@ class RunningCluster:
 
     def clear(self) -> None:
         """Nothing in it, and nobody logged in but its administrator; `start` comes after it."""
+        self._empty([])
+
+    def _empty(self, but: list[Any]) -> None:
         with self.cluster.store.lock:
             self.cluster.tokens.end_all()
-            self.cluster.store.restore({"revision": self.cluster.store.revision, "objects": []})
+            self.cluster.store.restore({"revision": self.cluster.store.revision, "objects": but})
             self.loop.forget()
             self.logs.sweep()
             self.upgrade(self.cluster.version)

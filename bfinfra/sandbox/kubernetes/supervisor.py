@@ -228,8 +228,11 @@ class Supervisor:
         self.expire()
         if self.guests.running or not self.running.as_new:
             self.guests.close_all()
-            self.running.clear()
-            self.start()
+            if self.running.renew():
+                self.sync_classes()
+            else:
+                self.running.clear()
+                self.start()
 
     def dump(self) -> dict[str, Any]:
         """Without generated ids and times: two equal supervisors dump equal."""
