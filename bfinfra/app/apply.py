@@ -11,7 +11,6 @@ from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.plan import narrowed
 from bfinfra.app.rotation import Rotation, bind_rotation
-from bfinfra.engine.plan import DesiredState, make
 from bfinfra.model.outcome import Outcome
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
@@ -45,6 +44,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     """
     from bfinfra.engine import guard, journal
     from bfinfra.engine.apply import Apply, Options
+    from bfinfra.engine.plan import DesiredState, make
 
     wiring.known_kinds(targets)
     if saved:

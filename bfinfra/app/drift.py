@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
-from bfinfra.engine.plan import DesiredState, make
 from bfinfra.model.drift import Report, judged
 from bfinfra.model.errors import BfinfraError, Problem, Warned
 from bfinfra.model.plan import Action
@@ -22,6 +21,7 @@ def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LI
     """
     from bfinfra.engine import checks
     from bfinfra.engine.drift import report, traced
+    from bfinfra.engine.plan import DesiredState, make
 
     wiring.known_kinds(targets)
     desired, memory = DesiredState.of(site), checks.recall(site.name)

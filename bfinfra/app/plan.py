@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.rotation import Rotation, bind_rotation
-from bfinfra.engine.plan import DesiredState, make
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
@@ -32,6 +31,8 @@ def plan(  # noqa: PLR0913 - each is a switch of the command line
     and what must be done before them; with `rotation`: what it would do; with `adopt_only`: what adopting
     `adopt` would do; with `adopt_all`: what adopting every resource that already exists would do.
     """
+    from bfinfra.engine.plan import DesiredState, make
+
     wiring.known_kinds(targets)
     adopt = frozenset(site.resources) if adopt_all else adopt
     desired = DesiredState.of(site, destroy=destroy, adopt=adopt)

@@ -9,14 +9,9 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.app.shut_vcenter import hidden, missing_file
-from bfinfra.backends import background
-from bfinfra.backends.survey_cache import SurveyCache
-from bfinfra.engine.observe import READ_ONLY_FIRST, ObservedState, specs_of, survey
 from bfinfra.kinds import cluster_kinds
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
@@ -25,16 +20,19 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
-from bfinfra.model.surveying import SurveyProgress
 from bfinfra.spec.load import needed_references
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from bfinfra.app.context import RunContext
     from bfinfra.backends.ansible import LinuxHosts
     from bfinfra.backends.images import Images
     from bfinfra.backends.kubernetes import Clusters
+    from bfinfra.backends.survey_cache import SurveyCache
     from bfinfra.backends.transport import Transport
     from bfinfra.backends.vcenter import VCenter
+    from bfinfra.engine.observe import ObservedState
 
 IN_CLUSTERS = frozenset({*kind_names("cluster"), *({*kind_names("supervisor")} & {*cluster_kinds()})})
 """Kinds that exist only in a cluster. A supervisor's clusters are objects of its own cluster."""
@@ -57,6 +55,8 @@ class Backends:
     @functools.cached_property
     def cache(self) -> SurveyCache:
         """What the run has read."""
+        from bfinfra.backends.survey_cache import SurveyCache
+
         return SurveyCache()
 
     @functools.cached_property
@@ -157,6 +157,9 @@ def bound_kinds(
     """The kinds that may have resources, with their backends. The survey of `wanted` starts at once. Sessions
     are closed in any case.
     """
+    from bfinfra.app.shut_vcenter import hidden, missing_file
+    from bfinfra.backends import background
+
     wants = site.resources if wanted is None else wanted
     away = missing_file(site) if any(key.kind in ON_VCENTER for key in wants) else None
     site = replace(site, vcenter=None) if away else site
@@ -189,6 +192,8 @@ def bound_kinds(
 
 
 def _prefetch(name: str, made: Any, wanted: Mapping[Key, Any], cache: SurveyCache) -> None:
+    from bfinfra.engine.observe import specs_of
+
     for reading in made.prefetch:
         cache.prefetch(reading, name, functools.partial(made.fetch, reading, specs_of(name, wanted)))
 
@@ -219,6 +224,9 @@ def observe(bound: BoundKinds, wanted: Mapping[Key, Any], context: RunContext) -
     """The survey. Kinds of clusters that the site doesn't use are imported and read only if a cluster was
     found.
     """
+    from bfinfra.engine.observe import READ_ONLY_FIRST, survey
+    from bfinfra.model.surveying import SurveyProgress
+
     progress, patience = SurveyProgress(), context.patience
     if bound.backends.transport.read_only:
         patience = replace(patience, first=READ_ONLY_FIRST)

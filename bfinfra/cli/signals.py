@@ -7,13 +7,15 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
+from threading import Thread
 
 from bfinfra.model.stop import Stop
 
 GRACE = 1.0  # seconds to log out, for a run that only reads
+LOOK = 0.25  # seconds; a signal just before a wait begins doesn't end that wait
 OVER = 0  # in the queue instead of a signal: the command ended
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -26,14 +28,12 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
     seconds. After the second one, the process exits at once.
     """
     events: SimpleQueue[int] = SimpleQueue()
-    beside = ThreadPoolExecutor(1, thread_name_prefix="command")
+    running = _Running(command, events)
     with _heard(events):
-        ended = beside.submit(command)
-        ended.add_done_callback(lambda _: events.put(OVER))
-        beside.shutdown(wait=False)
-        number = events.get()
+        running.start()
+        number = _next(events)
         if number == OVER:
-            return ended.result()
+            return running.result()
         writes = stop.ask(number)
         if writes:
             print(
@@ -41,15 +41,48 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
                 file=sys.stderr,
                 flush=True,
             )
-        with contextlib.suppress(Empty):
-            number = events.get(timeout=None if writes else GRACE) or number
-        if not ended.done():
+        number = _next(events, None if writes else GRACE) or number
+        if not running.over:
             _restore()
         elif stop.serves:
-            return ended.result()
+            return running.result()
     if not writes and number == signal.SIGINT:
         print("interrupted", file=sys.stderr)
     return 128 + number
+
+
+def _next(events: SimpleQueue[int], within: float | None = None) -> int:
+    """The next event; OVER if none comes `within` seconds."""
+    until = None if within is None else time.monotonic() + within
+    while until is None or time.monotonic() < until:
+        with contextlib.suppress(Empty):
+            return events.get(timeout=LOOK)
+    return OVER
+
+
+class _Running(Thread):
+    """The command in its thread. It puts OVER into `events` when it ends."""
+
+    def __init__(self, command: Callable[[], int], events: SimpleQueue[int]) -> None:
+        super().__init__(name="command")
+        self._command, self._events = command, events
+        self._code = 0
+        self._error: BaseException | None = None
+        self.over = False
+
+    def run(self) -> None:
+        try:
+            self._code = self._command()
+        except BaseException as error:  # noqa: BLE001 - raised again in the main thread
+            self._error = error
+        self.over = True
+        self._events.put(OVER)
+
+    def result(self) -> int:
+        """The exit code, once it is over. Raises what the command raised."""
+        if self._error:
+            raise self._error
+        return self._code
 
 
 @contextlib.contextmanager

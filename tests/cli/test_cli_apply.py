@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from typing import ClassVar
 
 import pytest
@@ -381,6 +382,20 @@ def test_a_signal_before_the_first_write_writes_nothing(site, world, monkeypatch
     assert main(["apply", "--yes", site]) == 130
     assert made.allow is None
     assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_signal_just_before_a_wait_is_not_missed(monkeypatch):
+    """The handler runs once the wait ends: none may be without an end."""
+
+    class Events(SimpleQueue):
+        def get(self, block=True, timeout=None):
+            assert timeout is not None
+            return super().get(block, timeout)
+
+    monkeypatch.setattr("bfinfra.cli.signals.SimpleQueue", Events)
+    stop = Stop()
+    stop.begin_writing()
+    assert conduct(lambda: (os.kill(os.getpid(), signal.SIGINT), stop.flag.wait(60), 0)[-1], stop) == 130
 
 
 def test_a_question_nobody_answers_is_left_by_a_signal(site, world, monkeypatch, capsys):
