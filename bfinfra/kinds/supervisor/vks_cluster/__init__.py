@@ -1,1 +1,1 @@
-"""A cluster of the vSphere Kubernetes Service: a Cluster of a class, in a supervisor namespace."""
+"""A cluster of the vSphere Kubernetes Service: a Cluster of a ClusterClass, in a supervisor namespace."""

@@ -1,4 +1,4 @@
-"""What a site would say of a cluster that stands there."""
+"""Describes an existing cluster as a site writes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bfinfra.model.description import Description
 
 
 def description(name: str, state: State) -> Description:
-    """The object in the words of a site. Disks are told with the storage class of their nodes alone."""
+    """The object in a site's fields. Of a disk's storage class, only that of its nodes is known."""
     view = state.view()
     for nodes in (view, view.get("control_plane") or {}, *(view.get("workers") or {}).values()):
         for volume in (nodes.get("volumes") or {}).values():

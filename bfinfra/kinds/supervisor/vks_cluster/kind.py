@@ -1,4 +1,4 @@
-"""The cluster of the vSphere Kubernetes Service: observe, wait, act; what to do is decided in decide.py."""
+"""The kind vks_cluster: observe, readiness, run. Steps are decided in decide.py."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ Found = tuple[str, list[dict[str, Any]]]
 """The API that a supervisor serves, "" for none, and a namespace's clusters in it."""
 LIVES_IN = ("supervisor_namespace",)
 LEGACY_CLASS = "tanzukubernetescluster"
-"""Clusters of this class are of the kind tanzu_cluster."""
-SPARE = "what the namespace doesn't offer is refused by the supervisor, not by the plan"
-UNCHECKED = "variables, releases and images are checked by the supervisor, not by the plan"
-UNSEEN = "clusters that the file no longer names are not seen"
+"""The class whose clusters are of the kind tanzu_cluster."""
+SPARE = "the supervisor, not the plan, refuses what the namespace doesn't offer"
+UNCHECKED = "the supervisor, not the plan, checks variables, releases and images"
+UNSEEN = "bfinfra doesn't see clusters that left the file"
 
 
 class VksCluster(kind.Kind[Spec, State]):
@@ -101,8 +101,8 @@ class VksCluster(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """A list a supervisor namespace; what its supervisor has, where something may have to be made or
-        changed.
+        """Reads one list per supervisor namespace; also what its supervisor offers, if a cluster may have to
+        be created or changed.
         """
         placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
         named = {spec.namespace for spec in wanted.values() if spec}
@@ -132,7 +132,7 @@ class VksCluster(kind.Kind[Spec, State]):
         return Observation(states, facts, answers.unreadable)
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every cluster of a class but those of tanzu_cluster."""
+        """Every cluster of a class, except those of tanzu_cluster."""
         answers = self._locator.ask(
             {}, needs, lambda cluster: self._list(cluster, must=False), include_unlisted=True
         )
@@ -146,13 +146,13 @@ class VksCluster(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See decide."""
+        """See `decide`."""
         return decide(name, spec, state, context)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """The supervisor namespace; where its class is; what its supervisor offers to all; the cluster
-        itself.
+        """The supervisor namespace; the namespace of its class; what its supervisor offers to all; the
+        cluster itself.
         """
         home = needs["namespace"].key
         space = (Api(home, home.name),)
@@ -166,7 +166,7 @@ class VksCluster(kind.Kind[Spec, State]):
         }
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """By its conditions and its nodes."""
+        """Ready by its conditions and its nodes."""
         if why := state.missing(spec):
             return waiting(why)
         return (
@@ -178,7 +178,7 @@ class VksCluster(kind.Kind[Spec, State]):
     def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """By the managers that the objects name."""
+        """The last writer of each field, from the managers in the object's managedFields."""
         return {
             name: {
                 field: found
@@ -190,12 +190,12 @@ class VksCluster(kind.Kind[Spec, State]):
         }
 
     def run(self, step: Step, report: Report) -> None:
-        """One call, or none."""
+        """Runs one step, in at most one call."""
         guests.run(self._clusters, step, lambda _: KIND)
 
     def _list(self, cluster: Cluster, *, must: bool) -> Found:
-        """In the newest API that its supervisor serves; none where it has no Cluster API. `must`: whether
-        a cluster in the file is there.
+        """The clusters in the newest API that the supervisor serves; none if it has no Cluster API. `must`:
+        whether the file has a cluster there.
         """
         known = self._apis.get(cluster.namespace)
         for api in (known,) if known else (V1BETA2, V1BETA1):
@@ -213,8 +213,8 @@ class VksCluster(kind.Kind[Spec, State]):
         return "", []
 
     def _looked_into(self, seen: State, spec: Spec | None, *, include_unlisted: bool) -> State:
-        """With what it itself says of its nodes, once its supervisor says that it is through, or where it is
-        between two versions; with what others have in it, where it would go.
+        """The state with what the cluster itself reports: its nodes, once its supervisor has finished or if
+        it is between two versions; objects of others in it, if it would be deleted.
         """
         if seen.endpoint is None:
             return seen
@@ -230,7 +230,7 @@ class VksCluster(kind.Kind[Spec, State]):
     def _learn(
         self, wanted: Mapping[str, Spec | None], where: Mapping[str, Cluster], states: Mapping[str, State]
     ) -> None:
-        """What the namespaces offer and their supervisors have, for clusters that will be made or changed."""
+        """Reads what the namespaces and their supervisors offer, for clusters to create or change."""
         moving: dict[str, set[str]] = {}
         for name, spec in wanted.items():
             if spec is not None and spec.namespace in where and _moves(spec, states.get(name)):
@@ -247,8 +247,8 @@ class VksCluster(kind.Kind[Spec, State]):
     def _survey_environment(
         self, wanted: Mapping[str, Spec | None], needs: Mapping[Key, ResolvedRef], states: Mapping[str, State]
     ) -> None:
-        """What clusters stand on, where one is to be made or changed; what a supervisor has for namespaces
-        that are still to be made.
+        """Reads the environment of clusters to create or change, and what a supervisor offers to namespaces
+        that don't exist yet.
         """
         moving = {
             spec.namespace: spec
@@ -275,7 +275,7 @@ def _moves(spec: Spec, seen: State | None) -> bool:
 
 
 def _counts(seen: State, name: str, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> bool:
-    """Whether it is one of those asked for, or another one of ours."""
+    """Whether it is a wanted cluster or another one of this site."""
     mine = seen.mark is not None and seen.mark.address == f"vks_cluster/{name}"
     if name not in wanted:
         return include_unlisted and mine
@@ -284,7 +284,7 @@ def _counts(seen: State, name: str, wanted: Mapping[str, Spec | None], *, includ
 
 
 def _better(seen: State, known: State | None, spec: Spec | None) -> bool:
-    """Whether it is a better answer than the one known: where it moves from rather than to."""
+    """Whether it is the better state of one cluster: the old place of a move rather than the new one."""
     if known is None or spec is None:
         return known is None
     return (seen.namespace != spec.namespace) > (known.namespace != spec.namespace)

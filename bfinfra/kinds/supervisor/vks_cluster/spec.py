@@ -23,7 +23,7 @@ from bfinfra.model.units import Bytes
 
 PUBLIC = "vmware-system-vks-public"
 OWN_FIELDS = {"vmClass": "vm_class", "storageClass": "storage_class", "volumes": "volumes"}
-"""Variables of classes that are fields here."""
+"""Variables of classes that have fields of their own here."""
 OS = re.compile(r"([a-z]+)(?:-(\d+(?:\.\d+)*))?")
 TAINT = r"^[A-Za-z0-9./_-]+(=[A-Za-z0-9._-]*)?:(NoSchedule|PreferNoSchedule|NoExecute)$"
 
@@ -50,7 +50,9 @@ def _odd(count: int) -> int:
 
 def _os(text: str) -> str:
     if "=" not in text and not OS.fullmatch(text):
-        raise ValueError(f"{text} is no operating system such as ubuntu-24.04, photon-5 or os-name=ubuntu")
+        raise ValueError(
+            f"{text} is not an operating system such as ubuntu-24.04, photon-5 or os-name=ubuntu"
+        )
     return text
 
 
@@ -79,40 +81,40 @@ class Volume(Part):
     """A disk of its own for a folder of every node."""
 
     mount_path: Annotated[str, StringConstraints(pattern="^/")]
-    """Such as /var/lib/containerd."""
+    """The folder, such as /var/lib/containerd."""
     capacity: Annotated[Bytes, Field(gt=0)]
-    """Such as 200GiB."""
+    """The size, such as 200GiB."""
 
 
 class Nodes(Part):
-    """What some nodes have otherwise than the cluster."""
+    """Settings of some nodes that differ from the cluster's."""
 
     vm_class: DnsLabel | None = None
-    """Another VM class than the cluster's; the supervisor namespace must offer it."""
+    """VM class, instead of the cluster's; the supervisor namespace must offer it."""
     storage_class: Text | None = None
-    """Another storage class than the cluster's."""
+    """Storage class, instead of the cluster's."""
     volumes: dict[DnsLabel, Volume] | None = None
-    """Other disks than the cluster's; `{}`: none."""
+    """Disks, instead of the cluster's; `{}`: none."""
     os: Os | None = None
-    """Another operating system than the cluster's."""
+    """Operating system, instead of the cluster's."""
     variables: Others = Field(default_factory=dict)
-    """Other values of the class's variables than the cluster's."""
+    """Values of the class's variables, instead of the cluster's."""
 
 
 class ControlPlane(Nodes):
     """The control plane's nodes."""
 
     count: Annotated[int, AfterValidator(_odd), Field(json_schema_extra={"enum": [1, 3, 5]})]
-    """1, or 3 or 5 for high availability."""
+    """Number of nodes: 1, or 3 or 5 for high availability."""
 
 
 class Autoscale(Part):
-    """Between how many nodes the cluster's autoscaler chooses."""
+    """The limits for the cluster's autoscaler."""
 
     min: Nodes0
-    """At least so many; 0 where a pool may be empty."""
+    """The fewest nodes; 0 if a pool may be empty."""
     max: Annotated[int, Field(ge=1, le=1000)]
-    """At most so many."""
+    """The most nodes."""
 
     @model_validator(mode="after")
     def _check(self) -> Autoscale:
@@ -125,15 +127,17 @@ class Rollout(Part):
     """How nodes are replaced."""
 
     max_surge: Share = 1
-    """New nodes that may be there before old ones go: a number, or such as 25%; 0 where no GPU is spare."""
+    """How many new nodes may exist before old ones are deleted: a number, or a share such as 25%; 0 if no GPU
+    is spare.
+    """
     max_unavailable: Share = 0
-    """Nodes that may be missing meanwhile: a number, or such as 25%."""
+    """How many nodes may be missing meanwhile: a number, or a share such as 25%."""
 
     @model_validator(mode="after")
     def _check(self) -> Rollout:
         if all(value in (0, "0%") for value in (self.max_surge, self.max_unavailable)):
             raise FieldError(
-                "with max_surge 0 it is at least 1, or no node is ever replaced",
+                "with max_surge 0 it must be at least 1, or no node is ever replaced",
                 "max_unavailable",
                 "write max_unavailable: 1",
             )
@@ -144,19 +148,19 @@ class Workers(Nodes):
     """One pool of workers: either `count` or `autoscale`."""
 
     count: Nodes0 | None = None
-    """So many nodes."""
+    """Number of nodes."""
     autoscale: Autoscale | None = None
-    """The autoscaler chooses how many; their number is then nobody's drift."""
+    """Let the autoscaler choose the number of nodes, which is then never drift."""
     worker_class: DnsLabel = "node-pool"
     """The cluster class's name for such nodes."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """Labels of its nodes, beside those of the variable `node`."""
+    """Labels of its nodes, in addition to those in the variable `node`."""
     taints: tuple[Taint, ...] = ()
     """Taints of its nodes, such as nvidia.com/gpu:NoSchedule or team=a:NoExecute."""
     zone: Text | None = None
     """vSphere zone of its nodes."""
     rollout: Rollout | None = None
-    """How its nodes are replaced; else the supervisor's way: one more before one goes."""
+    """How its nodes are replaced; default the supervisor's way: one new node before an old one is deleted."""
 
     @model_validator(mode="after")
     def _check(self) -> Workers:
@@ -164,7 +168,7 @@ class Workers(Nodes):
             raise FieldError(
                 "the pool has autoscale, too; the autoscaler would undo the count",
                 "count",
-                "write one of them",
+                "write only one of them",
             )
         if self.count is None and self.autoscale is None:
             raise ValueError("write how many nodes, or autoscale: {min: …, max: …}")
@@ -172,20 +176,20 @@ class Workers(Nodes):
 
     @property
     def most(self) -> int:
-        """So many nodes it will have at most."""
+        """The most nodes that it can have."""
         return self.autoscale.max if self.autoscale else self.count or 0
 
     @property
     def least(self) -> int:
-        """So many nodes are owed."""
+        """The fewest nodes that it must have."""
         return self.autoscale.min if self.autoscale else self.count or 0
 
 
 class Network(Part):
-    """The cluster's own networks; what isn't written the supervisor chooses. Can't be changed later."""
+    """The cluster's own networks. The supervisor chooses what is left out. They can't change later."""
 
     pods: tuple[Cidr, ...] = ()
-    """Networks of the pods; every node takes a /24 of it."""
+    """Networks of the pods; each node takes a /24 of it."""
     services: tuple[Cidr, ...] = ()
     """Networks of the services."""
     service_domain: str | None = None
@@ -199,15 +203,17 @@ class Spec(resource.Spec):
     name_rule = DNS_LABEL_RULE
 
     namespace: Annotated[str, Ref("supervisor_namespace")]
-    """Supervisor namespace that the cluster lives in."""
+    """Supervisor namespace that it is in."""
     cluster_class: ClassName
-    """ClusterClass, such as builtin-generic-v3.7.0. A supervisor puts the newest that fits in its place: that
-    is noted, and no drift.
+    """ClusterClass, such as builtin-generic-v3.7.0. If a supervisor replaces it by the newest that fits,
+    bfinfra notes that; it is no drift.
     """
     class_namespace: DnsLabel = PUBLIC
-    """Where its class is; before VKS 3.4 that was the supervisor namespace itself."""
+    """Namespace of its class; before VKS 3.4 it was the supervisor namespace itself."""
     version: Version
-    """Kubernetes version: v1.34, v1.34.2 or in full. What it became in full is noted, and no drift."""
+    """Kubernetes version: v1.34, v1.34.2 or in full. The full version that it gets is noted, and
+    is no drift.
+    """
     os: Os | None = None
     """Operating system of the nodes: ubuntu-24.04, photon-5, or labels of the image: os-name=ubuntu,
     os-arch=amd64.
@@ -219,8 +225,8 @@ class Spec(resource.Spec):
     volumes: dict[DnsLabel, Volume] = Field(default_factory=dict)
     """Name → a disk of its own for a folder."""
     variables: Others = Field(default_factory=dict)
-    """The class's other variables; they are checked against its own schema. No secrets: they would stand in
-    the object.
+    """The class's other variables, which bfinfra checks against the class's schema. No secrets: they would be
+    readable in the object.
     """
     network: Network = Network()
     """The cluster's own networks."""
@@ -230,7 +236,7 @@ class Spec(resource.Spec):
     """Pool → its nodes."""
 
     def inside(self) -> Iterator[Inner]:
-        """Networks of pods and services, where they are written."""
+        """Its networks of pods and services, if they are written."""
         for field in ("pods", "services"):
             yield from (
                 Inner(f"network.{field}.{index}", cidr)
@@ -239,11 +245,11 @@ class Spec(resource.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """What its namespace, as the file has it, offers no more."""
+        """VM classes and storage classes that its namespace no longer offers, as the file has it."""
         return in_namespace.conflicts(mine, site)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Classes of its nodes, and hosts that they can be on."""
+        """The classes of its nodes, and the hosts that they can be on."""
         return in_namespace.requires(self, site)
 
     def roles(self) -> dict[str, Nodes]:
@@ -271,7 +277,7 @@ class Spec(resource.Spec):
         return {at: name for at, name in found.items() if name}
 
     def pools(self) -> tuple[Pool, ...]:
-        """Its nodes, the control plane's first; those of autoscaled pools as many as there may be."""
+        """Its nodes, the control plane's first; an autoscaled pool counts with its most nodes."""
         counts = {
             "control_plane": self.control_plane.count,
             **{f"workers.{name}": nodes.most for name, nodes in self.workers.items()},
@@ -301,7 +307,7 @@ def selector(os: str) -> str:
 
 
 def system(selector_text: str) -> str:
-    """The other way: as a site writes it."""
+    """The labels of an image as a site writes them: the reverse of `selector`."""
     labels = dict(part.strip().partition("=")[::2] for part in selector_text.split(",") if part.strip())
     if set(labels) <= {"os-name", "os-version"} and "os-name" in labels:
         short = "-".join(filter(None, (labels["os-name"], labels.get("os-version"))))
