@@ -1,3 +1,3 @@
-"""What several kinds of a supervisor share: notes on vSphere clusters, and all that workload clusters have in
-common, whichever object describes them.
+"""Code that several kinds of a supervisor share: notes on vSphere clusters, and everything that is the same
+for tanzu_cluster and vks_cluster.
 """

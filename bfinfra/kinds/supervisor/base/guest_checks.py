@@ -1,4 +1,4 @@
-"""What would stop an apply about workload clusters that stand: the way into them, and their certificates."""
+"""Checks of existing workload clusters: logins and certificates."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from bfinfra.kinds.checks import CheckContext
 
 GUESTS = ("tanzu_cluster", "vks_cluster")
-"""The kinds of clusters that live in supervisor namespaces."""
+"""The kinds of clusters in supervisor namespaces."""
 
 
 def enter(context: CheckContext, key: Key) -> ClusterClient:
-    """Its API. Blocked where it isn't up yet, or its supervisor not trusted."""
+    """The cluster's API. Raises Blocked if it doesn't run yet, or its supervisor is not trusted."""
     return enter_namespace(context, key, context.site.resources[key].namespace, guest=key.name)
 
 
 def servers(context: CheckContext, *kinds: str) -> Iterator[Server]:
-    """The API of each workload cluster that runs, with the authority that its supervisor tells. What can't be
-    entered is left out.
+    """The API of each workload cluster that runs, with the authority that its supervisor reports. Leaves out
+    clusters that it can't log in to.
     """
     for key in (key for kind in kinds for key in context.of(kind)):
         try:
@@ -46,6 +46,6 @@ def guest_checks(kind: str) -> Mapping[str, Check]:
 
 
 def _certificates(context: CheckContext, *, kind: str) -> Iterator[Finding]:
-    """The certificates of workload clusters are trusted, and stay good for a month."""
+    """A finding per workload cluster: whether its certificate is trusted, and good for a month."""
     for server in servers(context, kind):
         yield certified(context, server, f"{server.what} {server.address}")

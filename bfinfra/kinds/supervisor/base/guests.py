@@ -1,4 +1,6 @@
-"""What is asked of a workload cluster itself, and the calls that make, change and delete one."""
+"""Reads a workload cluster's nodes and contents, and runs the calls that create, change and
+delete a cluster.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ Fields = Mapping[str, Any]
 
 
 def nodes(clusters: Clusters, endpoint: Endpoint, version: str) -> dict[str, str]:
-    """Node → `ready`, or what it lacks, as the cluster itself says; "" → why it can't be asked."""
+    """Node → `ready`, or what it lacks, as the cluster itself reports it; "" → why it can't be read."""
     try:
         return nodes_of(clusters.at(endpoint).list("v1", "Node"), version)
     except RemoteError as error:
@@ -29,7 +31,7 @@ def nodes(clusters: Clusters, endpoint: Endpoint, version: str) -> dict[str, str
 
 
 def contents(clusters: Clusters, endpoint: Endpoint, mark: Mark | None) -> tuple[str, ...]:
-    """Other people's objects inside a cluster that would go."""
+    """Other people's objects in a cluster that would be deleted."""
     try:
         return clusters.at(endpoint).unmanaged(mark.site if mark else "")
     except RemoteError as error:
@@ -38,12 +40,13 @@ def contents(clusters: Clusters, endpoint: Endpoint, mark: Mark | None) -> tuple
 
 
 def run(clusters: Clusters, step: Step, kind: Callable[[str], str]) -> None:
-    """One call, or none. `kind`: of the object that is a cluster in an API."""
+    """Runs one step, in at most one call. `kind`: of the object that is a cluster in an API."""
     match step:
         case Create(home=Endpoint() as home, manifest=Mapping() as manifest):
             clusters.at(home).create(manifest)
         case Update(home=home, manifest=Mapping() as manifest):
-            # The plan showed each field that another writer changed; applying it is what was confirmed.
+            # The plan showed each field that another writer changed, and applying the plan confirms the
+            # change.
             clusters.at(home).apply(manifest, force=True)
         case Delete(home=home, name=name, namespace=namespace, api=api):
             clusters.at(home).delete(api, kind(api), name, home.namespace or namespace)
@@ -54,7 +57,7 @@ def run(clusters: Clusters, step: Step, kind: Callable[[str], str]) -> None:
 
 
 def nodes_of(objects: list[dict[str, Any]], version: str) -> dict[str, str]:
-    """Node → `ready`, or what it lacks; a node of another version than this one is not ready."""
+    """Node → `ready`, or what it lacks. A node of another version is not ready."""
     return {obj["metadata"]["name"]: _node(obj, numbers(version)) for obj in objects}
 
 

@@ -1,4 +1,4 @@
-"""What a workload cluster takes from its supervisor namespace, as the file has it."""
+"""What a workload cluster needs from its supervisor namespace, as the file has it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bfinfra.model.suggest import nearest
 
 
 def conflicts(mine: Mapping[Key, ClusterSpec], site: Specs) -> Iterator[Conflict]:
-    """VM classes and storage that its namespace, as the file has it, offers no more: vSphere could make no
-    node of them.
+    """VM classes and storage classes that its namespace no longer offers, as the file has it: vSphere could
+    create no node of them.
     """
     for key, spec in mine.items():
         home = Key("supervisor_namespace", spec.namespace)
@@ -37,7 +37,7 @@ def conflicts(mine: Mapping[Key, ClusterSpec], site: Specs) -> Iterator[Conflict
 
 
 def requires(spec: ClusterSpec, site: Specs) -> Iterator[Capability]:
-    """Classes of its nodes, and hosts that they can be on."""
+    """The classes of its nodes, and the hosts that they can be on."""
     yield from map(vm_class, spec.vm_classes.values())
     yield from map(storage, spec.storage.values())
     if (home := site.get(Key("supervisor_namespace", spec.namespace))) is not None:

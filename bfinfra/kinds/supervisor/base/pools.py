@@ -1,4 +1,4 @@
-"""What the checks of a namespace need to know of a workload cluster, whichever object describes it."""
+"""What the checks of a namespace read of a workload cluster of any kind."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True)
 class Pool:
-    """Nodes that are alike. `role`: dotted field; `count`: the most that there will be; `volumes`: bytes of
-    their own disks, each node.
+    """Nodes that are alike. `role`: dotted field; `count`: the most that there can be; `volumes`: bytes of
+    the separate disks of each node.
     """
 
     role: str
@@ -30,7 +30,7 @@ class ClusterSpec(Protocol):
 
     @property
     def version(self) -> str:
-        """Kubernetes version, or its beginning."""
+        """Kubernetes version, in full or a prefix."""
 
     @property
     def vm_classes(self) -> Mapping[str, str]:

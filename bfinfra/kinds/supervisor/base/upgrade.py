@@ -20,8 +20,8 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def matches(full: str, wanted: str) -> bool:
-    """Whether `v1.20.2+vmware.1-tkg.2` is what `v1.20.2` or `v1.20` asks for. A release's own number, as in
-    `v1.34.1+vmware.1-vkr.3`, counts only where both have one: clusters name no more than the version.
+    """Whether `v1.20.2+vmware.1-tkg.2` matches `v1.20.2` or `v1.20`. A release number, as in
+    `v1.34.1+vmware.1-vkr.3`, is compared only if both have one, as a cluster reports its version without it.
     """
     full, wanted = plus(full), plus(wanted)
     if RELEASE.search(wanted) and not RELEASE.search(full):
@@ -30,7 +30,7 @@ def matches(full: str, wanted: str) -> bool:
 
 
 def plus(version: str) -> str:
-    """With the plus sign that names of objects can't have."""
+    """The version with the plus sign that names of objects can't have."""
     return version.replace("---", "+")
 
 

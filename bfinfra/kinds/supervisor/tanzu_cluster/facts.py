@@ -1,4 +1,4 @@
-"""What is asked for beside the clusters themselves."""
+"""The facts that decisions need besides the clusters themselves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True)
 class TanzuClusterFacts:
-    """`offers` by supervisor namespace; `authorities`: path → PEM, "" where it isn't there yet, or why it
-    can't be read (`!…`); `ground`: what clusters stand on; `undeclared`: cluster → the fields that its
-    supervisor doesn't know, None where it doesn't say.
+    """`offers`: by supervisor namespace. `authorities`: path → PEM, "" if the file doesn't exist yet, or why
+    it can't be read (`!…`). `environment`: what the checks of fit need. `undeclared`: cluster → the fields
+    that its supervisor doesn't know, None if that can't be checked.
     """
 
     offers: Mapping[str, Offer] = field(default_factory=dict)
@@ -23,4 +23,4 @@ class TanzuClusterFacts:
     environment: Environment = field(default_factory=Environment)
     undeclared: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
-    """Cluster → the first file of an authority that isn't there yet."""
+    """Cluster → the first authority's file that doesn't exist yet."""

@@ -190,7 +190,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: TanzuClusterFacts | None) -> Iterator[Conflict]:
-        """Fields of which nobody can tell whether the supervisor keeps them."""
+        """Fields for which it can't be checked whether the supervisor keeps them."""
         for name, unknown in (facts.undeclared if facts else {}).items():
             key = Key("tanzu_cluster", name)
             if unknown is None and key in wanted:
@@ -224,7 +224,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         )
 
     def run(self, step: Step, report: Report) -> None:
-        """One call, or none."""
+        """Runs one step, in at most one call."""
         guests.run(self._clusters, step, lambda api: FORMS[api].kind)
 
     def _asked(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> Mapping[str, Asked]:

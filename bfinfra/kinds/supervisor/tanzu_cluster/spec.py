@@ -50,7 +50,7 @@ def _old(name: str) -> str:
     if "." in name:
         raise ValueError(f"{name} is a class of the vSphere Kubernetes Service: write a vks_cluster")
     if not re.fullmatch(DNS_LABEL, name):
-        raise ValueError(f"{name} is no name of a class: {DNS_LABEL_RULE}")
+        raise ValueError(f"{name} is not the name of a class: {DNS_LABEL_RULE}")
     return name
 
 
@@ -134,8 +134,8 @@ class Spec(resource.Spec):
     API for 8.0.
     """
     cluster_class: OldClass = CLUSTER_CLASS
-    """The Cluster API's ClusterClass that the cluster is an instance of, one with the variables of
-    tanzukubernetescluster; the other APIs have none. Clusters of builtin-generic classes are vks_cluster.
+    """ClusterClass of the cluster, for the Cluster API; the other APIs have none. It must have the variables
+    of tanzukubernetescluster; for builtin-generic classes write a vks_cluster.
     """
     version: Version
     """Kubernetes version: v1.20, v1.20.2 or in full."""
@@ -233,5 +233,5 @@ class Spec(resource.Spec):
         )
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """Classes of its nodes, and hosts that they can be on."""
+        """The classes of its nodes, and the hosts that they can be on."""
         return in_namespace.requires(self, site)
