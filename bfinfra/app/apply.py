@@ -52,7 +52,10 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
     adopt = frozenset(site.resources) if adopt_all else adopt
     desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
     began = time.monotonic()
-    with journal.lock(site.name), wiring.bound_kinds(site, context, desired.wanted, read_only=False) as bound:
+    with (
+        journal.lock(site.name),
+        wiring.bound_kinds(site, context, desired.wanted, read_only=False, targets=targets) as bound,
+    ):
         only = bind_rotation(site, rotation, bound) if rotation else adopt
         observed = wiring.observe(bound, desired.wanted, context)
         found = make(site, desired, observed, bound.kinds, targets)

@@ -25,7 +25,7 @@ def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LI
 
     wiring.known_kinds(targets)
     desired, memory = DesiredState.of(site), checks.recall(site.name)
-    with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
+    with wiring.bound_kinds(site, context, desired.wanted, read_only=True, targets=targets) as bound:
         observed = wiring.observe(bound, desired.wanted, context)
         bound.leave()
         found = make(site, desired, observed, bound.kinds, targets)

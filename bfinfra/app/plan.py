@@ -36,7 +36,7 @@ def plan(  # noqa: PLR0913 - each is a switch of the command line
     wiring.known_kinds(targets)
     adopt = frozenset(site.resources) if adopt_all else adopt
     desired = DesiredState.of(site, destroy=destroy, adopt=adopt)
-    with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
+    with wiring.bound_kinds(site, context, desired.wanted, read_only=True, targets=targets) as bound:
         rotated = bind_rotation(site, rotation, bound) if rotation else frozenset()
         observed = wiring.observe(bound, desired.wanted, context)
         bound.leave()

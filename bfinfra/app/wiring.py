@@ -8,7 +8,7 @@ import contextlib
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,9 @@ from bfinfra.kinds import cluster_kinds
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
+from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
-from bfinfra.model.refs import Key
+from bfinfra.model.refs import Key, kinds_named
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
 from bfinfra.spec.load import needed_references
@@ -81,8 +82,9 @@ class Backends:
         """The clients of the run's clusters. Supervisors are entered with vCenter's account."""
         from bfinfra.backends.kubernetes import Clusters
 
-        vcenter = self.vcenter
-        roots = vcenter.authorities if vcenter else lambda: ""
+        def roots() -> str:
+            return self.vcenter.authorities() if self.vcenter else ""
+
         made = Clusters(self.transport, self.site.vcenter, roots, self.cache)
         self._opened.callback(made.close)
         return made
@@ -148,22 +150,31 @@ class BoundKinds:
     backends: Backends
     leave: Callable[[], None]
     """Ends the sessions, to be called once all is read."""
+    partly: bool = False
+    """Only these are asked, whatever else there is."""
 
 
 @contextlib.contextmanager
 def bound_kinds(
-    site: Site, context: RunContext, wanted: Mapping[Key, Any] | None = None, *, read_only: bool
+    site: Site,
+    context: RunContext,
+    wanted: Specs | None = None,
+    *,
+    read_only: bool,
+    targets: Collection[Key] = (),
 ) -> Iterator[BoundKinds]:
-    """The kinds that may have resources, with their backends. The survey of `wanted` starts at once. Sessions
-    are closed in any case.
+    """The kinds that may have resources, with their backends; with `targets` those that must be asked about
+    them. The survey of `wanted` starts at once. Sessions are closed in any case.
     """
     from bfinfra.app.shut_vcenter import hidden, missing_file
     from bfinfra.backends import background
+    from bfinfra.engine.target import kinds_needed
 
     wants = site.resources if wanted is None else wanted
     away = missing_file(site) if any(key.kind in ON_VCENTER for key in wants) else None
     site = replace(site, vcenter=None) if away else site
-    if missing := needed_references(site, wants, None if wants else SOURCES):
+    only = kinds_needed(targets, wants, _looks_at)
+    if missing := needed_references(site, wants, only if wants else SOURCES):
         raise SiteError(*missing)
     backends = Backends(site, context.transport(read_only=read_only))
     leaving: list[Future[None]] = []
@@ -182,13 +193,21 @@ def bound_kinds(
         leaving.append(background.start(backends.close, "leave"))
 
     try:
-        _ = backends.vcenter  # logs in while the kinds are imported
-        yield BoundKinds(kinds(surveyed(site)), kinds, backends, leave)
+        if only is None or not only.isdisjoint(kind_names("vcenter", "supervisor")):
+            _ = backends.vcenter  # logs in while the kinds are imported
+        names = [name for name in surveyed(site) if only is None or name in only]
+        yield BoundKinds(kinds(names), kinds, backends, leave, partly=only is not None)
     finally:
         for each in leaving:
             each.result()
         backends.close()
         backends.transport.close()
+
+
+def _looks_at(name: str) -> frozenset[str]:
+    """The kinds that the survey of a kind looks at."""
+    kind = kind_named(name)
+    return frozenset() if kind.alone else kinds_named(kind.Spec) | kinds_named(kind.State)
 
 
 def _prefetch(name: str, made: Any, wanted: Mapping[Key, Any], cache: SurveyCache) -> None:
@@ -232,9 +251,8 @@ def observe(bound: BoundKinds, wanted: Mapping[Key, Any], context: RunContext) -
         patience = replace(patience, first=READ_ONLY_FIRST)
     with context.surveying(progress):
         found = survey(bound.kinds, wanted, patience, progress=progress)
-        if any(getattr(state, "endpoint", None) is not None for state in found.states.values()) and (
-            late := bound.make(IN_CLUSTERS - bound.kinds.keys())
-        ):
+        in_clusters = any(getattr(state, "endpoint", None) is not None for state in found.states.values())
+        if in_clusters and not bound.partly and (late := bound.make(IN_CLUSTERS - bound.kinds.keys())):
             bound.kinds.update(late)
             survey(late, wanted, patience, found, progress)
     bound.backends.cache.end_survey()

@@ -44,8 +44,8 @@ def report(
     unmanaged = {
         key
         for key in desired.wanted
-        if kinds[key.kind].managed
-        and (plan.partial is None or key in plan.partial.keys)
+        if (plan.partial is None or key in plan.partial.keys)
+        and kinds[key.kind].managed
         and _stranger(key, desired, observed)
     }
     found = [

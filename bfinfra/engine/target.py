@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from bfinfra.engine import graph
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.order import Before
+from bfinfra.model.order import Before, Specs
 from bfinfra.model.partial import Partial
 from bfinfra.model.plan import Plan
 from bfinfra.model.refs import Key
@@ -29,6 +30,25 @@ def part(targets: Collection[Key], before: Before) -> Partial | None:
             keys.add(key)
             left += before[key]
     return Partial(tuple(dict.fromkeys(targets)), frozenset(keys), len(before.keys() - keys))
+
+
+def kinds_needed(
+    targets: Collection[Key], wanted: Specs, named: Callable[[str], Collection[str]]
+) -> frozenset[str] | None:
+    """The kinds that must be surveyed for these targets: their own, those of what must be done before them,
+    and those of the site that these surveys look at. None (all kinds) if nothing is targeted, or something
+    that is to be deleted: any object may need it. `named`: the kinds that a kind's survey looks at.
+    """
+    if not targets or any(key not in wanted for key in targets):
+        return None
+    found = part(targets, graph.waits(wanted, {}))
+    used = {key.kind for key in wanted}
+    needed, left = set[str](), {key.kind for key in found.keys} if found else set()
+    while left:
+        kind = left.pop()
+        needed.add(kind)
+        left |= (used & {*named(kind)}) - needed
+    return frozenset(needed)
 
 
 def _no_target(key: Key, before: Before) -> Problem:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from bfinfra import app
 from bfinfra.cli.main import main
+from bfinfra.model.refs import Key
+from bfinfra.model.surveying import SurveyProgress
 from bfinfra.sandbox import SMALL_WORLD, Running
 
 SITE = """\
@@ -94,3 +97,61 @@ def test_a_partial_check_is_neither_kept_nor_reported(run, tmp_path: Path, sandb
 def test_a_wrong_target_is_answered(target: str, message: str, run) -> None:
     code, said = run("plan", "--target", target)
     assert (code, message in said) == (1, True)
+
+
+MIXED = (
+    SITE
+    + """\
+resource_pool:
+  gpu: {cluster: farm, memory: {reservation: 1GiB}}
+registry_credential:
+  pull: {cluster: other, namespaces: [default], server: r.example.org, username: u, password: {env: NOT_SET}}
+kubernetes_cluster:
+  other: {kubeconfig: {file: other.kubeconfig}}
+namespace:
+  training: {cluster: other}
+"""
+)
+
+
+@pytest.fixture
+def asked(tmp_path: Path, sandbox: Running):
+    """The kinds that a plan of the mixed site asks about targets, and the plan."""
+
+    def planned(*targets: str, **how: bool):
+        seen: list[SurveyProgress] = []
+        (tmp_path / "site.yaml").write_text(MIXED)
+        context = app.RunContext(
+            sandbox=sandbox, surveying=lambda progress: nullcontext(seen.append(progress))
+        )
+        site = app.load(tmp_path / "site.yaml", sandbox=sandbox)
+        sandbox.clear_tally()
+        plan = app.plan(site, targets=[Key.parse(each) for each in targets], context=context, **how)
+        return seen[0].total, plan, sandbox.tally()
+
+    return planned
+
+
+def test_a_part_asks_only_the_kinds_that_it_needs(asked) -> None:
+    kinds, plan, _ = asked("supervisor_namespace/team-a")
+    assert kinds == 2
+    assert [str(item.key) for item in plan.items] == ["vm_class/big", "supervisor_namespace/team-a"]
+    assert plan.partial.left_out == 5
+    kinds, plan, _ = asked("resource_pool/gpu")
+    assert (kinds, [str(item.key) for item in plan.items]) == (1, ["resource_pool/gpu"])
+
+
+def test_a_part_in_a_cluster_needs_no_vcenter_and_no_secret_of_others(asked) -> None:
+    kinds, plan, tally = asked("namespace/training")
+    assert kinds == 2
+    assert [str(item.key) for item in plan.items] == ["kubernetes_cluster/other", "namespace/training"]
+    assert not {"rest", "vcenter"} & tally["calls"].keys()
+    _, _, whole = asked("resource_pool/gpu")
+    assert "vcenter" in whole["calls"]
+
+
+def test_what_is_deleted_asks_all_kinds(asked, run) -> None:
+    run("apply", "--yes", *TARGETED)
+    kinds, plan, _ = asked("vm_class/big", destroy=True)
+    assert kinds > 10
+    assert [str(item.key) for item in plan.items] == ["supervisor_namespace/team-a", "vm_class/big"]
