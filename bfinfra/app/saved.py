@@ -55,12 +55,7 @@ def portable(site: Site, plan: Plan) -> dict[str, Any]:
     names = {str(folder_of(site)): "."}
     if site.stand_ins:
         names[str(site.stand_ins)] = "."
-
-    def see(_: object, value: object) -> None:
-        if isinstance(value, LocalFile):
-            names[str(value.path)] = value.text
-
-    walk(site, see)
+    names |= {str(value.path): value.text for _, value in walk(site) if isinstance(value, LocalFile)}
     alike = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![\w./-])(?:{alike})(?![\w-]|\.\w)")
     found: dict[str, Any] = _replaced(clean(documents.plan(plan)), pattern, names)

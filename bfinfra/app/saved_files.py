@@ -31,14 +31,11 @@ def contents(site: Site, base: Path) -> dict[str, str]:
     out: a short one could be guessed from its digest.
     """
     found: dict[str, str] = {}
-
-    def see(_: object, value: object) -> None:
+    for _, value in walk(site):
         if isinstance(value, LocalFile) and not isinstance(value, LocalOutput):
             name = _name(value, site, base)
             if name not in found:
                 found.update(_below(name, value.path))
-
-    walk(site, see)
     return found
 
 

@@ -59,15 +59,14 @@ def bundle(site: Site, base: Path, own: Iterable[Path], *, applies: bool) -> Bun
     load = _Load(dict.fromkeys(Path(file).absolute() for file in own))
     used = (*used_settings(site, site.resources), "drift")
     nowhere = {(each.key, each.field): each for each in references(site)}
-
-    def see(at: Spot, value: Secret | LocalFile) -> None:
+    for at, value in walk(site):
         file = value.file if isinstance(value, Secret) else value
         if file is None or isinstance(file, LocalOutput):
-            return
+            continue
         missing = nowhere.get(at)
         if at[0] is None and not at[1].startswith(used):
             load.left.setdefault(file.text, f"{_named(file, at)}: no resource of the site uses it")
-            return
+            continue
         below(file.path, base)
         if missing and missing.awaited:
             load.left.setdefault(file.text, f"{_named(file, at)}: it is not there yet; {AGAIN}")
@@ -77,8 +76,6 @@ def bundle(site: Site, base: Path, own: Iterable[Path], *, applies: bool) -> Bun
             load.secrets.setdefault(str(below(file.path, base)), f"secret-{len(load.secrets)}")
         else:
             _take(load, site, at, file)
-
-    walk(site, see)
     if load.problems:
         raise BfinfraError(*load.problems)
     _fit(load, applies=applies)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
@@ -13,20 +13,19 @@ from bfinfra.model.site import Site
 from bfinfra.model.sources import LocalFile
 
 Spot = tuple[Key | None, str]
-See = Callable[[Spot, Secret | LocalFile], None]
 PLAIN = frozenset({str, int, float, bool, type(None)})  # types of most values, which contain no reference
 
 
-def walk(site: Site, see: See) -> None:
-    """Call `see` with each reference, in the order of the files."""
+def walk(site: Site) -> Iterator[tuple[Spot, Secret | LocalFile]]:
+    """Each reference with its resource and field, in the order of the files."""
     for name, value in (("vcenter", site.vcenter), ("pepper", site.pepper), ("drift", site.drift)):
         for field, found in _below(name, value):
-            see((None, field), found)
+            yield (None, field), found
     for key, spec in site.resources.items():
         if LEADS not in (kept := vars(spec)):
             kept[LEADS] = tuple(_below("", spec))
         for field, found in kept[LEADS]:
-            see((key, field), found)
+            yield (key, field), found
 
 
 def _below(at: str, value: object) -> Iterator[tuple[str, Secret | LocalFile]]:

@@ -32,7 +32,8 @@ class Reference:
 def references(site: Site) -> tuple[Reference, ...]:
     """The references that lead nowhere, in the order of the files."""
     search = _Search(site)
-    walk(site, search.see)
+    for at, value in walk(site):
+        search.see(at, value)
     return tuple(search.found)
 
 

@@ -28,9 +28,7 @@ NETWORK = (
 
 def add(draft: Draft) -> None:
     """Add variables and files to the world; files that a site's author writes stay those beside the site."""
-
-    def see(at: tuple[Key | None, str], found: Secret | LocalFile) -> None:
-        key, field = at
+    for (key, field), found in walk(draft.site):
         where = f"{key}: {field}" if key else field
         if isinstance(found, Secret):
             _secret(draft, key, field, where, found)
@@ -40,8 +38,6 @@ def add(draft: Draft) -> None:
                 draft.part("files", found.text.lstrip("/"), made)
             elif not found.path.exists():
                 draft.left_out[where] = f"there is no {found.text}: write it"
-
-    walk(draft.site, see)
 
 
 def _secret(draft: Draft, key: Key | None, field: str, where: str, found: Secret) -> None:
