@@ -35,7 +35,7 @@ NOT_RUN = {
     "script/": "installs, or runs what CI runs anyway",
     ". ": "activates the environment in the reader's shell",
     "bfinfra schedule kubernetes": "it refuses the sandbox's certificate, which is not in the site's folder",
-    "bfinfra operator site": "the same",
+    "bfinfra operator site": "takes a real cluster: tests/peers/test_operator.py runs it",
     "pip ": "installs from an index",
     "podman ": "no container engine is on a machine that tests",
     "kubectl ": "takes a real cluster: tests/peers runs kubectl on kube-apiserver",

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from typing import Any
 
 import pytest
 import yaml
+from docs.commands import blocks
 from peers.found import Peers
 from peers.jobs import Kubelet
 from prometheus_client.parser import text_string_to_metric_families
@@ -198,8 +200,9 @@ def desk(peers: Peers, crd: None, alone: None, tmp_path: Path) -> Iterator[Desk]
         for each in desk.replicas:
             each.kill()
             each.wait()
-        with contextlib.suppress(AssertionError):
-            desk.kubectl("patch", "site", "poc", "--type=merge", "-p", '{"metadata": {"finalizers": []}}')
+        for each in desk.kubectl("get", "sites", "-o", "name").split():
+            with contextlib.suppress(AssertionError):
+                desk.kubectl("patch", each, "--type=merge", "-p", '{"metadata": {"finalizers": []}}')
         peers.kubectl(
             "delete", "namespace", space, f"{space}-a", f"{space}-b", "--wait=false", "--ignore-not-found"
         )
@@ -455,3 +458,57 @@ def test_its_account_may_do_what_it_does_and_no_more(desk: Desk) -> None:
             ("get", "pods", "--subresource=log"),
         )
     )
+
+
+def test_the_pages_commands_write_a_site_wait_for_it_and_approve_its_plan(desk: Desk) -> None:
+    (desk.folder / "here.kubeconfig").write_text(desk.peers.kubeconfig.read_text())
+    cluster = {"here": {"kubeconfig": {"file": "here.kubeconfig"}}}
+    for names in (("a", "b"), ("a",)):
+        spaces = {f"{desk.space}-{name}": {"cluster": "here"} for name in names}
+        given = {"site": "singapore-poc", "kubernetes_cluster": cluster, "namespace": spaces}
+        (desk.folder / f"site-{len(names)}.yaml").write_text(yaml.safe_dump(given))
+    config = yaml.safe_load(desk.peers.kubeconfig.read_text())
+    config["contexts"][0]["context"]["namespace"] = desk.space
+    (desk.folder / "reader.kubeconfig").write_text(yaml.safe_dump(config))
+    page = blocks((ROOT / "docs/how-to/run-the-operator.md").read_text())
+    typed = [each.text for each in page if each.language == "sh"]
+    (write,) = (text for text in typed if text.startswith("bfinfra operator site"))
+    (approve,) = (text for text in typed if text.startswith("kubectl annotate"))
+    desk.start()
+
+    def types(text: str) -> subprocess.Popen[str]:
+        path = f"{desk.peers.bin}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        env = {"PATH": path, "HOME": str(desk.folder), "KUBECONFIG": str(desk.folder / "reader.kubeconfig")}
+        return subprocess.Popen(
+            ["bash", "-o", "pipefail", "-ec", text],
+            cwd=desk.folder,
+            env=env,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    shutil.copy(desk.folder / "site-2.yaml", desk.folder / "site.yaml")
+    first, rest = write.split("\n", 1)
+    with types(first) as written:
+        made = re.findall(r"--from-\S+", written.stderr.read() if written.stderr else "")
+    assert written.returncode == 0
+    desk.kubectl("create", "secret", "generic", "singapore-poc", *made)
+    with types(rest) as waiting:
+        desk.until(lambda: waiting.poll() is not None)
+    assert waiting.returncode == 0
+    shutil.copy(desk.folder / "site-1.yaml", desk.folder / "site.yaml")
+    with types(first) as written:
+        told = written.stderr.read() if written.stderr else ""
+    assert "kubectl create secret" in told and written.returncode == 0, told
+
+    def plan() -> Any:
+        found = json.loads(desk.kubectl("get", "site", "singapore-poc", "-o", "json"))
+        return found.get("status", {}).get("plan")
+
+    desk.until(plan)
+    with types(approve.replace("DIGEST", plan()["digest"])):
+        pass
+    desk.until(lambda: not plan())
+    left = desk.peers.kubectl("get", "namespaces", "-o", "json")
+    standing = [each for each in json.loads(left)["items"] if each["status"]["phase"] == "Active"]
+    assert f"{desk.space}-b" not in [each["metadata"]["name"] for each in standing]
