@@ -123,10 +123,10 @@ __all__ = [  # noqa: RUF022 - in the order of their homes
 ]
 
 
-if not TYPE_CHECKING:  # else a type checker would take any name for one of the library's
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
-        """Each name is imported when first used: `import bfinfra` costs nothing."""
+        """Imports each name when it is first used, so that `import bfinfra` is instant."""
         for home, names in _HOMES.items():
             if name in names:
                 found = getattr(import_module(f"bfinfra.{home}"), name)

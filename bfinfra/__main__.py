@@ -7,9 +7,7 @@ import signal
 
 
 def program() -> None:
-    """The command line as a whole process. A Ctrl-C among its imports ends it as any other program, before
-    anything was begun.
-    """
+    """The command line as a whole process. Ctrl-C during its imports ends it like any other program."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     importlib.import_module("bfinfra.cli").program()

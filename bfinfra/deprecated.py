@@ -1,4 +1,4 @@
-"""Names of the library that were renamed: they answer for one more release, with a DeprecationWarning."""
+"""Renamed names of the library: the old ones work for one more release, with a DeprecationWarning."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ ARGUMENTS = {"around": "context", "fillings": "middleware", "told": "reported"}
 
 
 def renamed(old: str, new: str) -> None:
-    """Warn whoever uses the old name."""
+    """Warn about the old name."""
     warnings.warn(f"bfinfra: {old} is called {new} now", DeprecationWarning, stacklevel=3)
 
 
 def taking_old_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, also under the old names of its arguments."""
+    """The function, which also accepts the old names of its arguments."""
 
     @functools.wraps(function)
     def called(*args: Any, **given: Any) -> Any:

@@ -23,17 +23,17 @@ from bfinfra import sandbox as _sandbox
 
 
 def faults(*rules: Mapping[str, object]) -> pytest.MarkDecorator:
-    """Decorates a test: these fault rules are in force while it runs; see `bfinfra.sandbox.faults`."""
+    """Decorates a test: these fault rules apply while it runs. See `bfinfra.sandbox.faults`."""
     return pytest.mark.sandbox_faults(*rules)
 
 
 def world(file: Path) -> pytest.MarkDecorator:
-    """Decorates a test: its sandbox is a process of its own on this world file."""
+    """Decorates a test: its sandbox is a process of its own with this world file."""
     return pytest.mark.sandbox_world(file)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marks that the decorators set."""
+    """Registers the marks that the decorators set."""
     config.addinivalue_line(
         "markers", "sandbox_faults(*rules): what goes wrong in the sandbox during the test"
     )
@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def sandbox_world() -> Path:
-    """The world file that the sandbox starts with; override it to bring your own."""
+    """The world file of the sandbox; override it to use your own."""
     return _sandbox.SMALL_WORLD
 
 
@@ -50,7 +50,7 @@ def sandbox_world() -> Path:
 def sandbox_process(
     tmp_path_factory: pytest.TempPathFactory, sandbox_world: Path
 ) -> Iterator[_sandbox.Running]:
-    """One sandbox process a test run (and worker), without waiting times."""
+    """One sandbox process for each test run (and worker), without waiting times."""
     state = tmp_path_factory.mktemp("sandbox")
     running = _sandbox.start(sandbox_world, state, pace=0)
     yield running
@@ -61,7 +61,7 @@ def sandbox_process(
 def sandbox(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[_sandbox.Running]:
-    """The sandbox as at its start: nothing made, no faults, nothing counted; journal and locks in the test's
+    """The sandbox in its first state, without objects, faults or counts. Journal and locks are in the test's
     own folder.
     """
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))

@@ -1,4 +1,4 @@
-"""The embedded sandbox of a site: which world it is, where its state is kept, found running or started."""
+"""The embedded sandbox of a site: its world file, the folder of its state, and how it is found or started."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def embedded(*sites: str | Path, world: str | Path = "") -> Running:
-    """The running sandbox of the site's world, started where it doesn't run. `world`: its file, where it
-    isn't the one beside the site. BfinfraError.
+    """The running sandbox of the site, started if it isn't running. `world`: its file, by default the one
+    beside the site. Raises BfinfraError.
     """
     file = world_of(*sites, world=world)
     from bfinfra.sandbox import running, start
@@ -29,13 +29,13 @@ def embedded(*sites: str | Path, world: str | Path = "") -> Running:
 
 @contextlib.contextmanager
 def spoken() -> Iterator[None]:
-    """What the sandbox says of itself, as a problem: it knows none of bfinfra's classes."""
+    """The sandbox's error as a problem. The sandbox doesn't know bfinfra's classes."""
     from bfinfra.sandbox import SandboxError
 
     try:
         yield
     except SandboxError as error:
-        raise BfinfraError(Problem(str(error), next="bfinfra sandbox reset SITE begins anew")) from None
+        raise BfinfraError(Problem(str(error), next="bfinfra sandbox reset SITE sets it back")) from None
 
 
 def world_of(*sites: str | Path, world: str | Path = "") -> Path:
@@ -67,12 +67,12 @@ def beside_of(site: Path) -> Path:
 
 
 def states() -> Path:
-    """The folder that holds a folder a sandbox."""
+    """The folder that contains a folder for each sandbox."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "bfinfra" / "sandbox"
 
 
 def state(file: Path) -> Path:
-    """A sandbox's own folder: one a world file."""
+    """A sandbox's own folder, one for each world file."""
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
     return states() / f"{file.stem}-{digest}"
 
@@ -85,5 +85,5 @@ def _there(path: Path, what: str) -> Path:
 
 def _missing(path: Path, where: str = "") -> Problem:
     beside = [each.name for each in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
-    then = close(path.name, beside) or "check its name, and the folder that you are in"
+    then = close(path.name, beside) or "check its name, and the current folder"
     return Problem(f"there is no file {path}", where, next=then)

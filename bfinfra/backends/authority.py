@@ -1,4 +1,4 @@
-"""A certificate authority of our own for one webhook: made here, kept in the cluster, never shown."""
+"""Makes a certificate authority for one webhook. It is made here, kept in the cluster, and never printed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from bfinfra.model.records import dataclass
 
 UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
-"""What a key raises that is damaged, wants a passphrase, or is of another sort."""
+"""Errors for a key that is damaged, has a passphrase, or is of another sort."""
 EARLY = timedelta(minutes=5)  # for clocks that are slow
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """`fingerprint`: the first 16 hexadecimal digits of its SHA-256; `not_after`: UTC; `names`: DNS names
-    that it is for.
+    """`fingerprint`: the first 16 hexadecimal digits of its SHA-256; `not_after`: UTC; `names`: its DNS
+    names.
     """
 
     fingerprint: str
@@ -46,7 +46,7 @@ def make(name: str, days: int) -> tuple[bytes, bytes]:
 
 def issue(authority: bytes, key: bytes, names: Sequence[str], days: int) -> tuple[bytes, bytes]:
     """Certificate and key for a server of these names, PEM, signed by the first certificate of `authority`.
-    ValueError where key and authority don't fit.
+    Raises ValueError if key and authority don't fit.
     """
     if not belongs(authority, key):
         raise ValueError("the authority's key is not the one of its certificate")
@@ -68,7 +68,7 @@ def issue(authority: bytes, key: bytes, names: Sequence[str], days: int) -> tupl
 
 
 def read(pem: bytes) -> tuple[Certificate, ...]:
-    """The certificates in a text, in its order; none where it holds none that can be read."""
+    """The certificates in a text, in order; () if it has none that can be read."""
     try:
         found = x509.load_pem_x509_certificates(pem)
     except ValueError:
@@ -77,7 +77,7 @@ def read(pem: bytes) -> tuple[Certificate, ...]:
 
 
 def belongs(certificate: bytes, key: bytes) -> bool:
-    """Whether a key is the one of the first certificate."""
+    """Whether a key belongs to the first certificate."""
     try:
         return bool(
             x509.load_pem_x509_certificates(certificate)[0].public_key() == _read_key(key).public_key()
@@ -87,7 +87,7 @@ def belongs(certificate: bytes, key: bytes) -> bool:
 
 
 def signer(certificate: bytes, authorities: bytes) -> str:
-    """The fingerprint of the authority that signed the first certificate, "" where none of these did."""
+    """The fingerprint of the authority that signed the first certificate; "" if none of these did."""
     try:
         leaf, found = (
             x509.load_pem_x509_certificates(certificate)[0],
@@ -99,7 +99,7 @@ def signer(certificate: bytes, authorities: bytes) -> str:
 
 
 def unexpired(pem: bytes) -> bytes:
-    """The certificates that are still good, PEM."""
+    """The certificates that have not expired, PEM."""
     now = datetime.now(UTC)
     try:
         return b"".join(

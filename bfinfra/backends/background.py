@@ -1,4 +1,6 @@
-"""What is started before it is needed: waiting for a server costs nothing while other work goes on."""
+"""Starts work before its result is needed, so that waiting for a server costs nothing while other work goes
+on.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ T = TypeVar("T")
 
 
 def start(do: Callable[[], T], name: str) -> Future[T]:
-    """What comes of `do`, which runs in a thread of its own."""
+    """The future result of `do`, which runs in its own thread."""
     thread = ThreadPoolExecutor(1, thread_name_prefix=name)
     started = thread.submit(do)
     thread.shutdown(wait=False)

@@ -1,6 +1,4 @@
-"""What a server shows of itself before anybody trusts it: its certificate, and why it is not trusted. Nothing
-is sent to it.
-"""
+"""Reads the certificate that a server shows, and why it is not trusted. No request is sent."""
 
 from __future__ import annotations
 
@@ -19,10 +17,10 @@ from bfinfra.model.trust import Trust, host_and_port
 
 @dataclass(frozen=True)
 class Shown:
-    """A server's certificate. Times in UTC; `names` it is for; `sha256` with colons; `objection`: why it is
-    not trusted, "" = it is.
+    """A server's certificate. Times in UTC; `names` that it is valid for; `sha256` with colons; `objection`:
+    why it is not trusted, or "".
 
-    `what` names the server's part in the site; `by` what it was held against.
+    `what`: the server's role in the site; `by`: what it was compared with.
     """
 
     server: str
@@ -38,8 +36,8 @@ class Shown:
 
 
 def look(transport: Transport, server: str, trust: Trust, *, what: str = "", extra_pem: str = "") -> Shown:
-    """The certificate of `server` (host or host:port). Unreachable, Malformed, Untrusted for authorities that
-    can't be read.
+    """The certificate of `server` (host or host:port). Raises Unreachable, Malformed, or Untrusted for
+    authorities that can't be read.
     """
     host, port = host_and_port(server)
     there = transport.where(host, port)
@@ -47,7 +45,7 @@ def look(transport: Transport, server: str, trust: Trust, *, what: str = "", ext
         der, objection = tls.shown(there, host), tls.objection(there, host, trust, extra_pem)
     except OSError as error:
         raise Unreachable(
-            "no certificate to be had",
+            "it shows no certificate",
             server=f"{host}:{port}",
             why=error.strerror or str(error) or type(error).__name__,
             next="check the address, and that what answers there speaks TLS 1.2 or newer",
@@ -90,6 +88,4 @@ def _by(trust: Trust, extra_pem: str) -> str:
         return "the pinned SHA-256"
     if trust.ca_file:
         return trust.ca_file.text
-    return (
-        "the authorities handed over" if trust.ca_pem or extra_pem else "this machine's store of authorities"
-    )
+    return "the given authorities" if trust.ca_pem or extra_pem else "this machine's store of authorities"

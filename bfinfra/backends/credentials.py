@@ -1,5 +1,5 @@
-"""Who logs in to vCenter and its supervisors: the site's word, else what govc, Terraform and Ansible users
-have set.
+"""The account for vCenter and its supervisors: from the site, else from the variables that govc, Terraform
+and Ansible use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PASSWORDS = ("BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "V
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who logs in; the password is a reference until it is sent."""
+    """The account. The password is a reference until it is sent."""
 
     username: str
     password: Secret
@@ -28,10 +28,10 @@ class Credentials:
 def credentials(
     settings: VCenterSettings, env: Mapping[str, str] | None = None, *, before: tuple[str, ...] = ()
 ) -> Credentials:
-    """From the site, else from the environment (`env`, else the password reference's, else this process's).
-    Raises Denied.
+    """From the site, else from the environment (`env`, else that of the password's reference, else this
+    process's). Raises Denied.
 
-    `before`: names of the password to look for before the usual ones.
+    `before`: variables of the password that come before the usual ones.
     """
     if env is None:
         env = settings.password.sources.env if settings.password else os.environ

@@ -1,7 +1,7 @@
-"""How much of an answer is read, and for how long: bounds by the class of the answer, kept while it comes.
+"""Limits the size and time of answers, by their class, while they are read.
 
-Bytes are counted as unpacked. What a parser makes of them costs many times as much (`[[],[],` or `<a/><a/>`
-some twenty times), so what opens a value is counted too.
+Sizes count uncompressed bytes. A parser's result is many times as large (`[[],[],` or `<a/><a/>` some twenty
+times), so the start of each value is counted too.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from bfinfra.model.records import dataclass
 
 MIB = 1 << 20
 OPENS = {"xml": (b"<", b"="), "json": (b"{", b"[", b",")}
-"""By the word in a content type: what each element, attribute or value begins with. Of any other kind of
-content all of it is counted.
+"""By a word of the content type: how each element, attribute or value starts. For other types everything
+counts.
 """
 
 
 class Overstepped(Exception):
-    """An answer is too large, takes too long or can't be unpacked; `why` and `next` for whom it concerns."""
+    """An answer is too large, takes too long or can't be decompressed; `why` and `next` are for the
+    person.
+    """
 
     def __init__(self, what: str, why: str, next: str) -> None:
         self.what, self.why, self.next = what, why, next
@@ -32,7 +34,7 @@ class Overstepped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`size` in bytes; `pieces`: elements and attributes of XML, or values of JSON; `seconds` from the end of
+    """`size`: bytes; `pieces`: elements and attributes of XML, or values of JSON; `seconds` from the end of
     the request.
     """
 
@@ -45,9 +47,9 @@ PAGE = Limit(
     64 * MIB, 2_000_000, 300
 )  # of a bulk read: 500 machines or Kubernetes objects take a tenth of it
 PLAIN = Limit(16 * MIB, 500_000, 120)
-SMALL = Limit(1 * MIB, 50_000, 90)  # logins, versions, and words about what went wrong
-DEPLOYED = Limit(1 * MIB, 50_000, 7200)  # a deployment from a library is answered when all disks are copied
-LOG = Limit(2 * MIB, 2 * MIB, 120)  # twice what is asked for
+SMALL = Limit(1 * MIB, 50_000, 90)  # logins, versions, and errors
+DEPLOYED = Limit(1 * MIB, 50_000, 7200)  # a deployment from a library is answered after all disks are copied
+LOG = Limit(2 * MIB, 2 * MIB, 120)  # twice the requested size
 SLOWEST = 50_000  # bytes a second of a part of a file
 RANGE = re.compile(r"bytes=(\d{1,18})-(\d{1,18})")
 BULK = frozenset({"RetrievePropertiesEx", "ContinueRetrievePropertiesEx"})
@@ -57,7 +59,7 @@ ENTRANCE = re.compile(
 
 
 def of(request: httpx2.Request, name: str) -> Limit:
-    """The bounds of the answer to a request; `name` as the transport calls it."""
+    """The limit of the answer to a request; `name`: the transport's name for it."""
     path = request.url.path
     if asked := RANGE.fullmatch(request.headers.get("range", "")):
         size = int(asked[2]) - int(asked[1]) + 1
@@ -72,8 +74,8 @@ def of(request: httpx2.Request, name: str) -> Limit:
 
 
 class Bounded(httpx2.SyncByteStream):
-    """The body of an answer, unpacked, block by block. Overstepped where there is more than the limit, or it
-    can't be unpacked.
+    """An answer's body, uncompressed, block by block. Raises Overstepped if it exceeds the limit, or can't be
+    decompressed.
     """
 
     def __init__(self, response: httpx2.Response, limit: Limit) -> None:
@@ -99,7 +101,7 @@ class Bounded(httpx2.SyncByteStream):
             ) from None
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Release the connection."""
         self._response.close()
 
 
@@ -109,15 +111,15 @@ def _opens(response: httpx2.Response) -> tuple[bytes, ...]:
 
 
 class Until(float):
-    """The longest that one read may take, in seconds, that also knows how long `whole` may take: every read
-    of an answer together.
+    """The longest time for one read, in seconds, which also has the limit for `whole`: all reads of an
+    answer.
     """
 
     whole: float
 
     @classmethod
     def within(cls, request: httpx2.Request, limit: Limit) -> dict[str, object]:
-        """The request's extensions with both bounds in its read time-out."""
+        """The request's extensions with both limits in its read time-out."""
         timeouts = request.extensions.get("timeout") or {}
         made = cls(min(timeouts.get("read") or limit.seconds, limit.seconds))
         made.whole = limit.seconds
@@ -125,16 +127,14 @@ class Until(float):
 
 
 class Timed(httpcore2.NetworkStream):
-    """A stream whose answers have an end: what drips, header or body, is given up after the time of its
-    class.
-    """
+    """A stream with a time limit for each answer, header and body, so that a slow one ends."""
 
     def __init__(self, inner: httpcore2.NetworkStream) -> None:
         self._inner = inner
         self._asked = time.monotonic()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """The next bytes; Overstepped where the answer's time is over."""
+        """The next bytes. Raises Overstepped if the answer's time is over."""
         if not isinstance(timeout, Until):
             return self._inner.read(max_bytes, timeout)
         left = self._asked + timeout.whole - time.monotonic()
@@ -148,7 +148,7 @@ class Timed(httpcore2.NetworkStream):
             raise
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send; the time of the answer begins anew."""
+        """Send; the time of the answer starts again."""
         self._inner.write(buffer, timeout)
         self._asked = time.monotonic()
 
@@ -157,18 +157,18 @@ class Timed(httpcore2.NetworkStream):
         self._inner.close()
 
     def get_extra_info(self, info: str) -> object:
-        """What the inner stream knows."""
+        """The inner stream's information."""
         return self._inner.get_extra_info(info)
 
 
-_CHECK = "see what answers at this address: no server that bfinfra knows sends that"
+_CHECK = "check what answers at this address: no server that bfinfra knows sends that"
 
 
 def _too_slow(timeout: Until) -> Overstepped:
     return Overstepped(
         "takes too long",
-        f"it was not whole after {timeout.whole:g} s",
-        "see whether the server is overloaded, or something between slows it down",
+        f"it was not complete after {timeout.whole:g} s",
+        "check whether the server is overloaded, or the network is slow",
     )
 
 

@@ -1,4 +1,4 @@
-"""HTTP over real sockets: where a connection goes, and which certificate it takes."""
+"""HTTP over real sockets: where a connection goes, and which certificate it accepts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bfinfra.backends import limits, tls, writes
 from bfinfra.model.errors import Untrusted
 
 ERRNO = re.compile(r"^\[Errno -?\d+\] ")
-CONNECTIONS = 64  # per client: ten workers, their uploads and their watches
+CONNECTIONS = 64  # for each client: ten workers, their uploads and their watches
 
 
 class Network(httpx2.BaseTransport):
-    """HTTP over real sockets, routed, with a pin checked on each handshake."""
+    """HTTP over real sockets, routed, with a pin checked at each handshake."""
 
     def __init__(
         self, context: ssl.SSLContext, pin: str, where: Callable[[str, int], tuple[str, int]]
@@ -33,7 +33,7 @@ class Network(httpx2.BaseTransport):
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends it; the errors are httpx2's and, for certificates, Untrusted."""
+        """Send a request. Raises httpx2's errors and, for certificates, Untrusted."""
         url = request.url
         core = httpcore2.Request(
             method=request.method,
@@ -67,7 +67,7 @@ class _Sockets(httpcore2.SyncBackend):
 
 
 class _Stream(httpcore2.NetworkStream):
-    """A TCP stream that becomes TLS only with a certificate that is trusted."""
+    """A TCP stream that becomes TLS only with a trusted certificate."""
 
     def __init__(
         self, plain: httpcore2.NetworkStream, pin: str, address: tuple[str, int], server: str
@@ -111,14 +111,14 @@ class Body(httpx2.SyncByteStream):
             yield from self._inner
 
     def close(self) -> None:
-        """Close what it comes from, where that can be closed."""
+        """Close the source of the body, if it can be closed."""
         if hasattr(self._inner, "close"):
             self._inner.close()
 
 
 @contextlib.contextmanager
 def as_httpx() -> Iterator[None]:
-    """httpcore2's errors under httpx2's names: both libraries name them alike."""
+    """httpcore2's errors under httpx2's names; both libraries use the same names."""
     try:
         yield
     except (
@@ -131,7 +131,7 @@ def as_httpx() -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """Why a connection failed, in words that can be printed."""
+    """Why a connection failed, safe to print."""
     text = (
         (error.strerror if isinstance(error, OSError) else "")
         or ERRNO.sub("", str(error))

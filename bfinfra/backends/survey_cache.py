@@ -1,5 +1,5 @@
-"""What a run has read: bulk reads, by type and property paths, and which objects are a resource's. Nothing
-else remembers what servers said.
+"""What a run has read: bulk reads by type and property paths, and the objects of each resource. No other
+module keeps servers' answers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ NONE: Version = {}
 
 
 class KnownObjects(Generic[Id, Answer]):
-    """Which objects are a resource's, as the run last saw, made or deleted them: a look at few resources asks
-    for these alone. Each resource is looked at and changed by one thread at a time.
+    """The objects of each resource, as the run last read, made or deleted them, so that only these are read
+    again. Each resource is read and changed by one thread at a time.
     """
 
     def __init__(self) -> None:
@@ -30,53 +30,53 @@ class KnownObjects(Generic[Id, Answer]):
         self.own: frozenset[Id] = frozenset()
         """Objects that this run made."""
         self.gone: frozenset[Id] = frozenset()
-        """Objects that are there no more, where ids are never given again."""
+        """Objects that were deleted. Their ids are never used again."""
 
         self.beside: set[Id] = set()
-        """Objects that bear a resource's mark beside the one that is meant by it."""
+        """Objects with a resource's mark that are not the resource's own object."""
 
     def of(self, owners: Iterable[Hashable]) -> frozenset[Id] | None:
-        """The ids of these resources' objects; None where they must be looked for."""
+        """The ids of these resources' objects; None if they must be searched."""
         known = [self._of.get(owner) for owner in owners]
         return None if None in known else frozenset().union(*(ids for ids in known if ids))
 
     def version(self, owner: Hashable, of: Id) -> Version:
-        """What was noted of an object; empty where it wasn't seen."""
+        """The noted version of an object; "" if it wasn't read."""
         return self._of.get(owner, {}).get(of, NONE)
 
     def saw(self, owner: Hashable, objects: Iterable[Id] | Mapping[Id, Version]) -> None:
-        """These objects are the resource's, and no others; a mapping tells their versions."""
+        """These are exactly the resource's objects; a mapping also has their versions."""
         self._of[owner] = dict(objects) if isinstance(objects, Mapping) else dict.fromkeys(objects, NONE)
 
     def forget(self, owner: Hashable) -> None:
-        """What a resource's objects are may change now, and nobody may hear of it."""
+        """A resource's objects may change now, without notice."""
         self._of.pop(owner, None)
 
     def made(self, owner: Hashable, of: Id) -> None:
-        """The resource's object was made just now."""
+        """The resource's object was just made."""
         self._of[owner] = {of: NONE}
         self.own |= {of}
 
     def ended(self, owner: Hashable, of: Id) -> None:
-        """An object of the resource was deleted just now."""
+        """An object of the resource was just deleted."""
         self._of.get(owner, {}).pop(of, None)
         self.gone |= {of}
 
     def missed(self, ids: Iterable[Id]) -> None:
-        """These are there no more, whoever removed them."""
+        """These objects no longer exist."""
         self.gone |= frozenset(ids)
 
     def wrote(self, of: Id, answer: Answer) -> None:
-        """What a write answered: as good as a look."""
+        """Note the answer to a write, which is as good as a read."""
         self._answers[of] = answer
 
     def answer(self, of: Id) -> tuple[Answer, ...]:
-        """What a write answered since the last look, once; empty where there was none."""
+        """The answer to a write since the last read, once; else ""."""
         return (self._answers.pop(of),) if of in self._answers else ()
 
 
 class SurveyCache:
-    """One for a run. Safe to use from several threads."""
+    """The cache of one run. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -90,14 +90,14 @@ class SurveyCache:
         self._known: dict[str, KnownObjects[Hashable, object]] = {}
 
     def objects(self, kind: str) -> KnownObjects[Id, Answer]:
-        """Which objects are the resources' of a kind."""
+        """The known objects of a kind."""
         with self._lock:
             known = self._known.setdefault(kind, KnownObjects())
         return cast("KnownObjects[Id, Answer]", known)
 
     def prefetch(self, reading: Reading[T], reader: str, ask: Callable[[], T]) -> None:
-        """Ask now, in the background. Another kind's equal reading of this survey is joined; the same reader
-        never gets one twice.
+        """Read now, in the background. Equal readings of other kinds in this survey share the request; a
+        reader never gets the same result twice.
         """
         with self._lock:
             if reading not in self._started or reader in self._readers[reading]:
@@ -107,7 +107,7 @@ class SurveyCache:
             self._waiting[reader, reading] = self._started[reading]
 
     def read(self, reading: Reading[T], reader: str, ask: Callable[[], T]) -> T:
-        """What was prefetched for this reader, once; else, and whenever it reads again, it asks. Raises what
+        """The prefetched result, once; otherwise, and whenever it reads again, it calls `ask`. Raises what
         `ask` raises.
         """
         with self._lock:
@@ -117,12 +117,12 @@ class SurveyCache:
         return found
 
     def last(self, reading: Reading[T], default: T) -> T:
-        """What was read last, which may have changed since."""
+        """The last result, which may be outdated."""
         return cast("T", self._last.get(reading, default))
 
     def shared(self, what: Hashable, ask: Callable[[], T]) -> T:
-        """What `ask` says, asked once in a survey, whichever kinds want it; after it, each time. Raises what
-        `ask` raises; who comes after that asks again.
+        """The result of `ask`, called once in a survey for all kinds; after it, each time. Raises what `ask`
+        raises; the next caller calls it again.
         """
         if self._over:
             return ask()
@@ -134,7 +134,7 @@ class SurveyCache:
             return cast("T", self._shared[what])
 
     def end_survey(self) -> None:
-        """All kinds have answered: what was prefetched and nobody read is old from now on."""
+        """The survey is over: prefetched results that nobody read are outdated now."""
         with self._lock:
             self._started.clear()
             self._readers.clear()

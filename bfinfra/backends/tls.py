@@ -1,4 +1,6 @@
-"""Whom to trust: an SSLContext per server from a Trust, and the pin that every handshake is held to."""
+"""Decides whom to trust: an SSLContext for each server from a Trust, and the pin that every handshake is
+checked against.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ BROKEN = (
     ssl.SSLEOFError,
     ssl.SSLZeroReturnError,
     ssl.SSLSyscallError,
-)  # the connection ended: nobody said no
-DATES = (9, 10)  # OpenSSL's codes for a certificate that isn't valid yet, or no longer
+)  # the connection ended without a refusal
+DATES = (9, 10)  # OpenSSL's codes for a certificate that isn't valid yet, or has expired
 PARTIAL = getattr(ssl, "VERIFY_X509_PARTIAL_CHAIN", ssl.VerifyFlags(0x80000))
 
 
@@ -31,7 +33,7 @@ def context(trust: Trust, extra_pem: str = "", server: str = "") -> ssl.SSLConte
     """The context for one server. A pin needs `check_pin` after every handshake. Raises Untrusted for
     unusable authorities.
 
-    `extra_pem`: authorities that count beside the system's store where the site says nothing.
+    `extra_pem`: authorities in addition to the system's store, if the site names none.
     """
     if trust.sha256:
         return settled(unverified())
@@ -41,14 +43,14 @@ def context(trust: Trust, extra_pem: str = "", server: str = "") -> ssl.SSLConte
         return settled(system)
     own = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     own.minimum_version = OLDEST
-    own.verify_flags |= PARTIAL  # a self-signed server certificate given as the authority is enough
+    own.verify_flags |= PARTIAL  # a self-signed server certificate as its own authority is enough
     if trust.ca_file is None and trust.ca_pem is None:
         own.load_default_certs()
     try:
         pem = small(trust.ca_file.path) if trust.ca_file else trust.ca_pem or extra_pem
         own.load_verify_locations(cadata=pem)
     except (OSError, ValueError) as error:
-        name = str(trust.ca_file.path) if trust.ca_file else "the authorities handed over"
+        name = str(trust.ca_file.path) if trust.ca_file else "the given authorities"
         why = (
             error.strerror or ""
             if isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
@@ -64,10 +66,10 @@ def context(trust: Trust, extra_pem: str = "", server: str = "") -> ssl.SSLConte
 
 
 def settled(context: ssl.SSLContext) -> ssl.SSLContext:
-    """A context whose protocols stand: HTTP libraries set them anew for each connection, and OpenSSL frees
-    those that another thread is just copying.
+    """A context whose ALPN protocols are fixed. HTTP libraries set them again for each connection, and
+    OpenSSL frees the list while another thread copies it.
 
-    Its greeting is garbled then, and the server hangs up ("decode error").
+    Its greeting is then garbled, and the server hangs up ("decode error").
     """
     context.set_alpn_protocols(["http/1.1"])
     context.set_alpn_protocols = _stand  # type: ignore[method-assign]  # they stand already
@@ -75,11 +77,11 @@ def settled(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def _stand(alpn_protocols: object) -> None:
-    """Nothing: they are the same each time."""
+    """Nothing: the protocols are the same each time."""
 
 
 def unverified() -> ssl.SSLContext:
-    """A context that accepts any certificate: only for use with `check_pin`, or to show a fingerprint."""
+    """A context that accepts any certificate: only with `check_pin`, or to read a fingerprint."""
     free = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     free.minimum_version = OLDEST
     free.check_hostname = False
@@ -88,13 +90,13 @@ def unverified() -> ssl.SSLContext:
 
 
 def identify(context: ssl.SSLContext, certificate: str, key: str, server: str) -> None:
-    """Show our own certificate (PEM, with its key) to the server. Raises Untrusted where they don't fit."""
+    """Show a client certificate (PEM, with its key) to the server. Raises Untrusted if they don't fit."""
     from cryptography.hazmat.primitives import serialization as forms  # noqa: PLC0415 - few clusters know their users by certificate
 
-    # OpenSSL reads a chain from files only. What lies there is of no use to who finds it after a crash: its
-    # password dies with us.
+    # OpenSSL reads a chain from files only. The file is useless after a crash: its password exists only in
+    # this process.
     password = secrets.token_bytes(32).hex().encode()
-    with tempfile.TemporaryDirectory(prefix="bfinfra-") as folder:  # ours alone (0700)
+    with tempfile.TemporaryDirectory(prefix="bfinfra-") as folder:  # mode 0700
         try:
             loaded = forms.load_pem_private_key(key.encode(), None)
             sealed = loaded.private_bytes(
@@ -109,8 +111,8 @@ def identify(context: ssl.SSLContext, certificate: str, key: str, server: str) -
             raise Untrusted(
                 "the client certificate can't be used",
                 server=server,
-                why="certificate and key don't fit, or are no PEM",
-                next="make the kubeconfig anew",
+                why="certificate and key don't fit, or are not PEM",
+                next="create the kubeconfig again",
             ) from None
 
 
@@ -137,7 +139,7 @@ def check_pin(shown: bytes | None, pin: str, server: str) -> None:
 
 
 def refused(error: ssl.SSLCertVerificationError, address: tuple[str, int], server: str) -> Untrusted:
-    """The error for a certificate that did not verify; looks at it once more to show its fingerprint."""
+    """The error for a certificate that did not verify, with its fingerprint, which is read for this."""
     try:
         fingerprint = colons(hashlib.sha256(shown(address, server.rpartition(":")[0])).hexdigest())
     except OSError:
@@ -162,11 +164,11 @@ def refused(error: ssl.SSLCertVerificationError, address: tuple[str, int], serve
 
 
 def unfit(error: ssl.SSLError, server: str) -> Untrusted:
-    """The error for a server that no secure connection is possible with."""
+    """The error for a server that offers no secure connection."""
     reason = error.reason or ""
     if reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"):
         return Untrusted(
-            "what answers there speaks no TLS",
+            "it does not speak TLS",
             server=server,
             why=reason.lower().replace("_", " "),
             next="check host and port",
@@ -180,7 +182,7 @@ def unfit(error: ssl.SSLError, server: str) -> Untrusted:
 
 
 def shown(address: tuple[str, int], name: str) -> bytes:
-    """The certificate (DER) that a server shows to who asks for `name`. OSError. Nothing is sent to it."""
+    """The certificate (DER) that a server shows for `name`. Raises OSError. No request is sent."""
     with (
         socket.create_connection(address, timeout=10) as plain,
         unverified().wrap_socket(plain, server_hostname=name) as tls,
@@ -189,10 +191,8 @@ def shown(address: tuple[str, int], name: str) -> bytes:
 
 
 def trusted(address: tuple[str, int], name: str, trust: Trust) -> tuple[bytes, tuple[str, ...]]:
-    """The certificate (DER) of a server that is trusted, and whom it is for; nobody where only a pin vouches
-    for it.
-
-    OSError, Untrusted. Nothing is sent to it.
+    """The certificate (DER) of a trusted server, and the names it is valid for; () if only a pin proves it.
+    Raises OSError, Untrusted. No request is sent.
     """
     with (
         socket.create_connection(address, timeout=10) as plain,
@@ -205,7 +205,7 @@ def trusted(address: tuple[str, int], name: str, trust: Trust) -> tuple[bytes, t
 
 
 def objection(address: tuple[str, int], name: str, trust: Trust, extra_pem: str = "") -> str:
-    """Why a server's certificate is not trusted, or "". OSError. Nothing is sent to it."""
+    """Why a server's certificate is not trusted, or "". Raises OSError. No request is sent."""
     try:
         with (
             socket.create_connection(address, timeout=10) as plain,

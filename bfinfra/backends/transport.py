@@ -1,5 +1,5 @@
-"""The one way to the network: every byte to or from a server goes through `Transport`. It decides where to
-go, whom to trust and what may be written.
+"""The only way to the network: every byte to or from a server goes through `Transport`. It decides the
+address, the trust, and whether writes are allowed.
 """
 
 from __future__ import annotations
@@ -28,15 +28,13 @@ TIMEOUT = httpx2.Timeout(60, connect=10)  # seconds
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 ENVELOPE = frozenset(
     {b"content-encoding", b"content-length", b"transfer-encoding"}
-)  # of a body that comes unpacked
+)  # of a body that is already uncompressed
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
 @dataclass
 class Tally:
-    """How much was asked: all requests, the writing ones, and each by name. Safe to use from several
-    threads.
-    """
+    """Counts requests: all, those that write, and by name. Safe to use from several threads."""
 
     requests: int = 0
     writes: int = 0
@@ -44,7 +42,7 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def count(self, name: str, *, writing: bool) -> None:
-        """One more request."""
+        """Count one more request."""
         with self._lock:
             self.requests += 1
             self.writes += writing
@@ -52,12 +50,13 @@ class Tally:
 
 
 class Transport:
-    """Makes clients. `route` leads host and port elsewhere (the sandbox's loopback listeners); names and
+    """Makes clients. `route` changes host and port (to the sandbox's loopback listeners); names and
     certificates stay.
 
-    `middleware` wrap the network, the first innermost: a cassette, faults. `read_only` refuses every writing
-    request before it leaves the process. `patience`: seconds for an answer where the usual time is too long.
-    `check` is called before each request but a logout, and raises where the run was asked to end.
+    `middleware` wraps the network, the first innermost: a cassette, faults. `read_only` refuses every write
+    before it leaves the process. `patience`: seconds to wait for an answer, if shorter than usual.
+
+    `check` is called before each request but a logout, and raises if the run was asked to end.
     """
 
     def __init__(
@@ -90,10 +89,11 @@ class Transport:
         headers: dict[str, str] | None = None,
         public: bool = False,
     ) -> httpx2.Client:
-        """A client of one server: https only, no redirects, nothing from the environment. Raises Untrusted.
+        """A client of one server: https only, no redirects, no settings from the environment. Raises
+        Untrusted.
 
-        `public`: for files that anybody may have and a digest vouches for: http too, and redirects are the
-        caller's to judge; no account may be sent there.
+        `public`: for public files that a digest verifies: http too, and the caller handles redirects; never
+        for requests with an account.
         """
         return httpx2.Client(
             base_url=base_url,
@@ -113,9 +113,8 @@ class Transport:
         identity: tuple[str, str] | None = None,
         public: bool = False,
     ) -> httpx2.BaseTransport:
-        """What `client` stands on, for libraries that bring their own client; raises bfinfra's errors.
-
-        `identity`: our own certificate and key (PEM), for servers that know their users by certificate.
+        """The transport of `client`, for libraries that bring their own client; raises bfinfra's errors.
+        `identity`: a client certificate and key (PEM).
         """
         url = httpx2.URL(base_url)
         server = f"{url.host}:{url.port or 443}"
@@ -133,8 +132,8 @@ class Transport:
     def _context(
         self, trust: Trust, extra_pem: str, server: str, identity: tuple[str, str] | None
     ) -> ssl.SSLContext:
-        """One for all servers that are trusted alike, as reading the system's store costs 20 ms; one of its
-        own for who shows a certificate.
+        """One context for all servers with the same trust, as reading the system's store takes 20 ms; a
+        separate one with a client certificate.
         """
         if identity:
             own = tls.context(trust, extra_pem, server)
@@ -148,14 +147,12 @@ class Transport:
 
     @property
     def routed(self) -> bool:
-        """Whether addresses are led elsewhere: then the world is the sandbox's, and nothing may be done to
-        the real one.
-        """
+        """Whether addresses are routed to the sandbox. Then nothing may be done to real servers."""
         return self._route is not None
 
     def where(self, host: str, port: int) -> tuple[str, int]:
-        """The address that is really called for `host` and `port`. Unreachable where the route leads nowhere:
-        nothing slips past it.
+        """The address to connect to for `host` and `port`. Raises Unreachable if the route has none: nothing
+        bypasses it.
         """
         if self._route is None or host in LOOPBACK:
             return host, port
@@ -164,12 +161,12 @@ class Transport:
         raise Unreachable(
             "the sandbox has no such address",
             server=f"{host}:{port}",
-            next="it appears when its machine or cluster runs",
+            next="it exists while its machine or cluster runs",
             met=False,
         )
 
     def connect(self, host: str, port: int, timeout: float) -> None:
-        """A bare TCP connect within `timeout` seconds; Unreachable where nobody listens."""
+        """A bare TCP connect within `timeout` seconds. Raises Unreachable."""
         try:
             socket.create_connection(self.where(host, port), timeout).close()
         except OSError as error:
@@ -184,7 +181,7 @@ class Transport:
 
 
 class _Outermost(httpx2.BaseTransport):
-    """Counts, refuses writes where only reading is allowed, and turns transport errors into bfinfra's."""
+    """Counts, refuses writes in a run that only reads, and turns transport errors into bfinfra's."""
 
     def __init__(
         self, inner: httpx2.BaseTransport, transport: Transport, server: str, *, public: bool = False
@@ -206,7 +203,9 @@ class _Outermost(httpx2.BaseTransport):
         def translated() -> contextlib.AbstractContextManager[None]:
             return _as_remote(self._server, name, writing=writing, met=self._server in self._transport.met)
 
-        if request.url.scheme != "https":  # an absolute address may say something else than the client's base
+        if (
+            request.url.scheme != "https"
+        ):  # an absolute address may have another scheme than the client's base
             raise Untrusted(
                 f"{name} would go over {request.url.scheme}",
                 server=self._server,
@@ -236,7 +235,7 @@ class _Outermost(httpx2.BaseTransport):
 
 
 class WriteRefused(RemoteError):
-    """A writing request was made where only reading is allowed; nothing left the process."""
+    """A write in a run that only reads; it was not sent."""
 
     def __init__(self, name: str, server: str) -> None:
         super().__init__(
@@ -248,20 +247,20 @@ class WriteRefused(RemoteError):
 
 
 class Redirected(Rejected):
-    """The server sends its client elsewhere. Nobody follows: what it was sent, credentials included, is not
-    for whoever it names.
+    """The server redirects its client. Nobody follows: the request, with its credentials, is not for the
+    other server.
     """
 
     def __init__(self, name: str, place: str, server: str) -> None:
         url = (
             re.sub(r"^((?:[\w+.-]+:)?//)?[^/?#@]*@", r"\1", place).partition("?")[0].partition("#")[0]
-        )  # no account, no query: either may hold a secret
+        )  # no account, no query: either may contain a secret
         self.place = "".join(c for c in url if c.isprintable())[:200]
         super().__init__(
             f"{name} is answered by a redirect",
             server=server,
             why=f"it leads to {self.place}",
-            next="nothing was sent there; if that is the right server, write its address into the site",
+            next="nothing was sent there; if that is the right server, put its address into the site",
         )
 
 
@@ -287,6 +286,6 @@ def _unreachable(server: str, error: BaseException, *, met: bool) -> Unreachable
         "no connection",
         server=server,
         why=reason(error),
-        next="check the address, and that the server runs and no firewall is between",
+        next="check the address, that the server runs, and that no firewall blocks it",
         met=met,
     )

@@ -1,4 +1,4 @@
-"""One POST of JSON, signed: how drift is told to whatever listens."""
+"""Sends drift messages: one signed POST of JSON."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ PASSES = (408, 425, 429, 500, 502, 503, 504)
 
 
 def post(transport: Transport, hook: Notify, body: Mapping[str, Any]) -> None:
-    """Deliver once; whoever calls may call again with the same body, whose `id` tells the receiver that it
-    has it. RemoteError.
+    """Deliver once. The caller may send the same body again; its `id` shows the receiver that it has it.
+    Raises RemoteError.
 
-    `X-Bfinfra-Signature: sha256=HEX` is the HMAC-SHA256, under the secret, of the text `TIMESTAMP.BODY`;
-    `X-Bfinfra-Timestamp` has the timestamp, in seconds since the epoch, so that what somebody recorded can't
-    be sent again later.
+    `X-Bfinfra-Signature: sha256=HEX` is the HMAC-SHA256, with the secret, of the text `TIMESTAMP.BODY`;
+    `X-Bfinfra-Timestamp` has the timestamp in seconds since the epoch, against replays.
     """
     parts = urlsplit(hook.url)
     data, at = json.dumps(body, separators=(",", ":"), sort_keys=True).encode(), str(int(time.time()))
@@ -42,7 +41,7 @@ def post(transport: Transport, hook: Notify, body: Mapping[str, Any]) -> None:
 
 
 def _error(code: int, after: str, server: str) -> RemoteError:
-    what = "the webhook does not take the message"
+    what = "the webhook does not accept the message"
     if code in PASSES:
         return Busy(
             what,
@@ -54,5 +53,5 @@ def _error(code: int, after: str, server: str) -> RemoteError:
         what,
         server=server,
         why=f"it answers {code}",
-        next="look at the address and at the secret that signs it" if code in (401, 403, 404) else "",
+        next="check the address, and the secret that signs the message" if code in (401, 403, 404) else "",
     )

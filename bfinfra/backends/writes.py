@@ -1,4 +1,4 @@
-"""Which requests write: everything does, but for GET, HEAD and what is named here."""
+"""Decides which requests write: all but GET, HEAD and those named here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SOAP_METHOD = re.compile(rb"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")
 
 
 def name(request: httpx2.Request) -> str:
-    """What the request asks for: the SOAP method, else the HTTP method and path."""
+    """The name of a request: the SOAP method, else the HTTP method and path."""
     return soap_method(request) or f"{request.method} {request.url.path}"
 
 
@@ -58,5 +58,5 @@ def writes(request: httpx2.Request) -> bool:
 
 
 def ends_session(name: str) -> bool:
-    """Whether the request of that name only logs out."""
+    """Whether the request only logs out."""
     return bool(LOGOUTS.fullmatch(name))

@@ -1,5 +1,5 @@
-"""What would stop an apply, looked for before anything else is tried: this machine, the site's servers, and
-what each of its kinds checks of its own. All of it only reads.
+"""Checks for what would stop an apply: this machine, the site's servers, and what each of its kinds needs.
+Only reads.
 """
 
 from __future__ import annotations
@@ -17,11 +17,15 @@ from bfinfra.model.finding import Blocked, Finding, Health
 
 Check = Callable[[CheckContext], Iterable[Finding]]
 ORDER = ("local", "servers", "vcenter", "hosts", "machines", "clusters")
-"""What findings are about, by the first words of their checks' names, as they are printed."""
+"""The sections of the findings, by the first word of their checks' names, in the order in which they are
+printed.
+"""
 
 
 def examine(context: CheckContext) -> tuple[Finding, ...]:
-    """Every check, side by side; findings in the order of the checks' names, each once."""
+    """The findings of all checks, which run in parallel. They are in the order of the checks' names, each
+    once.
+    """
     checks = _checks(context)
     with ThreadPoolExecutor(len(checks), thread_name_prefix="doctor") as pool:
         found = list(pool.map(lambda named: list(_one(named[0], named[1], context)), checks))
@@ -29,7 +33,9 @@ def examine(context: CheckContext) -> tuple[Finding, ...]:
 
 
 def _checks(context: CheckContext) -> list[tuple[str, Check]]:
-    """Those of this machine and of vCenter, then those of the site's kinds; same names stand together."""
+    """The checks of this machine and of vCenter, then those of the site's kinds. Checks of the same name are
+    together.
+    """
     used = {key.kind for key in context.site.resources}
     tables: tuple[Mapping[str, Check], ...] = (
         local.CHECKS,

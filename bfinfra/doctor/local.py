@@ -1,4 +1,4 @@
-"""This machine: references, files, and room for the journal."""
+"""Checks of this machine: references, files, and space for the journal."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bfinfra.model.finding import Finding, bad, good, warning
 from bfinfra.model.units import bytes_short
 from bfinfra.spec.load import awaited_files, missing_references
 
-LEAST = 100 << 20  # bytes that journals and marks may take in a long run
+LEAST = 100 << 20  # bytes that journals may take in a long run
 
 
 def references(context: CheckContext) -> Iterator[Finding]:
-    """What the site refers to is there: environment variables, files, key rings."""
+    """Every reference of the site leads somewhere: environment variables, files, keyrings."""
     found = missing_references(context.site)
     for problem in found:
         yield bad(str(problem.where) or context.site.name, problem.what, problem.why, problem.next)
@@ -39,25 +39,25 @@ def files(context: CheckContext) -> Iterator[Finding]:
     ]
     for trust in trusts:
         assert trust.ca_file is not None
-        tls.context(trust)  # Untrusted says what is wrong with the file
-        yield good(trust.ca_file.text, "holds certificate authorities")
+        tls.context(trust)  # raises Untrusted if the file can't be used
+        yield good(trust.ca_file.text, "contains certificate authorities")
 
 
 def state(context: CheckContext) -> Iterator[Finding]:
-    """The journal has room, and may be written."""
+    """The journal has space, and can be written."""
     there = next(each for each in (context.state, *context.state.parents) if each.exists())
     free = shutil.disk_usage(there).free
     if not os.access(there, os.W_OK):
         yield bad(
             context.state,
             "it can't be written",
-            next="give yourself the right, or name another folder as BFINFRA_STATE_HOME",
+            next="give yourself permission, or set BFINFRA_STATE_HOME to another folder",
         )
     elif free < LEAST:
         yield bad(
             context.state,
             f"{bytes_short(free)} are free for the journal",
-            next="free some, or name another folder as BFINFRA_STATE_HOME",
+            next="free some, or set BFINFRA_STATE_HOME to another folder",
         )
     else:
         yield good(context.state, f"{bytes_short(free)} are free for the journal")

@@ -1,4 +1,4 @@
-"""vCenter, before anybody logs in and from inside: account, version, clock, rights."""
+"""Checks of vCenter: account, version, clock, rights."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def servers(context: CheckContext) -> Iterator[Server]:
 
 
 def login(context: CheckContext) -> Iterator[Finding]:
-    """The account gets into vCenter."""
+    """The account can log in to vCenter."""
     if context.vcenter is None:
         return
     if context.login is not None:
         raise context.login
-    yield good(f"vcenter {context.vcenter.server}", "the account gets in")
+    yield good(f"vcenter {context.vcenter.server}", "the account can log in")
 
 
 def version(context: CheckContext) -> Iterator[Finding]:
-    """VCenter's version is one that bfinfra knows."""
+    """The version of vCenter is one that bfinfra knows."""
     if context.vcenter is None:
         return
     name, api = context.entered().about()
@@ -40,7 +40,7 @@ def version(context: CheckContext) -> Iterator[Finding]:
         yield warning(
             about,
             f"{name}, API {api}, is newer than bfinfra knows",
-            "what changed there is not tried",
+            "bfinfra was not tested with it",
             "upgrade bfinfra, or read its changelog",
         )
     else:
@@ -48,7 +48,7 @@ def version(context: CheckContext) -> Iterator[Finding]:
 
 
 def clock(context: CheckContext) -> Iterator[Finding]:
-    """VCenter's clock agrees with ours."""
+    """The clock of vCenter agrees with this machine's."""
     if context.vcenter is None:
         return
     server, before = context.entered(), context.now()
@@ -67,14 +67,14 @@ def rights(context: CheckContext) -> Iterator[Finding]:
             yield bad(
                 f"vcenter {path}",
                 f"the account lacks {', '.join(names)}",
-                next="an administrator gives them with the commands of: bfinfra privileges SITE --as govc",
+                next="an administrator grants them with the commands of: bfinfra privileges SITE --as govc",
             )
         else:
             yield bad(
                 f"vcenter {path}",
                 "there is nothing at this path",
                 "the site names it",
-                "correct the name in the site, or make it first",
+                "correct the name in the site, or create it first",
             )
     if not lacking:
         yield good(

@@ -1,5 +1,5 @@
-"""User pods, read as the Bitfusion device plug-in's webhook will read them: what it will refuse, skip or
-spoil. Pure; asks no cluster.
+"""Checks user pods as the Bitfusion device plug-in's webhook will read them: what it will refuse, skip or
+break. Pure; contacts no cluster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Asked", "Installed", "lint", "lint_pods"]
 @dataclass(frozen=True, slots=True)
 class Installed:
     """A plug-in whose settings are known. `beside`: the namespaces of its webhook and of itself;
-    `namespaces`: the only ones shown, if any.
+    `namespaces`: the only ones that its webhook sees, if limited.
     """
 
     clients: tuple[Client, ...]
@@ -32,10 +32,10 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The plug-in's release, and its TOTAL_GPU_MEMORY in MB, 0 where it isn't known.
+    """The plug-in's release, and its TOTAL_GPU_MEMORY in MB, 0 if unknown.
 
-    `namespace`: where the pods go, whatever they say; "" = what they say. `installed`: the plug-in that will
-    see them, where it is known.
+    `namespace`: the pods' namespace, "" for the one in each manifest. `installed`: the plug-in that will see
+    them, if known.
     """
 
     version: Version = NEWEST
@@ -45,15 +45,13 @@ class Asked:
 
 
 def lint(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
-    """What is wrong with a file of manifests, in the order of its lines. Pods that don't ask for Bitfusion's
-    GPUs are none of its business.
+    """What is wrong with a file of manifests, in the order of its lines. Pods that don't request Bitfusion's
+    GPUs are skipped.
     """
     if len(text.encode(errors="replace")) > LARGEST:
         return (
             error(
-                f"it is larger than {LARGEST >> 20} MiB",
-                str(file),
-                next="give the pods in a file of their own",
+                f"it is larger than {LARGEST >> 20} MiB", str(file), next="put the pods into their own file"
             ),
         )
     try:
@@ -65,7 +63,7 @@ def lint(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
     if not seen:
         found.append(
             error(
-                "it holds no pod, and nothing that makes pods",
+                "it contains no pod and no workload",
                 str(file),
                 next="give a Pod, Deployment, StatefulSet, DaemonSet, Job or CronJob",
             )
@@ -74,7 +72,7 @@ def lint(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
 
 
 def lint_pods(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
-    """The same of the pods alone: what can't be read, and files without pods, are for others to tell."""
+    """The same for the pods only: unreadable files and files without pods are not reported."""
     try:
         roots, _ = compose_all(file, text)
     except Unreadable:
@@ -102,13 +100,10 @@ def _hidden(namespace: str, installed: Installed | None) -> notes.Hidden | None:
     if installed is None:
         return None
     if namespace in (*SYSTEM, *installed.beside):
-        return notes.Hidden(
-            "neither the system's nor those beside the plug-in and its webhook ever are",
-            "use a namespace of your own",
-        )
+        return notes.Hidden("it skips system namespaces, its own and the webhook's", "use your own namespace")
     if installed.namespaces and namespace not in installed.namespaces:
         return notes.Hidden(
-            f"it is shown those of {', '.join(installed.namespaces)}", "add it to the plug-in's namespaces"
+            f"it sees only {', '.join(installed.namespaces)}", "add it to the plug-in's namespaces"
         )
     return notes.Hidden()
 

@@ -1,4 +1,4 @@
-"""Commands: what the webhook makes of them, and what of it doesn't start."""
+"""Checks of commands: what the webhook makes of them, and which of them won't start."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bfinfra.model.errors import Place
 from bfinfra.model.remark import Remark, error, refused
 
 DROPPED = ("/bin/bash", "-c")
-"""Elements that the webhook leaves out, as it puts them in front itself."""
+"""Elements that the webhook removes, as it adds them in front itself."""
 RUN = re.compile(r"bitfusion\s+run\b(.*)", re.DOTALL)
 INJECTION = "injection"
 
 
 def rules(pod: Pod, release: Release) -> Iterator[Remark]:
-    """All of them, container by container."""
+    """The remarks of all rules, container by container."""
     for container in pod.containers:
         words = [(text(node), node.at) for node in container.command]
         kept = [(word, at) for word, at in words if word.lower() not in DROPPED]
@@ -39,7 +39,7 @@ def _gpus(
             f"the container {container.name} has no command",
             container.at,
             "the webhook puts `bitfusion run` before a command; without one the pod stays unschedulable",
-            "write the image's own command out",
+            "write the image's command into the pod",
         )
         return
     if pod.switch == INJECTION or any(word.strip().startswith("bitfusion") for word, _ in kept):
@@ -49,7 +49,7 @@ def _gpus(
         yield error(
             f"the command begins with {word}",
             at,
-            "the webhook takes out /bin/bash and -c only, and runs the rest below its own bash",
+            "the webhook removes only /bin/bash and -c, and runs the rest in its own bash",
             'write ["/bin/bash", "-c", "COMMAND"], or the command as one element',
         )
     elif release.glue.strip() and len(kept) > 1:
@@ -63,13 +63,13 @@ def _gpus(
         yield error(
             "args don't reach the command",
             container.fields["args"].at,
-            "the webhook makes it one line below /bin/bash -c, and leaves args outside",
+            "the webhook puts the command into one line for /bin/bash -c, and leaves args out",
             "write them into the command",
         )
 
 
 def _own_run(words: list[tuple[str, Place]], container: Container, release: Release) -> Iterator[Remark]:
-    """`bitfusion`, `run` and what follows as elements of their own."""
+    """`bitfusion`, `run` and their arguments as separate elements."""
     for number_, (word, at) in enumerate(words):
         if (
             word.rpartition("/")[2] == "bitfusion"
@@ -89,7 +89,9 @@ def _run(word: str, at: Place, container: Container, release: Release) -> Iterat
 
 
 def _agrees(options: list[str], at: Place, container: Container, release: Release) -> Iterator[Remark]:
-    """The numbers of a `bitfusion run` that somebody wrote, alone and beside what the container asks for."""
+    """Compares the numbers of a written `bitfusion run` with each other and with what the container
+    requests.
+    """
     given = _options(options)
     count = given.get("-n")
     if count is None or not count.isdecimal() or int(count) < 1:
@@ -103,13 +105,15 @@ def _agrees(options: list[str], at: Place, container: Container, release: Releas
     share = _decimal(given.get("-p"))
     if "-p" in given and (share is None or not 0 < share <= 1):
         yield error(
-            f"`bitfusion run -p {given['-p']}` is no share",
+            f"`bitfusion run -p {given['-p']}` is not a valid share",
             at,
             next="write a number above 0, at most 1, such as -p 0.5",
         )
     size = given.get("-m")
     if size is not None and (not size.isdecimal() or int(size) < 1):
-        yield error(f"`bitfusion run -m {size}` is no size", at, next="write megabytes, such as -m 8000")
+        yield error(
+            f"`bitfusion run -m {size}` is not a valid size", at, next="write megabytes, such as -m 8000"
+        )
     if "-p" in given and "-m" in given:
         yield error("`bitfusion run` has both -p and -m", at, next="keep one of them")
     asks = container.asks
@@ -119,13 +123,13 @@ def _agrees(options: list[str], at: Place, container: Container, release: Releas
             yield error(
                 f"`bitfusion run {flag} {given[flag]}` doesn't agree with {name}: {text(asks[name].node)}",
                 at,
-                "the cluster counts the one, the servers give the other",
+                "the cluster counts one number, the servers allocate the other",
                 "make them agree, or leave `bitfusion run` to the webhook",
             )
 
 
 def _options(words: list[str]) -> dict[str, str]:
-    """The options before the command; `-n2` and `-n=2` are `-n 2`."""
+    """The options before the command. `-n2` and `-n=2` are read as `-n 2`."""
     found: dict[str, str] = {}
     names = {"-n": "-n", "--num_gpus": "-n", "-p": "-p", "--partial": "-p", "-m": "-m", "--memory": "-m"}
     queue = list(words)
@@ -137,7 +141,7 @@ def _options(words: list[str]) -> dict[str, str]:
         if name in names:
             found[names[name]] = value if sign else (queue.pop(0) if queue else "")
         elif not sign and queue and not queue[0].startswith("-"):
-            queue.pop(0)  # an option's own value, such as --filter k=v
+            queue.pop(0)  # the option's value, such as --filter k=v
     return found
 
 

@@ -1,5 +1,5 @@
-"""Which containers may ask for GPUs, and in which order they stand; what the webhook adds and where that
-clashes.
+"""Checks of containers: which may request GPUs, in which order they are, and whether they clash with what the
+webhook adds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VOLUMES = (
 
 
 def rules(pod: Pod, release: Release) -> Iterator[Remark]:
-    """All of them."""
+    """The remarks of all rules."""
     yield from _init(pod)
     yield from _order(pod, release)
     for volume in _listed(pod.spec, "volumes"):
@@ -43,7 +43,7 @@ def _init(pod: Pod) -> Iterator[Remark]:
             yield refused(
                 f"the initContainer {each.name} asks for {name}",
                 entry.at,
-                "the webhook changes containers only, and no node has such a resource",
+                "the webhook changes only containers, and no node has this resource",
                 "move what needs GPUs into a container",
             )
         if each.name == POPULATE:
@@ -55,9 +55,9 @@ def _init(pod: Pod) -> Iterator[Remark]:
             )
         if any("bitfusion" in text(node) for node in each.command):
             yield error(
-                f"the initContainer {each.name} runs before there is a client",
+                f"the initContainer {each.name} runs before the client is there",
                 each.at,
-                f"the webhook puts {POPULATE}, which brings it, behind the pod's own",
+                f"the webhook adds {POPULATE}, which installs it, after the pod's own",
                 "run it in a container",
             )
 
@@ -66,32 +66,32 @@ def _order(pod: Pod, release: Release) -> Iterator[Remark]:
     having = pod.container_of_gpus()
     for _, container in having[1:]:
         yield error(
-            f"the container {container.name} is the second that asks for GPUs",
+            f"the container {container.name} is the second that requests GPUs",
             container.at,
-            "the webhook writes what it made of a later container over the first",
-            "one container with GPUs a pod: split it in two pods",
+            "the webhook overwrites the first container by a later one",
+            "use one container with GPUs for each pod: split the pod",
         )
     if having and having[0][0] > 0:
         yield error(
-            f"the container {having[0][1].name} asks for GPUs and isn't the first",
+            f"the container {having[0][1].name} requests GPUs and isn't the first",
             having[0][1].at,
-            "the webhook writes what it made of it over the first",
+            "the webhook overwrites the first container by it",
             "put it first",
         )
     for container in pod.containers if release.strict and having else ():
         if container.command and not COUNTS & container.asks.keys():
             yield refused(
-                f"the container {container.name} has a command and asks for no GPU",
+                f"the container {container.name} has a command and requests no GPU",
                 container.fields["command"].at,
                 (
-                    f"release {release.version} refuses the pod: each container with a command must ask for "
+                    f"release {release.version} refuses the pod: each container with a command must request "
                     f"{release.count}"
                 ),
-                "leave its command to the image, or run it in a pod of its own",
+                "remove its command, or run it in its own pod",
             )
 
 
 def _listed(fields: Entries, name: str) -> list[Node]:
-    """The items of a list; none where it isn't there."""
+    """The items of a list; () if it is missing."""
     node = child(fields, name)
     return node.value if node is not None and isinstance(node.value, list) else []

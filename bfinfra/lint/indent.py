@@ -1,6 +1,4 @@
-"""What stands too deep or too shallow: fields of a pod inside a container, and YAML that is none because of
-it.
-"""
+"""Checks indentation: fields of a pod inside a container, and YAML that can't be read because of it."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ POD = frozenset(
         "runtimeClassName",
     }
 )
-"""Fields of a pod's spec that no container has."""
+"""Fields of a pod's spec that containers don't have."""
 CONTAINER = frozenset(
     {
         "command",
@@ -47,26 +45,26 @@ CONTAINER = frozenset(
         "readinessProbe",
     }
 )
-"""Fields of a container that no pod's spec has."""
+"""Fields of a container that a pod's spec doesn't have."""
 KEY = re.compile(r"( *)([A-Za-z]+):")
 
 
 def rules(pod: Pod) -> Iterator[Remark]:
-    """Fields that a reader finds one level too deep, or too high."""
+    """Fields that are one level too deep or too high."""
     for container in (*pod.containers, *pod.init_containers):
         for name, entry in container.fields.items():
             if name in POD:
                 column = _column(pod)
                 yield error(
-                    f"{name} stands in the container {container.name}",
+                    f"{name} is in the container {container.name}",
                     entry.at,
-                    "it is a field of the pod's spec, and the API server knows none such there",
+                    "it is a field of the pod's spec, and the API server doesn't know it there",
                     f"indent it with {column - 1} blanks, as containers" if column else "move it to spec",
                 )
     for name, entry in pod.spec.items():
         if name in CONTAINER:
             yield error(
-                f"{name} stands in the pod's spec",
+                f"{name} is in the pod's spec",
                 entry.at,
                 "it is a field of a container",
                 "indent it as the name of its container",
@@ -74,7 +72,9 @@ def rules(pod: Pod) -> Iterator[Remark]:
 
 
 def explained(problem: Problem, text: str) -> Problem:
-    """A problem of YAML's own; where a field of the pod is indented as an item of its containers, said so."""
+    """A problem of the YAML itself. If a field of the pod is indented as an item of its containers, it says
+    so.
+    """
     where = problem.where
     lines = text.splitlines()
     if not isinstance(where, Place) or where.line > len(lines):
@@ -96,7 +96,7 @@ def explained(problem: Problem, text: str) -> Problem:
         problem,
         what=f"{found[2]} is indented with {indent} blanks, as the items of {outer[2]}",
         where=at,
-        why=f"so it is part of their list, where a key can't stand ({problem.what})",
+        why=f"so it is part of their list, which can't contain a key ({problem.what})",
         next=f"indent it with {wanted} blanks, as {outer[2]}, and what follows with it",
     )
 

@@ -1,4 +1,4 @@
-"""Annotations: the switch, the client's system and version, filters."""
+"""Checks of annotations: the switch, the client's system and version, filters."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from bfinfra.model.suggest import nearest
 from bfinfra.model.yaml import Entry
 
 OF_PLUGIN = "bwki"
-"""Where the webhook runs, where nobody chose otherwise."""
+"""The webhook's namespace, unless somebody chose another."""
 SYSTEM = ("kube-system", "kube-public")
 TYPED = frozenset(
     word
     for each in ("y", "yes", "true", "on", "n", "no", "false", "off", "null")
     for word in (each, each.capitalize(), each.upper())
 ) | {"~"}
-"""What YAML makes a boolean, or nothing, of where it stands without quotes; annotations are text."""
+"""Words that YAML reads as a boolean or null without quotes. Annotations are text."""
 OWN = ("auto-management/", "bitfusion-client/")
 
 
 class Hidden(NamedTuple):
-    """Why the webhook isn't shown the pods of a namespace, and what to do; empty: it is."""
+    """Why the webhook doesn't see the pods of a namespace, and what to do; empty if it sees them."""
 
     why: str = ""
     next: str = ""
@@ -34,7 +34,9 @@ class Hidden(NamedTuple):
 
 
 def rules(pod: Pod, release: Release, hidden: Hidden | None) -> Iterator[Remark]:
-    """All of them. `hidden`: why the webhook isn't shown pods of this namespace; None where nobody knows."""
+    """The remarks of all rules. `hidden`: why the webhook doesn't see pods of this namespace; None if
+    unknown.
+    """
     yield from _unquoted(pod)
     yield from _switch(pod, release, hidden)
     yield from _outer(pod)
@@ -52,7 +54,7 @@ def _unquoted(pod: Pod) -> Iterator[Remark]:
             value in TYPED or value.replace(".", "", 1).isdigit() or entry.node.value is None
         ):
             yield refused(
-                f"the annotation {name} is no text",
+                f"the annotation {name} is not text",
                 at,
                 "the API server refuses annotations that aren't text",
                 f'write it in quotes: "{value}"',
@@ -62,24 +64,24 @@ def _unquoted(pod: Pod) -> Iterator[Remark]:
 def _switch(pod: Pod, release: Release, hidden: Hidden | None) -> Iterator[Remark]:
     if pod.switch not in release.switch:
         at = pod.annotations[SWITCH].place if SWITCH in pod.annotations else pod.at
-        was = f"is {pod.switch!r}, which turns nothing on" if SWITCH in pod.annotations else "is missing"
+        was = f"is {pod.switch!r}, which does not enable it" if SWITCH in pod.annotations else "is missing"
         yield refused(
             f"the annotation {SWITCH} {was}",
             at,
             f"release {release.version} knows {', '.join(release.switch)}; any other pod stays as it is",
-            f'write {SWITCH}: "yes" into the metadata of the pod',
+            f'write {SWITCH}: "yes" to the metadata of the pod',
             stops=pod.asks,
         )
     elif pod.namespace in SYSTEM:
         yield refused(
-            f"pods in {pod.namespace} are left as they are",
+            f"the webhook skips pods in {pod.namespace}",
             pod.at,
-            next="use a namespace of your own",
+            next="use your own namespace",
             stops=pod.asks,
         )
     elif hidden:
         yield refused(
-            f"pods in {pod.namespace} are not shown to the device plug-in's webhook",
+            f"pods in {pod.namespace} don't reach the device plug-in's webhook",
             pod.at,
             hidden.why,
             hidden.next,
@@ -87,20 +89,17 @@ def _switch(pod: Pod, release: Release, hidden: Hidden | None) -> Iterator[Remar
         )
     elif hidden is None and pod.namespace == OF_PLUGIN:
         yield warning(
-            f"pods in {pod.namespace} are not shown to a webhook that bfinfra installed",
+            f"pods in {pod.namespace} don't reach a webhook that bfinfra installed",
             pod.at,
-            (
-                "it leaves the namespace out that the webhook itself runs in; one by upstream's own files "
-                "changes them"
-            ),
-            "use a namespace of your own",
+            "it excludes the webhook's own namespace; upstream's own files include it",
+            "use your own namespace",
         )
     if text(pod.annotations[STATUS].node if STATUS in pod.annotations else None).lower() == "injected":
         yield refused(
-            f"the annotation {STATUS} says that it was done already",
+            f"the annotation {STATUS} says that the webhook changed the pod already",
             pod.annotations[STATUS].at,
             "the webhook skips such pods",
-            "take it out",
+            "remove it",
             stops=pod.asks,
         )
 
@@ -109,9 +108,9 @@ def _outer(pod: Pod) -> Iterator[Remark]:
     for name, entry in pod.outer.items():
         if name.startswith(OWN):
             yield error(
-                f"the annotation {name} stands on the {pod.kind}",
+                f"the annotation {name} is on the {pod.kind}",
                 entry.at,
-                "the webhook reads the pods' own",
+                "the webhook reads the annotations of pods",
                 "move it to spec.template.metadata.annotations",
             )
 
@@ -146,7 +145,7 @@ def _client(pod: Pod, release: Release) -> Iterator[Remark]:
             yield refused(
                 f"the annotation {name} is missing",
                 pod.annotations[SWITCH].at,
-                "without it the webhook lets the pod pass as it is, and says nothing",
+                "without it the webhook silently skips the pod",
                 f'write {name}: "{example}"',
                 stops=pod.asks,
             )
@@ -155,9 +154,9 @@ def _client(pod: Pod, release: Release) -> Iterator[Remark]:
     }:
         known = ", ".join(sorted({f"{each.os}/{each.version}" for each in release.clients}))
         yield warning(
-            f"release {release.version} brings no client {found[CLIENT]} for {found[OS]}",
+            f"release {release.version} has no client {found[CLIENT]} for {found[OS]}",
             pod.annotations[CLIENT].place,
-            f"it brings {known}; another one must stand in the plug-in's clients",
+            f"it has {known}; others must be in the plug-in's clients",
             "choose one of these, or ask who runs the cluster",
         )
 
@@ -168,7 +167,7 @@ def _filters(pod: Pod, release: Release) -> Iterator[Remark]:
         name, sign, value = condition.partition("=")
         if name not in FILTERS:
             yield warning(
-                f"{name or condition} is no filter that is documented",
+                f"{name or condition} is not a documented filter",
                 entry.place if entry else pod.at,
                 next=nearest(name, FILTERS) or ", ".join(FILTERS),
             )
@@ -184,8 +183,8 @@ def _lost(pod: Pod) -> Iterator[Remark]:
     others = [name for name in pod.annotations if not name.startswith(OWN)]
     if others:
         yield warning(
-            f"the annotation {others[0]} gets lost" + (f", and {len(others) - 1} more" if others[1:] else ""),
+            f"the annotation {others[0]} is lost" + (f", and {len(others) - 1} more" if others[1:] else ""),
             pod.annotations[others[0]].at,
             "the webhook replaces all annotations of a pod by its own",
-            "let no other controller depend on them",
+            "don't let other controllers depend on them",
         )

@@ -1,6 +1,4 @@
-"""The pods in a file: of a Pod itself, and of what makes pods from a template; with the place of everything
-in them.
-"""
+"""The pods in a file, from Pods and from the templates of workloads, with the place of each part."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ PREFIX = f"{GROUP}/"
 
 @dataclass(frozen=True)
 class Container:
-    """One container: where it stands, its name, and its fields."""
+    """One container: its place, its name and its fields."""
 
     at: Place
     name: str
@@ -37,7 +35,7 @@ class Container:
 
     @property
     def asks(self) -> dict[str, Entry]:
-        """What it asks of Bitfusion: a limit that stands alone is a request, too."""
+        """What it requests of Bitfusion. A limit without a request is a request too."""
         found = {**self.resources("limits"), **self.resources("requests")}
         return {name: entry for name, entry in found.items() if name.startswith(PREFIX)}
 
@@ -50,7 +48,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Pod:
-    """One pod or template. `outer`: the annotations of what makes it, which no webhook for pods sees."""
+    """One pod or template. `outer`: the annotations of its workload, which no webhook for pods sees."""
 
     at: Place
     kind: str
@@ -62,17 +60,17 @@ class Pod:
 
     @property
     def containers(self) -> tuple[Container, ...]:
-        """In the order of the file."""
+        """The containers, in the order of the file."""
         return _containers(self.spec, "containers")
 
     @property
     def init_containers(self) -> tuple[Container, ...]:
-        """Those that run before them."""
+        """The initContainers, in the order of the file."""
         return _containers(self.spec, "initContainers")
 
     @property
     def concerned(self) -> bool:
-        """Whether it has anything to do with Bitfusion."""
+        """Whether it uses Bitfusion in any way."""
         named = any(
             name.startswith(("auto-management/", "bitfusion-client/"))
             for name in (*self.annotations, *self.outer)
@@ -81,22 +79,22 @@ class Pod:
 
     @property
     def asks(self) -> bool:
-        """Whether a container asks for what no node has, so that the webhook must see it."""
+        """Whether a container requests a resource that no node has, so that the webhook must change it."""
         return any(each.asks.keys() - {ALLOCATED} for each in self.containers)
 
     @property
     def switch(self) -> str:
-        """The value that turns the plug-in on, as it reads it."""
+        """The value of the annotation that enables the plug-in."""
         node = child(self.annotations, SWITCH)
         return text(node).lower()
 
     def container_of_gpus(self) -> list[tuple[int, Container]]:
-        """Those that ask Bitfusion for something, with their positions."""
+        """The containers that request Bitfusion's resources, with their positions."""
         return [(number, each) for number, each in enumerate(self.containers) if each.asks]
 
 
 def pods(root: Node) -> Iterator[Pod]:
-    """The pods of one document; a List is read through."""
+    """The pods of one document. Items of a List are included."""
     top = entries(root)
     kind = text(child(top, "kind"))
     if kind == "List" or (not kind and "items" in top):
@@ -132,15 +130,15 @@ def _containers(spec: Entries, what: str) -> tuple[Container, ...]:
 
 
 def child(fields: Entries, name: str) -> Node | None:
-    """The value of a field, None where it isn't there."""
+    """The value of a field, or None."""
     return fields[name].node if name in fields else None
 
 
 def entries(node: Node | None) -> Entries:
-    """The fields of a mapping; none where it is no mapping."""
+    """The fields of a mapping; {} for anything else."""
     return node.value if node is not None and isinstance(node.value, dict) else {}
 
 
 def text(node: Node | None) -> str:
-    """A scalar's text; "" where there is none."""
+    """A scalar's text, or ""."""
     return node.value if node is not None and isinstance(node.value, str) else ""

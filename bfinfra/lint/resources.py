@@ -1,4 +1,4 @@
-"""What containers ask for: names by release, numbers, limits that agree with requests."""
+"""Checks of what containers request: names by release, numbers, limits that equal requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MB = 1_000_000  # bytes, as the webhook counts
 
 
 def rules(pod: Pod, release: Release, total: int | None) -> Iterator[Remark]:
-    """All of them, container by container."""
+    """The remarks of all rules, container by container."""
     for container in (*pod.containers, *pod.init_containers):
         yield from _names(container, release)
         yield from _pairs(container, changed=pod.kind == "Pod" and pod.switch in release.switch)
@@ -34,7 +34,7 @@ def rules(pod: Pod, release: Release, total: int | None) -> Iterator[Remark]:
 
 
 def number(entry: Entry | None) -> Decimal | None:
-    """A quantity, None where it isn't one."""
+    """A quantity, or None if it isn't one."""
     found = QUANTITY.fullmatch(text(entry.node)) if entry else None
     if not found:
         return None
@@ -46,10 +46,10 @@ def _names(container: Container, release: Release) -> Iterator[Remark]:
     for name, entry in container.asks.items():
         if name == ALLOCATED:
             yield error(
-                f"{name} is what the webhook asks for in the pod's stead",
+                f"the webhook itself requests {name} for the pod",
                 entry.at,
-                "asked for by hand it takes a share, and starts no `bitfusion run`",
-                f"ask for {release.count}",
+                "a pod that requests it takes a share, and starts no `bitfusion run`",
+                f"request {release.count}",
             )
         elif name not in release.asked:
             others = [each for each in RELEASES.values() if name in each.asked]
@@ -66,8 +66,8 @@ def _names(container: Container, release: Release) -> Iterator[Remark]:
 
 
 def _pairs(container: Container, *, changed: bool) -> Iterator[Remark]:
-    """`changed`: the webhook writes both anew before the API server looks at them; it never sees the
-    templates of Deployments and Jobs, which are looked at, too.
+    """`changed`: the webhook rewrites both before the API server checks them. It never sees the templates of
+    Deployments and Jobs, which are checked too.
     """
     limits, requests = container.resources("limits"), container.resources("requests")
     say, saved = (
@@ -80,7 +80,7 @@ def _pairs(container: Container, *, changed: bool) -> Iterator[Remark]:
             yield say(
                 f"{name} has no limit",
                 entry.at,
-                f"of such resources the API server wants the limit, and takes it as the request{saved}",
+                f"for such resources the API server requires the limit, and uses it as the request{saved}",
                 "write it under limits",
             )
         elif name in requests and number(limits[name]) != number(requests[name]):
@@ -99,7 +99,7 @@ def _numbers(container: Container, release: Release, total: int | None) -> Itera
     if not COUNTS & asks.keys():
         first = next(entry for name, entry in asks.items() if name in release.asked)
         yield refused(
-            f"the container {container.name} asks for a share, and for no GPU",
+            f"the container {container.name} requests a share, and no GPU",
             first.at,
             "the webhook refuses that",
             f"add {release.count}: 1",
@@ -124,7 +124,7 @@ def _whole(asks: Mapping[str, Entry], name: str, least: int, most: int) -> Itera
 
 
 def _megabytes(entry: Entry) -> Iterator[Remark]:
-    """Release 0.1 writes the quantity's plain number behind -m: 8000M would be eight billion megabytes."""
+    """Release 0.1 passes the quantity's plain number to -m: 8000M would be eight billion megabytes."""
     value = number(entry)
     if value is None or value != int(value) or value < 1:
         yield refused(
@@ -134,9 +134,9 @@ def _megabytes(entry: Entry) -> Iterator[Remark]:
         )
     elif not text(entry.node).isdigit():
         yield error(
-            f"{MEMORY} is {text(entry.node)}, which release 0.1 takes for {int(value)} megabytes",
+            f"{MEMORY} is {text(entry.node)}, which release 0.1 reads as {int(value)} megabytes",
             entry.place,
-            "it hands the plain number on to `bitfusion run -m`",
+            "it passes the plain number to `bitfusion run -m`",
             f"write {max(int(value) // MB, 1)}",
         )
 
@@ -156,23 +156,21 @@ def _memory(asks: Mapping[str, Entry], total: int | None) -> Iterator[Remark]:
             f"{MEMORY} is {bytes_ // MB} MB",
             entry.place,
             f"the plug-in's total_gpu_memory is {total} MB, and it has to be less",
-            "ask for less, or for the whole GPU",
+            "request less, or the whole GPU",
         )
     elif total == 0:
         yield refused(
             f"{MEMORY} works only where the plug-in's total_gpu_memory is set",
             entry.at,
             "here it is 0, and the webhook refuses such pods",
-            "set it, or ask for gpu-percent",
+            "set it, or request gpu-percent",
         )
     elif total is None:
         yield warning(
             f"{MEMORY} works only where the plug-in's total_gpu_memory is set",
             entry.at,
             "by default it is 0, and the webhook refuses such pods",
-            "say it with --total-gpu-memory MB, or ask for gpu-percent",
+            "give it with --total-gpu-memory MB, or request gpu-percent",
         )
     if PERCENT in asks:
-        yield warning(
-            f"{PERCENT} counts for nothing beside {MEMORY}", asks[PERCENT].at, next="keep one of them"
-        )
+        yield warning(f"{PERCENT} has no effect beside {MEMORY}", asks[PERCENT].at, next="keep one of them")

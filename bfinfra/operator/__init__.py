@@ -1,3 +1,3 @@
-"""bfinfra in a cluster: `Site` objects, a short-lived Job for each look at one of them, and what it found in
-the object's status.
+"""bfinfra in a cluster: `Site` objects, a short-lived Job for each check of one, and the result in its
+status.
 """

@@ -1,4 +1,4 @@
-"""Which plans wait for somebody's word, and what that word is: the plan's digest."""
+"""Which plans wait for an approval. An approval is the plan's digest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bfinfra.model.errors import Unsafe
 from bfinfra.model.plan import Action, Plan, step_data
 from bfinfra.model.redact import clean
 
-DIGITS = 16  # hexadecimal, of a digest
+DIGITS = 16  # hexadecimal digits of a digest
 
 
 class Approval(enum.StrEnum):
@@ -24,8 +24,8 @@ class Approval(enum.StrEnum):
 
 
 def digest(plan: Plan) -> str:
-    """The same for the same steps on the same objects, whatever the machine and the day; also of what a
-    deletion would take along.
+    """The same for the same steps on the same objects, on any machine and day. It covers what a deletion
+    deletes too.
     """
     contents = {str(item.key): list(item.contents) for item in plan.pending if item.contents}
     steps = {
@@ -37,10 +37,10 @@ def digest(plan: Plan) -> str:
 
 
 def allowed(plan: Plan, rule: Approval, approved: str = "", *, expected: bool = False) -> Allow | None:
-    """What the plan may do; None: it waits. `expected`: it would undo what the site says may differ for a
-    while, so somebody decides.
+    """What the plan may do; None if it waits for approval. `expected`: it would undo drift that the site
+    allows for a while, so somebody must decide.
 
-    A plan with problems or blind spots waits for nobody: the apply says why it can't be carried out.
+    A plan with problems or unreadable resources never waits: the apply reports why it can't run.
     """
     if not plan.pending or plan.problems or plan.unreadable:
         return Allow()

@@ -39,11 +39,11 @@ COLUMNS = [
 
 
 def definition(language: Schema) -> dict[str, Any]:
-    """The manifest. `language`: as bfinfra.spec.schema.schema makes it."""
+    """The manifest. `language`: the schema that bfinfra.spec.schema.schema makes."""
     whole = {
         "type": "object",
         "required": ["spec"],
-        "description": "A GPU site that bfinfra keeps as it is described.",
+        "description": "A GPU site that bfinfra keeps in its desired state.",
         "properties": {"spec": _spec(language), "status": _status()},
     }
     version = {
@@ -73,9 +73,7 @@ def definition(language: Schema) -> dict[str, Any]:
 
 
 def copied(node: Any) -> Any:
-    """The same without anything shared: YAML would write anchors, and a reader of manifests stumbles over
-    them.
-    """
+    """A copy without shared parts, which YAML would write as anchors."""
     if isinstance(node, dict):
         return {key: copied(value) for key, value in node.items()}
     return [copied(each) for each in node] if isinstance(node, list | tuple) else node
@@ -102,7 +100,7 @@ def _spec(language: Schema) -> Schema:
                 "pattern": INTERVAL,
                 "maxLength": 6,
                 "default": "1h",
-                "description": "How often it is looked at: 15m, 1h, 1d.",
+                "description": "Time between checks: 15m, 1h, 1d.",
             },
             "approval": {
                 "type": "string",
@@ -117,17 +115,17 @@ def _spec(language: Schema) -> Schema:
                 "type": "string",
                 "enum": ["Destroy", "Keep"],
                 "default": "Destroy",
-                "description": "What becomes of the things that the site made when this object is deleted.",
+                "description": "What happens to the site's objects when this object is deleted.",
             },
             "suspend": {
                 "type": "boolean",
                 "default": False,
-                "description": "Nothing is looked at and nothing done while this is true.",
+                "description": "If true, nothing is checked or changed.",
             },
             "claim": {
                 "type": "string",
                 "maxLength": 253,
-                "description": "A PersistentVolumeClaim for the journal and for what drift checks remember.",
+                "description": "A PersistentVolumeClaim for the journal and the results of drift checks.",
             },
             "env": {
                 "type": "object",
@@ -156,10 +154,7 @@ def _site(language: Schema) -> Schema:
     made = {name: structural(each, definitions) for name, each in language["properties"].items()}
     fixed = {
         "x-kubernetes-validations": [
-            {
-                "rule": "self == oldSelf",
-                "message": "a site keeps its name: everything that was made carries it",
-            }
+            {"rule": "self == oldSelf", "message": "a site keeps its name, which all its objects carry"}
         ],
         "maxLength": 63,
     }
@@ -180,10 +175,10 @@ def _status() -> Schema:
         "type": "object",
         "properties": {
             "observedGeneration": {"type": "integer", "format": "int64"},
-            "resources": {"type": "integer", "description": "How many the site has."},
+            "resources": {"type": "integer", "description": "The number of the site's resources."},
             "plan": {
                 "type": "object",
-                "description": "What waits to be approved.",
+                "description": "The plan that waits for approval.",
                 "properties": {
                     "digest": text,
                     "count": {"type": "integer"},

@@ -1,5 +1,5 @@
-"""What to do about a Site now. Pure: the same site, Jobs and time give the same answer, whoever leads and
-however often it began anew.
+"""Decides what to do about a Site now. Pure: the same Site, Jobs and time give the same decision, whichever
+replica leads.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from bfinfra.operator.desired import FINALIZER, Desired
 from bfinfra.operator.result import GOOD, Outcome, Result
 
 SOON = {Outcome.WAITING: 60}
-RETRY = 300  # seconds until the next look after one that did not end well
-GRACE = 20  # seconds that a pod's last words may come after its Job ended
+RETRY = 300  # seconds until the next check after one that did not end well
+GRACE = 20  # seconds to wait for a pod's termination message after its Job ended
 
 
 @dataclass(frozen=True)
 class Look:
     """A Job of a Site. `key`: what it was made for; times in seconds since the epoch; `ended`: 0 while it
-    runs; `why`: as the Job says it failed.
+    runs; `why`: the Job's reason of its failure.
     """
 
     name: str
@@ -32,35 +32,35 @@ class Look:
     result: Result | None = None
 
     def over(self, now: float) -> bool:
-        """Whether all that it will ever say is here."""
+        """Whether it has ended and its result is there, or won't come."""
         return self.ended > 0 and (self.result is not None or now >= self.ended + GRACE)
 
     @property
     def found(self) -> Result:
-        """Its result; of one that left none, that it was lost."""
+        """Its result; of a Job without one, that it was lost."""
         return self.result or Result(Outcome.LOST, self.why or "the Job ended without a result")
 
 
 @dataclass(frozen=True)
 class Hold:
-    """Put the finalizer on it, before anything is made for it."""
+    """Add the finalizer, before anything is made for the Site."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """Let it go: nothing of it is left, or it shall be kept."""
+    """Remove the finalizer: nothing of it is left, or its objects are to be kept."""
 
 
 @dataclass(frozen=True)
 class Refuse:
-    """Say why nothing is done for it."""
+    """Report why nothing is done for it."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """Start a Job of this name. `due`: since when it could have been."""
+    """Start a Job of this name. `due`: when it could have started."""
 
     name: str
     due: float
@@ -68,7 +68,7 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Wait:
-    """Nothing, until then: seconds since the epoch."""
+    """Do nothing until then, in seconds since the epoch."""
 
     until: float
 
@@ -80,8 +80,8 @@ NEVER = Wait(float("inf"))
 def decide(
     wanted: Desired, looks: Sequence[Look], now: float, *, taken: str = "", unfit: str = ""
 ) -> Decision:
-    """One thing at a time. `taken`: whose the site's name is already, so that what stands in the world is not
-    this Site's; `unfit`: why no Job can carry it.
+    """The next action. `taken`: who has the site's name already, so that the existing objects aren't this
+    Site's; `unfit`: why no Job can contain it.
     """
     if wanted.deleting and (leaves := _leaving(wanted, looks, now, taken)):
         return leaves
@@ -93,7 +93,7 @@ def decide(
 
 
 def _leaving(wanted: Desired, looks: Sequence[Look], now: float, taken: str) -> Decision | None:
-    """Of a Site that was deleted: whether it may go now; None where something must be destroyed first."""
+    """For a deleted Site: Release if it may go now; None if something must be destroyed first."""
     if FINALIZER not in wanted.finalizers:
         return NEVER
     last = latest(looks)
@@ -102,7 +102,7 @@ def _leaving(wanted: Desired, looks: Sequence[Look], now: float, taken: str) -> 
 
 
 def _paced(wanted: Desired, looks: Sequence[Look], now: float) -> Decision:
-    """The next look: at once where something is new, else with its span; never two at a time."""
+    """The next check: at once if something is new, else at its interval; never two at a time."""
     if running := [look for look in looks if not look.over(now)]:
         return Wait(min((look.ended + GRACE for look in running if look.ended), default=float("inf")))
     every = period(wanted, latest(looks))
@@ -114,12 +114,12 @@ def _paced(wanted: Desired, looks: Sequence[Look], now: float) -> Decision:
 
 
 def latest(looks: Sequence[Look]) -> Look | None:
-    """The newest of them."""
+    """The newest Job."""
     return max(looks, key=lambda look: (look.began, look.name), default=None)
 
 
 def period(wanted: Desired, last: Look | None) -> int:
-    """Seconds between two looks: what did not end well is looked at again sooner."""
+    """Seconds between two checks; shorter after one that did not end well."""
     outcome = last.found.outcome if last else Outcome.AGREED
     if outcome in GOOD or outcome in (Outcome.APPROVAL, Outcome.INVALID):
         return wanted.interval
@@ -127,7 +127,7 @@ def period(wanted: Desired, last: Look | None) -> int:
 
 
 def opened(uid: str, every: int, now: float) -> float:
-    """When the span began that `now` is in. Each site's spans begin at a time of its own, so that a thousand
+    """When the interval of `now` started. Each site's intervals start at a time of its own, so that many
     sites don't start together.
     """
     offset = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:4], "big") % every
@@ -135,6 +135,6 @@ def opened(uid: str, every: int, now: float) -> float:
 
 
 def job_name(wanted: Desired, every: int, start: float) -> str:
-    """The same for everybody who decides the same: the API server lets only one of them make it."""
+    """A name that every replica computes alike: the API server lets only one of them make the Job."""
     mark = hashlib.sha256(f"{wanted.key} {every} {int(start)}".encode()).hexdigest()[:10]
     return f"{wanted.name[:40].rstrip('-.')}-{mark}".replace(".", "-")

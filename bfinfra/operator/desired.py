@@ -1,4 +1,4 @@
-"""A Site as the cluster has it, read once: what is wanted, how often, and with whose word."""
+"""A Site as the cluster has it, parsed: the desired state, the interval and the approval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORTEST, LONGEST = 60, 7 * 86400  # seconds
 @dataclass(frozen=True)
 class Desired:
     """One Site object. `approve`: the digest in its annotation; `size`: bytes of the site as JSON; `status`
-    as it stands in the cluster.
+    as in the cluster.
     """
 
     namespace: str
@@ -47,7 +47,7 @@ class Desired:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Desired:
-        """From the object; what the definition already checked is taken as it is."""
+        """The Site of this object. What the definition checks is not checked again."""
         meta, spec = body["metadata"], body.get("spec") or {}
         found = re.fullmatch(INTERVAL, str(spec.get("interval", "1h")))
         seconds = int(found[1]) * UNITS[found[2]] if found else 3600
@@ -76,9 +76,7 @@ class Desired:
 
     @property
     def approved(self) -> str:
-        """The digest, where it is that of the plan that waits: what was approved once isn't approved for
-        ever.
-        """
+        """The approved digest if it is the waiting plan's, else "": an approval is for one plan only."""
         return (
             self.approve
             if self.approve and self.approve == (self.status.get("plan") or {}).get("digest")
@@ -87,7 +85,7 @@ class Desired:
 
     @property
     def key(self) -> str:
-        """What a Job is made for: it changes with all that makes another look worth while at once."""
+        """What a Job is made for. It changes when something makes a new check useful."""
         return hashlib.sha256(
             f"{self.uid} {self.generation} {self.approved} {self.deleting}".encode()
         ).hexdigest()[:12]
@@ -98,18 +96,18 @@ class Desired:
         return str(self.site.get("site", ""))
 
     def condition(self, kind: str) -> Mapping[str, Any]:
-        """One of the status's conditions; empty where it isn't there yet."""
+        """One of the status's conditions; {} if it is missing."""
         return next((each for each in self.status.get("conditions") or () if each.get("type") == kind), {})
 
     @property
     def stood(self) -> bool:
-        """Whether all of it was there when it was last looked at, as it is written now."""
+        """Whether everything existed at the last check of this spec."""
         ready = self.condition("Ready")
         return ready.get("status") == "True" and ready.get("observedGeneration") == self.generation
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Identities of the drift that the last look found."""
+        """Identities of the drift that the last check found."""
         return tuple(
             f"{each.get('address', '')} {each.get('field', '')} {each.get('cause', '')}"
             for each in (self.status.get("drift") or {}).get("found") or ()

@@ -1,4 +1,4 @@
-"""What Prometheus reads: a figure for each Site as its status and last look have it, and how looks went."""
+"""Metrics for Prometheus: of each Site from its status and last check, and of the checks."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from bfinfra.operator.result import Result
 
 SECONDS = (0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 Row = tuple[Desired, Result | None, float]
-"""A Site, its last result and when that look began, seconds since the epoch."""
+"""A Site, its last result and when that check started, seconds since the epoch."""
 
 
 class Figures:
-    """Counters of this process; `show` adds what is read off the Sites when somebody asks."""
+    """Counters of this process. `show` adds metrics of the Sites, which are read at each scrape."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._waited = Histogram(
             "bfinfra_look_wait_seconds",
-            "From when a look at a Site was due to when its Job was made.",
+            "Seconds from when a check was due to when its Job was made.",
             buckets=SECONDS,
             registry=self.registry,
         )
         self._seconds = Histogram(
             "bfinfra_look_seconds",
-            "How long looks and applies took.",
+            "Duration of checks and applies.",
             ["phase"],
             buckets=SECONDS,
             registry=self.registry,
         )
         self._looks = Counter(
-            "bfinfra_looks", "Looks by how they ended.", ["outcome"], registry=self.registry
+            "bfinfra_looks", "Checks by how they ended.", ["outcome"], registry=self.registry
         )
 
     def waited(self, seconds: float) -> None:
-        """A Job was made so long after it was due."""
+        """Count the time by which a Job was late."""
         self._waited.observe(seconds)
 
     def looked(self, found: Result) -> None:
-        """A look ended."""
+        """Count an ended check."""
         self._looks.labels(str(found.outcome)).inc()
         for phase, seconds in zip(("look", "apply"), found.seconds, strict=True):
             if seconds:
@@ -53,12 +53,12 @@ class Figures:
     def show(
         self, rows: Callable[[], Iterable[Row]], running: Callable[[], int], leading: Callable[[], bool]
     ) -> None:
-        """Called once; `rows` and the others each time that somebody asks."""
+        """Register the metrics, once. `rows` and the others are called at each scrape."""
         self.registry.register(_Sites(rows, running, leading))
 
 
 class _Sites(Collector):
-    """Read when asked: a Site that is gone has no figures."""
+    """Read at each scrape: a deleted Site has no metrics."""
 
     def __init__(
         self, rows: Callable[[], Iterable[Row]], running: Callable[[], int], leading: Callable[[], bool]
@@ -66,7 +66,7 @@ class _Sites(Collector):
         self._rows, self._running, self._leading = rows, running, leading
 
     def collect(self) -> Iterator[Metric]:
-        """All families."""
+        """All metric families."""
         rows = list(self._rows())
         yield _one("bfinfra_operator_leading", "Whether this replica leads.", float(self._leading()))
         yield _one("bfinfra_jobs_running", "Jobs of Sites that run.", float(self._running()))
@@ -75,7 +75,7 @@ class _Sites(Collector):
 
 
 def _of_status(rows: list[Row]) -> Iterator[Metric]:
-    ready = _family("bfinfra_site_ready", "Whether the Site is as it is described.")
+    ready = _family("bfinfra_site_ready", "Whether the Site is in its desired state.")
     drifted = _family("bfinfra_site_drifted", "Fields and resources that have drifted.")
     waiting = _family("bfinfra_site_changes_waiting", "Changes that wait for approval.")
     resources = _family("bfinfra_site_resources", "Resources of the Site.")
@@ -93,13 +93,13 @@ def _of_status(rows: list[Row]) -> Iterator[Metric]:
 def _of_looks(rows: list[Row]) -> Iterator[Metric]:
     last = _family(
         "bfinfra_site_last_look_timestamp_seconds",
-        "When the last look that left a result began; not of suspended Sites.",
+        "When the last check with a result started; not for suspended Sites.",
     )
-    seconds = _family("bfinfra_site_look_seconds", "How long it took.")
+    seconds = _family("bfinfra_site_look_seconds", "Duration of the last check.")
     certificates = _family(
-        "bfinfra_certificate_expiry_timestamp_seconds", "When a server's certificate ends.", "server"
+        "bfinfra_certificate_expiry_timestamp_seconds", "When a server's certificate expires.", "server"
     )
-    tokens = _family("bfinfra_token_expiry_timestamp_seconds", "When a Bitfusion token ends.", "token")
+    tokens = _family("bfinfra_token_expiry_timestamp_seconds", "When a Bitfusion token expires.", "token")
     for wanted, result, began in rows:
         if result is None:
             continue

@@ -1,4 +1,4 @@
-"""A Site as the keeper holds it."""
+"""A Site with what the keeper knows of it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from bfinfra.operator.result import Result
 
 @dataclass
 class Held:
-    """A Site, and what this process alone knows of it. `recorded`: the look whose result stands in the
-    status; `misses`: passing failures in a row; `result`: the last that there was, of the look that began
-    at `looked`; `refusals`: how often in a row the API server did not take what was to be written;
-    `stuck`: why the pod of its look does not start.
+    """A Site, and what only this process knows. `recorded`: the check whose result is in the status;
+    `misses`: transient failures in a row; `result`: the last result, of the check that started at `looked`;
+    `refusals`: how often in a row the API server refused a write; `stuck`: why the pod of its check does not
+    start.
     """
 
     wanted: Desired

@@ -1,5 +1,5 @@
-"""The Job for one look at one Site. Its pod holds no right in the cluster: the site comes in an annotation,
-the result goes in the termination message.
+"""The Job for one check of a Site. Its pod has no rights in the cluster: the site is in an annotation, and
+the result in the termination message.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ LABELS = {
 UID, KEY, ORDER = f"{GROUP}/site-uid", f"{GROUP}/key", f"{GROUP}/order"
 SITE, GENERATION = f"{GROUP}/site", f"{GROUP}/generation"
 RESULT = "/dev/termination-log"
-LONGEST = 4 * 3600  # seconds of a look: an appliance may have to be uploaded
-# seconds beyond the interval that an ended Job is kept: it tells whoever leads next when the last look was
+LONGEST = 4 * 3600  # seconds for a check: it may upload an appliance
+# seconds beyond the interval that an ended Job is kept, so that the next leader knows the last check
 ENDED_JOBS_LAST = 600
-LARGEST = 150 << 10  # bytes of a site without blanks: an object's annotations hold 256 KiB in all
+LARGEST = 150 << 10  # bytes of a site without blanks: an object's annotations may have 256 KiB in all
 
 
 @dataclass(frozen=True)
 class Mould:
-    """What is the same for all Jobs. `pull`: names of image pull Secrets."""
+    """What all Jobs have in common. `pull`: names of image pull Secrets."""
 
     image: str
     pull: tuple[str, ...] = ()
@@ -40,14 +40,16 @@ class Mould:
 
 
 def text(wanted: Desired) -> str:
-    """The site as a file: JSON, a line a field, which is YAML as well and costs a hundredth to write."""
+    """The site as a file: JSON, a line for each field. It is YAML as well, and a hundred times faster to
+    write.
+    """
     return json.dumps(wanted.site, indent=1, ensure_ascii=False)
 
 
 def unfit(wanted: Desired) -> str:
-    """Why no Job can carry the site; "" where one can."""
+    """Why no Job can contain the site, or ""."""
     return (
-        f"the site has {wanted.size} bytes, and a Job carries at most {LARGEST}; make several of it"
+        f"the site has {wanted.size} bytes, and a Job can contain at most {LARGEST}; split the site"
         if wanted.size > LARGEST
         else ""
     )
@@ -149,9 +151,7 @@ def _args(wanted: Desired) -> list[str]:
 
 
 def _sources(wanted: Desired) -> list[dict[str, Any]]:
-    """The site, and one source a file: the kubelet puts them into one folder, and a Secret that isn't there
-    keeps the pod waiting.
-    """
+    """The sources of the site's folder, one for each file. A missing Secret keeps the pod waiting."""
     own = {
         "downwardAPI": {
             "items": [{"path": "site.yaml", "fieldRef": {"fieldPath": f"metadata.annotations['{SITE}']"}}]

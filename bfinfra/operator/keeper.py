@@ -1,5 +1,5 @@
-"""Keeps the Sites of a cluster: knows what is there, decides about each, and writes what was decided. One
-leads at a time.
+"""Keeps the Sites of a cluster in their desired state: knows all Sites, decides about each, and carries out
+the decision. One replica leads at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bfinfra.operator.status import News, after, difference, news
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
 
-WRITERS = 8  # threads that speak to the API server
+WRITERS = 8  # threads that call the API server
 AGAIN, DOUBLED, REPORTED = (
     5.0,
     6,
@@ -40,19 +40,18 @@ AGAIN, DOUBLED, REPORTED = (
     # seconds after which what the API server refused is tried again, how often that doubles, and with which
     # refusal it is told
 )
-RENEWED = 300.0  # seconds between two readings of everything
-SETTLED = 60.0  # seconds that a Job just made may be missing in a list
-TICK = 0.05  # seconds: what comes in a burst is looked at together
+RENEWED = 300.0  # seconds between two complete lists
+SETTLED = 60.0  # seconds for which a new Job may be missing in a list
+TICK = 0.05  # seconds in which a burst of changes is collected
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
 log = logging.getLogger("bfinfra.operator")
 
 
 @dataclass
 class Keeper:
-    """Told by watches, from any thread; `run` does the rest. `limit`: Jobs at a time; `spaces`: namespaces,
-    "" = all; `old`: names of looks that were over before this process began; `queue`: whose Job waits for
-    another's end, and since when it could have begun; `names`: a site's name → uids of the Sites that are
-    called so.
+    """Watches report to it from any thread; `run` does the rest. `limit`: Jobs at a time; `spaces`:
+    namespaces, "" for all; `old`: names of checks that ended before this process started; `queue`: Sites
+    whose Job waits for another's end, and since when; `names`: a site's name → uids of the Sites with it.
     """
 
     api: ClusterClient
@@ -70,8 +69,8 @@ class Keeper:
     _wake: threading.Event = field(default_factory=threading.Event)
 
     def site(self, body: Mapping[str, Any], *, gone: bool = False) -> None:
-        """A Site was made, changed, or is gone. Its status is what this process wrote last, whatever an older
-        event says.
+        """A Site was created, changed or deleted. Its status is the one that this process wrote last, even if
+        an older event says otherwise.
         """
         wanted = Desired.of(body)
         with self._lock:
@@ -86,7 +85,7 @@ class Keeper:
         self._wake.set()
 
     def _gone(self, wanted: Desired) -> None:
-        """Forget it, and look at whoever waited for its name."""
+        """Forget the Site, and check those that waited for its name."""
         self.sites.pop(wanted.uid, None)
         self.queue.pop(wanted.uid, None)
         self.looks.forget(wanted.uid)
@@ -96,7 +95,7 @@ class Keeper:
             self._due(uid)
 
     def job(self, body: Mapping[str, Any], *, gone: bool = False) -> None:
-        """A Job of ours changed."""
+        """A Job of the operator changed."""
         uid, name = seen.uid(body), body["metadata"]["name"]
         with self._lock:
             if gone:
@@ -117,13 +116,13 @@ class Keeper:
                 self._due(uid)
 
     def begin(self) -> None:
-        """What was there before: so that nothing is looked at twice. RemoteError."""
+        """Read what exists already, so that nothing is checked twice. Raises RemoteError."""
         self.renew()
         with self._lock:
             self.old = {look.name for _, look in self.looks if look.ended}
 
     def renew(self) -> None:
-        """All Jobs and pods anew: an event that was lost with its watch would keep a Site waiting for ever.
+        """List all Jobs and pods again: an event lost with its watch would leave a Site waiting. Raises
         RemoteError.
         """
         began = self.clock()
@@ -142,7 +141,7 @@ class Keeper:
                 self._stuck(body)
 
     def _stuck(self, pod: Mapping[str, Any]) -> None:
-        """A Site whose look can't begin says why, as long as it can't."""
+        """Report why a Site's check can't start, as long as it can't."""
         uid = seen.uid(pod)
         with self._lock:
             if (held := self.sites.get(uid)) and (why := seen.stuck(pod, self.clock())):
@@ -170,7 +169,7 @@ class Keeper:
             log.warning("what is there can't be read anew: %s", error)
 
     def ready(self) -> list[str]:
-        """Whose turn it is, those first that wait longest; from now on they are busy."""
+        """The Sites that are due, those that wait longest first; they are busy from now on."""
         with self._lock:
             now = self.clock()
             found = sorted(
@@ -181,14 +180,14 @@ class Keeper:
             return [uid for _, uid in found]
 
     def tend(self, uid: str) -> None:
-        """Do all that is to be done for one Site now."""
+        """Do everything that is to be done for one Site now."""
         try:
             while act := self._next(uid):
                 act()
             self._refused(uid, None)
         except BfinfraError as error:
             self._refused(uid, error)
-        except Exception:  # what is wrong with one Site must not keep the others from being looked at
+        except Exception:  # a defect with one Site must not stop the others
             log.exception("%s: this should not happen", uid)
             self._later(uid, self.clock() + RENEWED)
         finally:
@@ -220,7 +219,7 @@ class Keeper:
             return self._act(held, made)
 
     def _admit(self) -> None:
-        """As many of those that wait as there is room for, the first first."""
+        """As many of the waiting Sites as there is room for, in their order."""
         if not self.queue:
             return
         for uid in list(self.queue)[: max(0, self.limit - self.active())]:
@@ -252,7 +251,7 @@ class Keeper:
         raise AssertionError(made)
 
     def _says(self, held: Held, found: Result) -> Callable[[], None] | None:
-        """Put into the status what no look found; None where it stands there already."""
+        """The status with a problem that no check found; None if it is there already."""
         look = Look("", "", 0, held.wanted.generation, result=found)
         return (
             partial(self._write, held, look)
@@ -261,23 +260,23 @@ class Keeper:
         )
 
     def active(self) -> int:
-        """How many Jobs run."""
+        """The number of running Jobs."""
         return self.looks.running
 
     def rows(self) -> list[Row]:
-        """For the figures."""
+        """The rows for the metrics."""
         with self._lock:
             return [(held.wanted, held.result, held.looked) for held in self.sites.values()]
 
     def _taken(self, wanted: Desired) -> str:
-        """Two Sites of one name would each take what the other made for its own."""
+        """Two Sites with the same name would each take the other's objects."""
         rivals = [self.sites[uid].wanted for uid in self.names.get(wanted.called, ()) if uid != wanted.uid]
         first = min(
             ((each.created, each.uid, each) for each in rivals), default=None, key=lambda each: each[:2]
         )
         if first and first[:2] < (wanted.created, wanted.uid):
             return (
-                f"the Site {first[2].namespace}/{first[2].name} is called {wanted.called}, too; write "
+                f"the Site {first[2].namespace}/{first[2].name} has the name {wanted.called} too; write "
                 "another name under site:"
             )
         return ""
@@ -285,7 +284,7 @@ class Keeper:
     def _stamp(self, held: Held, name: str) -> None:
         try:
             self.api.create(manifest(held.wanted, name, self.mould))
-        except Exists:  # whoever led before made it
+        except Exists:  # the former leader made it
             return
         except BfinfraError:
             with self._lock:
@@ -293,8 +292,8 @@ class Keeper:
             raise
 
     def _record(self, held: Held, look: Look) -> None:
-        """A look's result; one failure that may pass is no news where all was well. An approval that was made
-        use of goes first: it must not be there for the next plan.
+        """Write a check's result. A single transient failure is not reported after a success. A used approval
+        is removed first, so that the next plan can't use it.
         """
         found = look.found
         if found.approved and held.wanted.approve == found.approved:
@@ -328,13 +327,13 @@ class Keeper:
             )
 
     def _tell(self, wanted: Desired, notice: News) -> None:
-        """An Event, and a line of the log. An Event that can't be made stops nothing."""
+        """Send an Event, and log a line. A failing Event stops nothing."""
         log.info("%s/%s %s: %s", wanted.namespace, wanted.name, notice.reason, notice.message)
         with contextlib.suppress(BfinfraError):
             self.api.create(event(wanted, notice, self.clock()))
 
     def _finalizers(self, held: Held, finalizers: tuple[str, ...]) -> None:
-        """Only on what was seen: somebody else's finalizer must not get lost."""
+        """Write only on the version that was read, so that nobody's finalizer is lost."""
         with contextlib.suppress(Missing):
             self._patched(
                 held, {"metadata": {"finalizers": list(finalizers), "resourceVersion": held.wanted.version}}
@@ -352,7 +351,7 @@ class Keeper:
             self._wake.set()
 
     def _refused(self, uid: str, error: BfinfraError | None) -> None:
-        """Tried again, later each time; what lasts stands in the status, where that can be written."""
+        """Try again, with growing pauses. What lasts is written to the status, if possible."""
         held = self.sites.get(uid)
         if held is None or error is None:
             if held:
@@ -375,4 +374,4 @@ class Keeper:
     def _pause(self) -> float:
         with self._lock:
             due = min((held.due for held in self.sites.values() if not held.busy), default=float("inf"))
-        return max(0.0, min(due - self.clock(), 1.0))  # a second: whoever stops it does not wait longer
+        return max(0.0, min(due - self.clock(), 1.0))  # a second, so that a stop need not wait longer

@@ -1,5 +1,5 @@
-"""One of several replicas leads: a Lease that the leader renews, and that another takes once it was not
-renewed for its whole time.
+"""Only one of several replicas leads: it renews a Lease, and another takes it after a whole period without
+renewal.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ API, KIND = "coordination.k8s.io/v1", "Lease"
 LASTS, EVERY = (
     15.0,
     4.0,
-)  # seconds: a leader that was silent for so long is none; how often it is renewed, and looked at
-GIVEN_UP = (
-    10.0  # seconds without a renewal after which a leader stops by itself, before anybody else may begin
-)
+)  # seconds: a leader silent for so long has lost the Lease; how often it renews; how often others check
+GIVEN_UP = 10.0  # seconds without a renewal after which a leader stops by itself, before another may start
 log = logging.getLogger("bfinfra.operator")
 
 
 @dataclass
 class Lease:
-    """`me`: who asks, different for each replica. Clocks of machines are not compared: what counts is how
-    long ago this process saw the Lease change.
+    """`me`: a name of this replica. Clocks of machines are never compared: a Lease has expired if this
+    process saw no change for long enough.
     """
 
     api: ClusterClient
@@ -46,7 +44,7 @@ class Lease:
     _since: float = field(default=0.0)
 
     def step(self) -> bool:
-        """Renew, or try to take it. Whether this replica leads now."""
+        """Renew the Lease, or try to take it. Returns whether this replica leads now."""
         try:
             self.leading = self._renewed() if self.leading else self._taken()
         except (Conflict, Exists):
@@ -57,7 +55,7 @@ class Lease:
         return self.leading
 
     def lead(self, stop: threading.Event, every: float = EVERY) -> bool:
-        """Wait until this replica leads; False where `stop` came first."""
+        """Wait until this replica leads; False if `stop` came first."""
         while not stop.is_set():
             if self.step():
                 return True
@@ -65,14 +63,14 @@ class Lease:
         return False
 
     def keep(self, stop: threading.Event, lost: threading.Event, every: float = EVERY) -> None:
-        """Renew until `stop`; sets `lost` where somebody else leads, or might."""
+        """Renew until `stop`; sets `lost` if another replica leads, or might."""
         while not stop.wait(every):
             if not self.step():
                 lost.set()
                 return
 
     def release(self) -> None:
-        """Let the next one in at once."""
+        """Release the Lease, so that another replica can lead at once."""
         if self.leading:
             self.leading = False
             try:
@@ -116,7 +114,7 @@ class Lease:
         return True
 
     def _write(self, spec: Mapping[str, Any], version: str) -> dict[str, Any]:
-        """Only on what was seen: of two that take it at once, one gets a Conflict."""
+        """Write only on the version that was read: of two that take it at once, one gets a Conflict."""
         return self.api.patch(
             API,
             KIND,

@@ -1,4 +1,4 @@
-"""A site's files as a Site object, with where its references lead in the cluster."""
+"""Makes a Site object from a site's files, with where its references lead in the cluster."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ API = f"{GROUP}/{VERSION}"
 
 @dataclass(frozen=True)
 class Given:
-    """What a site names outside of itself. `env`: variables; `secrets`: paths → keys of the Secret; `files`:
-    paths → contents for the ConfigMap.
+    """What a site refers to outside of itself. `env`: variables; `secrets`: paths → keys of the Secret;
+    `files`: paths → contents for the ConfigMap.
     """
 
     env: tuple[str, ...]
@@ -28,7 +28,7 @@ class Given:
 def manifests(
     name: str, site: Mapping[str, Any], given: Given, *, namespace: str = "", interval: str = "1h"
 ) -> list[dict[str, Any]]:
-    """The ConfigMap, where there are files, and the Site; both and the Secret are called `name`."""
+    """The ConfigMap, if there are files, and the Site. Both, and the Secret, have the name `name`."""
     home = {"namespace": namespace} if namespace else {}
     keys = {path: f"file-{number}" for number, path in enumerate(given.files)}
     secret = {path: {"secretKeyRef": {"name": name, "key": key}} for path, key in given.secrets.items()}
@@ -51,7 +51,7 @@ def manifests(
 
 
 def called(site: str) -> str:
-    """A site's name as an object may be called."""
+    """A site's name, made valid for an object."""
     return site.lower().replace("_", "-").replace(".", "-") if re.fullmatch(LABEL_VALUE, site) else ""
 
 

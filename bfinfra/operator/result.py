@@ -1,5 +1,5 @@
-"""What one look at a site found, as the text that a Job leaves behind: a container's termination message,
-which Kubernetes keeps up to 4,096 bytes of.
+"""The result of one check, as the text that a Job leaves: a container's termination message, of which
+Kubernetes keeps up to 4,096 bytes.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from bfinfra.model.records import dataclass
 LARGEST = 4000  # bytes
 LONGEST = 300  # characters of a reason
 VERSION = 1
-MANY = 1000  # of anything in a message
+MANY = 1000  # characters of any text in a message
 
 
 class Outcome(enum.StrEnum):
-    """How a look at a site ended."""
+    """How a check of a site ended."""
 
     AGREED = "Agreed"
     """Everything is as the site says."""
@@ -41,12 +41,12 @@ class Outcome(enum.StrEnum):
 
 GOOD = (Outcome.AGREED, Outcome.APPLIED)
 PASSING = (Outcome.UNREADABLE, Outcome.LOST)
-"""What may be over at the next look: one alone is no news where all was well."""
+"""Outcomes that may be different at the next check. A single one after a success is not reported."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """Something that the world moved; values stand nowhere here."""
+    """A field that somebody changed, without its values."""
 
     address: str
     field: str
@@ -56,7 +56,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Planned:
-    """A change that waits; `disruption` "" or none where there is none."""
+    """A change that waits. `disruption` is "" or none if there is none."""
 
     address: str
     action: str
@@ -65,11 +65,11 @@ class Planned:
 
 @dataclass(frozen=True)
 class Result:
-    """`drifted`, `planned`: how many, of which `moved` and `changes` are as many as fit. `approved`: the
-    digest that was made use of.
+    """`drifted`, `planned`: their numbers; `moved` and `changes` have as many as fit. `approved`: the digest
+    that was used.
 
-    `seconds`: how long the look took, and the apply; `certificates`, `tokens`: server or name → when it ends,
-    seconds since the epoch.
+    `seconds`: duration of the check, and of the apply; `certificates`, `tokens`: server or name → when it
+    expires, seconds since the epoch.
     """
 
     outcome: Outcome
@@ -88,7 +88,7 @@ class Result:
     tokens: Mapping[str, int] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Compact JSON that fits: what is cut are the lists, the longest first, then the dates."""
+        """Compact JSON that fits. The lists are cut, the longest first, then the dates."""
         found = replace(self, why=self.why[:LONGEST])
         while len(text := _dumped(found)) > LARGEST:
             longest = max(
@@ -106,7 +106,7 @@ class Result:
 
     @classmethod
     def read(cls, text: str) -> Result | None:
-        """What `text` made; None where it is none of ours."""
+        """The result in a text; None if it is none."""
         try:
             found = json.loads(text)
             if found.pop("v") != VERSION:

@@ -1,4 +1,4 @@
-"""The operator as a process: leads or waits, watches, keeps, shows its figures, and lets go when it is
+"""The operator as a process: it leads or waits, watches, keeps the Sites, serves metrics, and ends when it is
 stopped.
 """
 
@@ -32,8 +32,8 @@ log = logging.getLogger("bfinfra.operator")
 
 @dataclass(frozen=True)
 class How:
-    """`mould`: without an image it is the pod's own. `namespaces`: those alone; none means all. `lease`: its
-    namespace ("" = the pod's own) and name. `metrics`: address and port.
+    """`mould`: without an image, it is that of the operator's pod. `namespaces`: () for all. `lease`: its
+    namespace ("" for the pod's own) and name. `metrics`: address and port.
     """
 
     mould: Mould
@@ -45,7 +45,7 @@ class How:
 
     @property
     def enter(self) -> Callable[[], Access]:
-        """Who this is to the API server: read anew for each login."""
+        """The credentials for the API server, read again for each login."""
         return (
             (lambda: kubeconfig.read(Secret("file", str(Path(self.kubeconfig).absolute()))))
             if self.kubeconfig
@@ -54,8 +54,8 @@ class How:
 
 
 def run(how: How, stop: threading.Event) -> int:
-    """Until `stop`, or a signal that kopf takes: 0; 1 where it can't go on, as somebody else leads by now, so
-    that whoever watches over it starts it anew. BfinfraError.
+    """Run until `stop`, or a signal that kopf handles. Returns 0; 1 if another replica leads by now, so that
+    Kubernetes restarts this one. Raises BfinfraError.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kopf").setLevel(logging.WARNING)
@@ -64,10 +64,11 @@ def run(how: How, stop: threading.Event) -> int:
     if not namespace:
         raise BfinfraError(
             Problem(
-                "where is the operator's Lease?", next="outside of a cluster, name it: --lease NAMESPACE/NAME"
+                "the operator's Lease has no namespace",
+                next="outside of a cluster, give it: --lease NAMESPACE/NAME",
             )
         )
-    how.enter()  # what can't be read now will not be there later
+    how.enter()  # what can't be read now won't be readable later
     transport = Transport()
     cluster = ClusterClient(transport, "the operator's cluster", how.enter)
     lease = Lease(
@@ -96,7 +97,7 @@ def run(how: How, stop: threading.Event) -> int:
 
 
 def _led(how: How, keeper: Keeper, lease: Lease, stop: threading.Event) -> int:
-    """While this replica leads. Whatever ends ends all of it."""
+    """Run while this replica leads. If one part ends, all do."""
     keeper.begin()
     lost = threading.Event()
 
@@ -129,15 +130,15 @@ def _led(how: How, keeper: Keeper, lease: Lease, stop: threading.Event) -> int:
 
 
 def _own_image(cluster: ClusterClient, namespace: str) -> str:
-    """Of the pod that this runs in."""
+    """The image of the operator's own pod."""
     pod = cluster.get("v1", "Pod", os.environ.get("HOSTNAME") or "nowhere", namespace) or {}
     for container in (pod.get("spec") or {}).get("containers") or ():
         return str(container["image"])
     raise BfinfraError(
         Problem(
-            "which image do the Jobs run?",
-            why="this is no pod that could be asked for its own",
-            next="name it with --image IMAGE",
+            "the Jobs' image is not known",
+            why="the operator does not run in a pod",
+            next="give it with --image IMAGE",
         )
     )
 
@@ -148,9 +149,9 @@ def _served(how: How, keeper: Keeper) -> WSGIServer:
     except OSError as error:
         raise BfinfraError(
             Problem(
-                "the figures can't be served",
+                "the metrics can't be served",
                 f"{how.metrics[0]}:{how.metrics[1]}",
                 error.strerror or "",
-                "name another --metrics ADDRESS:PORT",
+                "give another --metrics ADDRESS:PORT",
             )
         ) from None

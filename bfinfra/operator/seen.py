@@ -1,4 +1,4 @@
-"""Jobs and pods as the API server tells of them → looks."""
+"""Turns the API server's Jobs and pods into checks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from bfinfra.operator.job import GENERATION, KEY, ORDER, UID
 from bfinfra.operator.result import Result
 
 WORDS = 300  # characters of a log's last lines
-STARTS = 120  # seconds that a pod may take to start before that is told
+STARTS = 120  # seconds that a pod may take to start before it is reported
 JOB = "batch.kubernetes.io/job-name"
 
 
 def uid(body: Mapping[str, Any]) -> str:
-    """Whose Job or pod it is."""
+    """The uid of the Site whose Job or pod it is."""
     return str((body["metadata"].get("labels") or {}).get(UID, ""))
 
 
 def look(body: Mapping[str, Any], before: Look | None = None) -> Look:
-    """From a Job; `before`: what is known of it already, from its pod."""
+    """The check of a Job. `before`: what is known of it already from its pod."""
     meta, status = body["metadata"], body.get("status") or {}
     ended = next(
         (
@@ -51,7 +51,7 @@ def look(body: Mapping[str, Any], before: Look | None = None) -> Look:
 
 
 def early(pod: Mapping[str, Any]) -> Look:
-    """A look of which the pod was heard of before the Job."""
+    """A check whose pod was reported before its Job."""
     labels = pod["metadata"].get("labels") or {}
     return Look(
         job_of(pod),
@@ -62,12 +62,12 @@ def early(pod: Mapping[str, Any]) -> Look:
 
 
 def job_of(pod: Mapping[str, Any]) -> str:
-    """The name of the Job that a pod is of."""
+    """The name of the pod's Job."""
     return str((pod["metadata"].get("labels") or {}).get(JOB, ""))
 
 
 def reported(pod: Mapping[str, Any]) -> tuple[Result | None, str]:
-    """A pod's last words: a result, or why there is none; nothing while it runs."""
+    """A pod's result, or why there is none; nothing while it runs."""
     for each in (pod.get("status") or {}).get("containerStatuses") or ():
         if ended := (each.get("state") or {}).get("terminated"):
             text = str(ended.get("message", ""))
@@ -84,7 +84,7 @@ def reported(pod: Mapping[str, Any]) -> tuple[Result | None, str]:
 
 
 def stuck(pod: Mapping[str, Any], now: float) -> str:
-    """Why a pod has not started after its time; "" where it has, or may yet."""
+    """Why a pod has not started in time, or ""."""
     status = pod.get("status") or {}
     if status.get("phase") != "Pending" or now < seconds(pod["metadata"].get("creationTimestamp")) + STARTS:
         return ""
@@ -100,8 +100,8 @@ def stuck(pod: Mapping[str, Any], now: float) -> str:
         ": ".join(filter(None, (str(each.get("reason", "")), str(each.get("message", "")))))
         for each in (*refused, *waiting)
     ]
-    why = next(filter(None, reported), "nobody says why")
-    hint = "; is each Secret and ConfigMap of spec.files there?" if why == "ContainerCreating" else ""
+    why = next(filter(None, reported), "for an unknown reason")
+    hint = "; check that each Secret and ConfigMap of spec.files exists" if why == "ContainerCreating" else ""
     return f"the pod {pod['metadata']['name']} does not start: {' '.join(why.split())[:WORDS]}{hint}"
 
 

@@ -1,5 +1,5 @@
-"""What a look found as the status of its Site, and which of it is news. Pure; no times stand there but when a
-condition last turned.
+"""Turns a check's result into the status of its Site, and into Events for what is new. Pure. The only times
+are those of the conditions' last changes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from bfinfra.operator.desired import APPROVE, Desired
 from bfinfra.operator.result import GOOD, PASSING, Outcome, Result
 
 Status = dict[str, Any]
-SHOWN = 10  # of what moved, or would change, in a message
+SHOWN = 10  # drifted fields or changes in a message
 BLIND = (*PASSING, Outcome.INVALID)
-"""Outcomes that say nothing of what stands in the world."""
+"""Outcomes that say nothing of the live state."""
 
 
 class News(NamedTuple):
@@ -27,7 +27,7 @@ class News(NamedTuple):
 
 
 def after(wanted: Desired, look: Look, now: str) -> Status:
-    """The whole status after a look. `now`: ISO 8601, for conditions that turn."""
+    """The whole status after a check. `now`: ISO 8601, for conditions that change."""
     found, before = look.found, wanted.status
     blind = found.outcome in BLIND or (found.outcome is Outcome.FAILED and not found.drifted)
     turned = [
@@ -54,13 +54,13 @@ def after(wanted: Desired, look: Look, now: str) -> Status:
 
 
 def difference(before: Mapping[str, Any], new: Status) -> Status:
-    """A merge patch from one to the other; empty where they are alike."""
+    """A merge patch from one to the other; {} if they are equal."""
     changed = {key: value for key, value in new.items() if before.get(key) != value}
     return changed | {key: None for key in before if key not in new}
 
 
 def news(before: Mapping[str, Any], new: Status, found: Result) -> Iterator[News]:
-    """What somebody should hear of: what began and what ended, once."""
+    """The Events of a check: what started and what ended, once."""
     if _turned(before, new, "Drifted", "True"):
         yield News("Warning", "DriftFound", _message(new, "Drifted"))
     if found.corrected:
@@ -90,7 +90,7 @@ def _ready(wanted: Desired, found: Result) -> dict[str, str]:
         return _condition(
             "Ready", "False", found.outcome, f"{_changes(found)}; to approve exactly this: {say}"
         )
-    return _condition("Ready", "False", found.outcome, found.why or "the look says nothing more")
+    return _condition("Ready", "False", found.outcome, found.why or "the check gives no reason")
 
 
 def _drifted(found: Result) -> dict[str, str]:

@@ -1,7 +1,5 @@
-"""The site language's JSON Schema as a structural schema, which is what a custom resource definition takes.
-
-No references, no patterns for names, one type a field. What such a schema can't say, loading the site says
-all the same.
+"""The site language's JSON Schema as a structural schema, which a custom resource definition requires: no
+references, no patterns for names, one type for each field. Loading the site checks the rest.
 """
 
 from __future__ import annotations
@@ -41,12 +39,12 @@ SECRET: Schema = {
     "properties": {"env": {"type": "string", "minLength": 1}, "file": {"type": "string", "minLength": 1}},
     "oneOf": [{"required": ["env"]}, {"required": ["file"]}],
 }
-"""A command or a keyring is of somebody's machine; neither is in a Job."""
+"""A command or a keyring belongs to a user's machine; a Job has neither."""
 
 
 def structural(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
-    """One schema of draft-07 as a structural one. Documentation stays, defaults don't: what bfinfra adds by
-    itself is not the user's word.
+    """A draft-07 schema as a structural one, with documentation and without defaults: what bfinfra adds is
+    not the user's text.
     """
     whole = _inlined(node, definitions)
     if "anyOf" in whole:
@@ -64,14 +62,14 @@ def structural(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schem
         }
     made["type"] = types[0]
     if "(?" in made.get("pattern", ""):
-        del made["pattern"]  # the server's expressions look neither ahead nor back
+        del made["pattern"]  # the server's regular expressions have no lookaround
     if (above := whole.get("exclusiveMinimum")) is not None:
         made |= {"minimum": above, "exclusiveMinimum": True}
     return made | _inner(whole, types[0], definitions)
 
 
 def _inner(whole: Mapping[str, Any], kind: str, definitions: Mapping[str, Any]) -> Schema:
-    """What is inside of an object or a list."""
+    """The inside of an object or a list."""
     turn = functools.partial(structural, definitions=definitions)
     if kind == "array":
         items = whole.get("items")
@@ -91,7 +89,7 @@ def _inner(whole: Mapping[str, Any], kind: str, definitions: Mapping[str, Any]) 
 
 
 def _one_of(whole: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
-    """A field that may be left empty, a number with or without its unit; of any other choice the server
+    """A field that may be empty, or a number with or without its unit. Of other alternatives the server
     checks nothing.
     """
     forms = [_inlined(each, definitions) for each in whole["anyOf"]]
@@ -105,8 +103,8 @@ def _one_of(whole: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
 
 
 def _types(whole: Mapping[str, Any]) -> list[str]:
-    """The types that a field may have. Text is text: `0x10de` and `1.20` would be other numbers by the time
-    that the server has them.
+    """The types of a field. Text stays text: `0x10de` and `1.20` would become other numbers on the way to the
+    server.
     """
     given = whole.get("type", [])
     found = [given] if isinstance(given, str) else list(given)
@@ -114,7 +112,7 @@ def _types(whole: Mapping[str, Any]) -> list[str]:
 
 
 def _inlined(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node with what it refers to in its place; what is said beside a reference counts."""
+    """The node with its references replaced. What is written beside a reference counts."""
     if "$ref" in node:
         return _inlined(definitions[node["$ref"].rpartition("/")[2]], definitions)
     if len(node.get("allOf", ())) == 1:

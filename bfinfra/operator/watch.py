@@ -1,4 +1,4 @@
-"""kopf's part: it watches Sites, Jobs and their pods, and comes back whenever a watch ends."""
+"""The part for kopf: it watches Sites, Jobs and their pods, and starts a watch again whenever it ends."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from bfinfra.operator.keeper import SELECTOR, Keeper
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.access import Access
 
-CHUNK = 500  # objects a list request
-ENDED = "status.phase!=Pending,status.phase!=Running"  # of pods only the last words matter
+CHUNK = 500  # objects for each list request
+ENDED = "status.phase!=Pending,status.phase!=Running"  # of pods only the termination message matters
 
 
 def watch(
     keeper: Keeper, enter: Callable[[], Access], namespaces: Sequence[str], stop: threading.Event
 ) -> None:
-    """Tell `keeper` of every change, until `stop`. `namespaces`: those alone; none means all."""
+    """Report every change to `keeper`, until `stop`. `namespaces`: () for all."""
     registry = kopf.OperatorRegistry()
 
     @kopf.on.startup(registry=registry)
     async def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-        settings.posting.enabled = False  # Events are the keeper's: few, and none of handlers
+        settings.posting.enabled = False  # the keeper sends the Events itself; handlers send none
         settings.watching.chunk_size = CHUNK
         settings.watching.label_selectors["batch", "v1", "jobs"] = SELECTOR
         settings.watching.label_selectors["", "v1", "pods"] = SELECTOR
         settings.watching.field_selectors["", "v1", "pods"] = ENDED
-        settings.scanning.disabled = True  # what is watched is known and does not change
+        settings.scanning.disabled = True  # the watched types are known and don't change
 
     @kopf.on.cleanup(registry=registry)
     async def ended(**_: Any) -> None:
-        stop.set()  # kopf took a signal: one of its threads waits for `stop`, and it for that thread
+        stop.set()  # kopf took a signal: one of its threads waits for `stop`, and it waits for that thread
 
     @kopf.on.login(registry=registry)
     def login(**_: Any) -> kopf.ConnectionInfo:
@@ -65,9 +65,7 @@ def watch(
 
 
 def ours(body: Mapping[str, Any]) -> bool:
-    """Whether it carries the label of a Site's Jobs; the server has filtered by it already, where it
-    could.
-    """
+    """Whether it has the label of a Site's Jobs. The server has filtered by it already, if it can."""
     return (body["metadata"].get("labels") or {}).get("app.kubernetes.io/managed-by") == "bfinfra-operator"
 
 

@@ -1,6 +1,4 @@
-"""What a Job does: look at one site, apply what may be applied, say what was found. Once, from the first step
-to the last.
-"""
+"""What a Job does: check one site, apply what may be applied, report the result. It runs once."""
 
 from __future__ import annotations
 
@@ -28,8 +26,8 @@ from bfinfra.operator.result import Moved, Outcome, Planned, Result
 
 @dataclass(frozen=True)
 class Order:
-    """What is wanted of a Job. `approved`: a plan's digest; `known`: identities of the drift that the last
-    look found; `stood`: it was all there, as it is written now.
+    """What a Job is to do. `approved`: a plan's digest; `known`: identities of the drift that the last check
+    found; `stood`: everything existed, for this spec.
     """
 
     approval: Approval = Approval.DISRUPTIVE
@@ -41,7 +39,7 @@ class Order:
 
 
 def work(path: Path, order: Order, context: RunContext = app.LIVE) -> Result:
-    """Never raises what bfinfra knows: every error is a result, too."""
+    """The result. Every BfinfraError becomes a result, too."""
     began = time.monotonic()
     try:
         site = app.load(path, sandbox=context.sandbox)
@@ -66,7 +64,7 @@ def work(path: Path, order: Order, context: RunContext = app.LIVE) -> Result:
 
 
 def _kept(site: Site, order: Order, context: RunContext) -> Result:
-    """Look first; what needs a change gets it, or waits."""
+    """Check the site; then apply what may be applied, or wait for approval."""
     report = _looked(site, order, context)
     _tell(site, report, context)
     drifted, moved = (
@@ -95,7 +93,7 @@ def _kept(site: Site, order: Order, context: RunContext) -> Result:
 
 
 def _looked(site: Site, order: Order, context: RunContext) -> Report:
-    """What was never made is no drift; what stood, and is gone, is."""
+    """The drift of the site. A resource that was never made is no drift; one that existed and is gone is."""
     if (order.known or order.stood) and checks.recall(site.name) == checks.Memory():
         checks.known(site.name, order.known, map(str, site.resources) if order.stood else ())
     report = app.drift(site, context=context)
@@ -106,7 +104,7 @@ def _looked(site: Site, order: Order, context: RunContext) -> Report:
 
 
 def _tell(site: Site, report: Report, context: RunContext) -> None:
-    """The webhook, once; what it did not take, the next look tells again."""
+    """Notify the webhook, once. The next check sends again what failed."""
     try:
         app.notify(site, report, context=context)
     except BfinfraError:
@@ -171,7 +169,7 @@ def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
 
 
 def _certificates(site: Site, context: RunContext) -> dict[str, int]:
-    """When each server's certificate ends; of none where one can't be asked: the look itself has said so."""
+    """When each server's certificate expires; {} if a server can't be asked: the check has reported that."""
     try:
         return {
             found.server: int(found.not_after.timestamp())

@@ -1,5 +1,5 @@
-"""A site's files as the object that a Site holds: what a field reads as a number is one, and all else is
-text, as it was written.
+"""A site's files as the object in a Site. Fields that read numbers have numbers, all others have the text as
+it was written.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 
 
 def written(site: Site, schema: Schema) -> dict[str, Any]:
-    """The files of a valid site, overlays merged and values filled in. `schema`: the structural one of the
-    site language.
+    """The files of a valid site, with overlays merged and values filled in. `schema`: the structural one of
+    the site language.
     """
     found = merged(site).plain()
     return {name: shaped(value, schema["properties"].get(name, {})) for name, value in found.items()}
 
 
 def shaped(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Text from a file as the type that the schema has there; what it can't be stays text, and the server
-    says so.
+    """Text from a file as the type that the schema has there. Text that can't become it stays text, and the
+    server rejects it.
     """
     if isinstance(value, dict):
         inner, other = schema.get("properties", {}), schema.get("additionalProperties", {})

@@ -1,3 +1,3 @@
-"""From plans, events and outcomes to what a person or a program reads. Pure, but for the terminal of
+"""Turns plans, events and outcomes into output for people and programs. Pure, except for the terminal of
 live.py.
 """

@@ -12,7 +12,7 @@ from bfinfra.render.style import PLAIN, Style
 from bfinfra.render.values import utc
 
 COMPARE = (
-    "Compare the SHA-256 with what the server itself says, on its own console: openssl x509 -noout "
+    "Compare the SHA-256 with the one that the server's own console shows: openssl x509 -noout "
     "-fingerprint -sha256 -in its certificate "
     "(vCenter: /etc/vmware-vpx/ssl/rui.crt)."
 )
@@ -27,35 +27,35 @@ class Shown(Protocol):
 
     @property
     def what(self) -> str:
-        """The server's part in the site."""
+        """The server's role in the site."""
 
     @property
     def subject(self) -> str:
-        """Whose it is."""
+        """Its subject."""
 
     @property
     def issuer(self) -> str:
-        """Who signed it."""
+        """Its issuer."""
 
     @property
     def not_before(self) -> datetime:
-        """Valid from."""
+        """Valid from, in seconds since the epoch."""
 
     @property
     def not_after(self) -> datetime:
-        """Valid until."""
+        """Valid until, in seconds since the epoch."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it is for."""
+        """The names that it is valid for."""
 
     @property
     def sha256(self) -> str:
-        """Its fingerprint."""
+        """Its SHA-256 fingerprint."""
 
     @property
     def by(self) -> str:
-        """What it was held against."""
+        """What it was compared with."""
 
     @property
     def objection(self) -> str:
@@ -63,7 +63,7 @@ class Shown(Protocol):
 
 
 def text(found: Iterable[Shown], style: Style = PLAIN) -> str:
-    """A paragraph a server; what is not trusted ends with the line that would trust it."""
+    """A paragraph for each server. An untrusted one ends with the line that would trust it."""
     return "\n\n".join(_one(each, style) for each in found)
 
 

@@ -1,4 +1,4 @@
-"""The same for programs: JSON with a `format_version`, times in ISO 8601 UTC, sizes in bytes, addresses as
+"""Output for programs: JSON with a `format_version`, times in ISO 8601 UTC, sizes in bytes, addresses as
 `kind/name`.
 """
 
@@ -25,46 +25,46 @@ class Outcome(Protocol):
 
     @property
     def plan(self) -> Plan:
-        """What was to be done."""
+        """What was planned."""
 
     @property
     def endings(self) -> Mapping[Key, Ended]:
-        """By key, how each item ended."""
+        """How each item ended, by key."""
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """How long it took, in seconds."""
 
     @property
     def requests(self) -> int:
-        """How many went over the wire."""
+        """The number of requests."""
 
     @property
     def writes(self) -> int:
-        """How many of them write."""
+        """The number of requests that write."""
 
     @property
     def ending(self) -> Ending:
-        """How the whole ended."""
+        """How the whole run ended."""
 
 
 def document(what: str, **fields: Any) -> dict[str, Any]:
-    """The frame of every document: its version and what it is."""
+    """The frame of every document: its version and type."""
     return {"format_version": FORMAT_VERSION, "type": what, **fields}
 
 
 def text(data: Mapping[str, Any]) -> str:
-    """A document for a file or a pipe, indented."""
+    """An indented document, for a file or a pipe."""
     return json.dumps(clean(data), indent=2)
 
 
 def line(data: Mapping[str, Any]) -> str:
-    """A document in one line; never a raw line end or control character in it."""
+    """A document in one line, without line ends or control characters in it."""
     return json.dumps(clean(data), separators=(",", ":"))
 
 
 def plan(found: Plan) -> dict[str, Any]:
-    """A plan."""
+    """A plan as JSON."""
     return document(
         "plan",
         site=found.site,
@@ -78,7 +78,7 @@ def plan(found: Plan) -> dict[str, Any]:
 
 
 def plan_lines(found: Plan) -> Iterable[dict[str, Any]]:
-    """The same, an item a line, the sum last."""
+    """The same with a document for each item, the summary last."""
     whole = plan(found)
     for each in whole.pop("items"):
         yield document("item", site=found.site, **each)
@@ -107,7 +107,7 @@ def item(found: Item) -> dict[str, Any]:
 
 
 def problem(found: Problem | None) -> dict[str, Any] | None:
-    """`where` is an object for a spot in a file, else text."""
+    """A problem as JSON. `where` is an object for a place in a file, else text."""
     if found is None:
         return None
     where: Any = found.where
@@ -121,12 +121,14 @@ def problem(found: Problem | None) -> dict[str, Any] | None:
 
 
 def error(found: BfinfraError) -> dict[str, Any]:
-    """What went wrong; `error` is the class, which decides what can be done about it."""
+    """An error as JSON. `error` is its class, which decides what can be done about it."""
     return document("error", error=type(found).__name__, problems=[problem(p) for p in found.problems])
 
 
 def event(found: Event) -> dict[str, Any]:
-    """One event; `type` in snake case: started, step_begun, step_ended, progressed, settling, ended."""
+    """An event as JSON. `type` in snake case: started, step_begun, step_ended, progressed, settling,
+    ended.
+    """
     fields = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
     data: dict[str, Any] = {"at": utc(found.at), "address": str(fields.pop("key", ""))}
     del fields["at"]
@@ -136,7 +138,7 @@ def event(found: Event) -> dict[str, Any]:
 
 
 def outcome(found: Outcome, events: Sequence[Event] = ()) -> dict[str, Any]:
-    """How an apply ended: each resource with its ending, note, problem and the steps that ran."""
+    """An outcome as JSON: each resource with its ending, note, problem and the steps that ran."""
     ran = steps_run(events)
     return document(
         "outcome",
@@ -151,7 +153,7 @@ def outcome(found: Outcome, events: Sequence[Event] = ()) -> dict[str, Any]:
 
 
 def steps_run(events: Iterable[Event]) -> dict[Key, list[StepEnded]]:
-    """By key, the steps that ran, in their order; one that was looked at again stands once, as it ended."""
+    """Key → the steps that ran, in their order. A retried step is listed once, as it ended."""
     found: dict[Key, dict[int, StepEnded]] = {}
     for each in events:
         if isinstance(each, StepEnded):

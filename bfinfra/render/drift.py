@@ -23,15 +23,15 @@ SAYS = {
     Cause.DRIFT: ("~", "red", "drifted: the live state changed"),
     Cause.CONFLICT: ("≠", "magenta", "conflict: the live state and the file both changed"),
     Cause.VANISHED: ("-", "red", "has vanished"),
-    Cause.MISSING: ("?", "red", "is not there"),
-    Cause.UNMARKED: ("!", "yellow", "has somebody else's object in its place"),
+    Cause.MISSING: ("?", "red", "does not exist"),
+    Cause.UNMARKED: ("!", "yellow", "has its name taken by another object"),
     Cause.UNAPPLIED: ("+", "blue", "is not applied yet: the file changed"),
     Cause.UNFINISHED: ("…", "yellow", "is unfinished"),
 }
 
 
 def text(found: Report, style: Style = PLAIN) -> str:
-    """Each resource that does not agree, with its fields; what has ended; what stands in the way; the sum."""
+    """Each resource that differs, with its fields; what has ended; problems; the summary."""
     blocks = [
         "\n".join(_block(group, style))
         for group in _groups(found.found)
@@ -53,7 +53,7 @@ def text(found: Report, style: Style = PLAIN) -> str:
 
 
 def changes(found: Report, style: Style = PLAIN) -> str:
-    """Only the drift that started or ended since the last check; "" where none did."""
+    """Only the drift that started or ended since the last check; "" if none did."""
     new_groups = _groups(each for each in found.alarming if each.identity in found.new)
     return "\n\n".join(
         filter(
@@ -86,7 +86,7 @@ def _total(found: Report) -> str:
 
 
 def markdown(found: Report, style: Style = PLAIN) -> str:
-    """For a ticket: a table of what does not agree, what has ended, problems and warnings as lists."""
+    """For a ticket: a table of the differences; what has ended, problems and warnings as lists."""
     rows = [
         (
             f"| {SAYS[d.cause][0]} {d.cause} | {code(d.key)} | {code(d.field) if d.field else ''} | "
@@ -124,7 +124,7 @@ def markdown(found: Report, style: Style = PLAIN) -> str:
 
 
 def data(found: Report) -> dict[str, Any]:
-    """For programs; its schema is specs/drift.schema.json."""
+    """The report as JSON; its schema is specs/drift.schema.json."""
     return document(
         "drift",
         site=found.site,
@@ -143,8 +143,8 @@ def data(found: Report) -> dict[str, Any]:
 
 
 def message(found: Report) -> dict[str, Any]:
-    """What a webhook is told: what began and what ended, without values that the files or servers hold. The
-    same change has the same `id`.
+    """The webhook's message: what started and what ended, without values of files or servers. The same change
+    has the same `id`.
     """
     new = [each for each in found.alarming if each.identity in found.new]
     began = [
@@ -171,7 +171,7 @@ def message(found: Report) -> dict[str, Any]:
 
 
 def lines(found: Report) -> Iterable[dict[str, Any]]:
-    """The same, a finding a line, the sum last."""
+    """The same with a document for each finding, the summary last."""
     whole = data(found)
     for each in whole.pop("findings"):
         yield document("finding", site=found.site, **each)
@@ -179,7 +179,7 @@ def lines(found: Report) -> Iterable[dict[str, Any]]:
 
 
 def finding(found: Drifted, *, new: bool = False) -> dict[str, Any]:
-    """One of them."""
+    """A finding as JSON."""
     return {
         "address": str(found.key),
         "cause": str(found.cause),
@@ -197,7 +197,7 @@ def finding(found: Drifted, *, new: bool = False) -> dict[str, Any]:
 
 
 def _groups(found: Iterable[Drifted]) -> list[list[Drifted]]:
-    """By resource, cause and whether it is ignored, in the order of the plan."""
+    """Groups by resource, cause and whether it is ignored, in the order of the plan."""
     return [
         list(group)
         for _, group in itertools.groupby(
@@ -235,7 +235,7 @@ def _cell(found: Drifted, style: Style) -> str:
 
 
 def who(found: Drifted) -> str:
-    """`changed by root at 2026-11-21 10:00 UTC`, as far as it is known."""
+    """`changed by root at 2026-11-21 10:00 UTC`, as far as known."""
     at = f"at {minute(found.at)}" if found.at else ""
     return " ".join(filter(None, (f"changed by {found.by}" if found.by else "changed" if at else "", at)))
 

@@ -49,7 +49,7 @@ class Field:
 
 
 def fields(spec: type[BaseModel], prefix: str = "") -> Iterator[Field]:
-    """Every field, those of nested pieces below the field that holds them."""
+    """Every field; fields of nested parts follow the field that contains them."""
     hints, documented = _hints(spec), documentation(spec)
     for name, info in spec.model_fields.items():
         path, hint = f"{prefix}{info.alias or name}", hints.get(name, info.annotation)
@@ -91,7 +91,7 @@ def type_text(hint: Any) -> str:
 
 
 def _is(hint: object, known: object) -> bool:
-    """Whether a hint is a known type, or a narrower one: `Annotated[Bytes, Field(gt=0)]`."""
+    """Whether a hint is a known type, or a restricted one: `Annotated[Bytes, Field(gt=0)]`."""
     parts = typing.get_args(known)
     return hint == known or bool(
         parts and typing.get_origin(hint) is typing.Annotated and typing.get_args(hint)[: len(parts)] == parts
@@ -120,7 +120,7 @@ def _default(info: FieldInfo) -> Any:
 
 
 def _nested(hint: Any, suffix: str = "") -> Iterator[tuple[type[BaseModel], str]]:
-    """The pieces that a hint holds, with what stands between the field's name and theirs."""
+    """The parts in a hint, each with the path between the field's name and theirs."""
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         yield hint, suffix
         return
@@ -137,7 +137,7 @@ def _nested(hint: Any, suffix: str = "") -> Iterator[tuple[type[BaseModel], str]
 
 
 def _unit(hint: Any, path: tuple[str, ...]) -> str:
-    """Walk a dotted path through models, mappings and lists."""
+    """The unit at a dotted path through models, mappings and lists."""
     found = next((unit for known, unit in UNITS if _is(hint, known)), "")
     if found:
         return found

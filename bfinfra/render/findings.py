@@ -22,7 +22,7 @@ ORDER = (Health.GOOD, Health.SKIPPED, Health.WARNING, Health.BAD)
 
 
 def text(found: Sequence[Finding], style: Style = PLAIN) -> str:
-    """A line a finding, what needs attention last, each with what to do; then the sum."""
+    """A line for each finding, bad ones last, each with what to do; then the summary."""
     lines = [
         line for each in sorted(found, key=lambda f: ORDER.index(f.health)) for line in _one(each, style)
     ]

@@ -1,4 +1,4 @@
-"""What waits for what: as a tree of text, DOT, Mermaid, SVG or a page of HTML."""
+"""The order of the resources: as a tree of text, DOT, Mermaid, SVG or a page of HTML."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bfinfra.render.topology import Box, parts_of, picture
 
 
 def tree(before: Before) -> str:
-    """What can start at once stands at the left, below each what waits for it; `(*)` stands above with all
-    that follows.
+    """Resources that can start at once are at the left; below each is what waits for it. `(*)`: its subtree
+    is printed above.
 
-    A broken line and words say why where no field names it.
+    A broken line and words give the reason if no field names it.
     """
     after: dict[Key, dict[Key, str]] = {key: {} for key in before}
     for key, first in before.items():
@@ -40,8 +40,8 @@ def _below(key: Key, after: Before, seen: set[Key], indent: str) -> Iterator[str
 
 
 def dot(before: Before, name: str = "site") -> str:
-    """For Graphviz: an arrow from what must be done first to what waits for it, broken and with words where
-    no field names it.
+    """For Graphviz: an arrow from what must be done first to what waits for it; dashed and with words if no
+    field names it.
     """
     lines = [f"digraph {_quoted(name)} {{", "  rankdir=LR;", "  node [shape=box, fontname=monospace];"]
     lines += [f"  {_quoted(key)};" for key in before]
@@ -55,7 +55,7 @@ def dot(before: Before, name: str = "site") -> str:
 
 def mermaid(before: Before) -> str:
     """For Mermaid, which GitHub and GitLab draw in Markdown: an arrow from what must be done first to what
-    waits for it, dotted and with words where no field names it.
+    waits for it; dotted and with words if no field names it.
     """
     names = {key: f"r{number}" for number, key in enumerate(before)}
     lines = ["flowchart LR", *(f'  {name}["{_entities(key)}"]' for key, name in names.items())]
@@ -67,17 +67,17 @@ def mermaid(before: Before) -> str:
 
 
 def svg(before: Before, resources: Specs) -> str:
-    """A picture of its own, light or dark as the viewer is."""
+    """A picture by itself, light or dark as the viewer is."""
     return picture(_boxes(resources), before, f"{html_page.STYLE}svg {{ background: var(--paper); }}")
 
 
 def page(before: Before, resources: Specs, name: str = "site") -> str:
-    """The picture as a page of HTML."""
+    """The picture in a page of HTML."""
     return html_page.whole(
         name,
         [],
         html_page.topology(_boxes(resources), before),
-        made="Made by bfinfra graph. Lines lead from what must stand first.",
+        made="Made by bfinfra graph. Lines lead from what must be done first.",
     )
 
 
@@ -99,7 +99,7 @@ def _boxes(resources: Specs) -> list[Box]:
 
 
 def _entities(words: object) -> str:
-    """Text in quotes as Mermaid takes it: characters that mean something to it by their numbers."""
+    """Text in quotes for Mermaid: characters with a meaning are replaced by their numbers."""
     return "".join(c if c.isalnum() or c in " /.-_," else f"#{ord(c)};" for c in safe(words))
 
 

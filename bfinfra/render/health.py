@@ -1,4 +1,4 @@
-"""Health reports for people, for programs, and as a verdict."""
+"""Health reports for people and for programs, and their verdict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLOURS = {
 
 
 def text(found: Sequence[Examined], style: Style = PLAIN) -> str:
-    """A line a report, then whatever isn't a pass, then the verdict."""
+    """A line for each report, then every check that did not pass, then the verdict."""
     if not found:
         return "the site has no flexdirect_host"
     rows = [

@@ -1,4 +1,4 @@
-"""What was done to a site: the journal's lines gathered into runs."""
+"""The history of a site: the journal's lines grouped into runs."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Run:
 
     @property
     def began(self) -> float:
-        """Seconds since the epoch."""
+        """When it started, in seconds since the epoch."""
         return float(self.lines[0].get("at", 0))
 
     @property
     def seconds(self) -> float:
-        """From its first line to its last."""
+        """Seconds from its first line to its last."""
         return float(self.lines[-1].get("at", 0)) - self.began
 
     def ended(self) -> list[Line]:
-        """How each resource ended that was not up to date already."""
+        """How each resource ended, without those that were up to date already."""
         return [
             line
             for line in self.lines
@@ -44,7 +44,7 @@ class Run:
         ]
 
     def unfinished(self) -> list[Line]:
-        """Steps that began and never ended: the process died while they ran."""
+        """Steps that started and never ended: the process died while they ran."""
         over = {
             (line.get("key"), line.get("number")) for line in self.lines if line.get("event") == "StepEnded"
         }
@@ -64,7 +64,7 @@ def runs(lines: Iterable[Line]) -> list[Run]:
 
 
 def history(lines: Iterable[Line], style: Style = PLAIN) -> str:
-    """Run by run: when, how long, what changed; with `verbose` also each step."""
+    """For each run: when, how long, what changed; with `verbose` also each step."""
     return (
         "\n\n".join("\n".join(_run(run, style)) for run in runs(lines))
         or "Nothing was applied from this machine yet."
@@ -72,7 +72,7 @@ def history(lines: Iterable[Line], style: Style = PLAIN) -> str:
 
 
 def data(site: str, lines: Iterable[Line]) -> dict[str, Any]:
-    """For programs; every line with its time in ISO 8601."""
+    """The runs as JSON; every line has its time in ISO 8601."""
     return document(
         "history",
         site=site,
@@ -124,4 +124,6 @@ def _steps(run: Run, key: Any) -> Iterator[str]:
 
 def _word(line: Line) -> str:
     ending, action = line.get("ending", ""), line.get("action", "")
-    return WORDS.get(ending) or DONE.get(action) or safe(ending)  # a later version's words as they are
+    return (
+        WORDS.get(ending) or DONE.get(action) or safe(ending)
+    )  # words of a later version are printed as they are

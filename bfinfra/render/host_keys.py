@@ -9,8 +9,7 @@ from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
 
 COMPARE = (
-    "Compare with what the machine itself says, on its own console: ssh-keygen -lf "
-    "/etc/ssh/ssh_host_ed25519_key.pub"
+    "Compare with what the machine's own console shows: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
 )
 
 
@@ -35,7 +34,7 @@ class Shown(Protocol):
 
 
 def text(found: Iterable[Shown], style: Style = PLAIN) -> str:
-    """A paragraph a machine; what is not trusted ends with the line that would trust it."""
+    """A paragraph for each machine. An untrusted one ends with the line that would trust it."""
     return "\n\n".join(_one(each, style) for each in found)
 
 

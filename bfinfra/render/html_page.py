@@ -1,5 +1,5 @@
-"""One page of HTML that needs nothing else: no script, no font, no address outside of it. What pages of a
-drift check, a plan, an apply and a graph share.
+"""A page of HTML without scripts, fonts or external addresses. Shared by the pages of drift, plan, apply and
+graph.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ td.quiet { color: var(--quiet); }
 
 
 def whole(site: str, header: Iterable[str], main: Iterable[str], *, made: str, skip: str = "") -> str:
-    """A whole document. `header` and `main` are lines of HTML; `made`: by which command, and how to read it;
-    `skip`: the id and the words of a link to what matters, such as `findings To what drifted`.
+    """A whole document. `header` and `main`: lines of HTML; `made`: the command that made it, and how to read
+    it; `skip`: the id and the words of a skip link, such as `findings To what drifted`.
     """
     command = made.partition(".")[0].removeprefix("Made by bfinfra ")
     anchor, _, words = skip.partition(" ")
@@ -111,12 +111,12 @@ def whole(site: str, header: Iterable[str], main: Iterable[str], *, made: str, s
 
 
 def verdict(words: str, *, alarm: bool) -> str:
-    """The sentence that says how it stands."""
+    """The sentence with the result."""
     return f'<p class="verdict {"alarm" if alarm else "good"}" role="status">{text(words)}</p>'
 
 
 def table(label: str, caption: str, heads: Sequence[str], rows: Sequence[str]) -> list[str]:
-    """A table that scrolls by itself where the page is narrow. `rows` are lines of HTML."""
+    """A table that scrolls by itself on a narrow page. `rows`: lines of HTML."""
     head = "".join(f'<th scope="col">{each}</th>' for each in heads)
     return [
         f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">',
@@ -144,7 +144,7 @@ def topology(boxes: Sequence[Box], before: Before) -> list[str]:
 
 
 def problems(title: str, found: Sequence[Problem]) -> list[str]:
-    """Problems as a section with a list; nothing where there are none."""
+    """Problems as a section with a list; nothing without problems."""
     if not found:
         return []
     return [
@@ -165,7 +165,7 @@ def unreadable(found: Mapping[str, str]) -> list[str]:
 
 
 def identifier(key: Key) -> str:
-    """An id that no other resource has, of letters that need no escape."""
+    """An id for a resource, unique and of letters that need no escape."""
     return "r-" + "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in str(key))
 
 
@@ -175,5 +175,5 @@ def moment(at: float) -> str:
 
 
 def text(words: object) -> str:
-    """Text that means only itself."""
+    """Escaped text."""
     return html.escape(safe(words))

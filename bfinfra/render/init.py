@@ -1,4 +1,4 @@
-"""What was written of a new site, and what to type next."""
+"""What was written of a new site, and the next commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bfinfra.render.safe import safe, safe_lines
 from bfinfra.render.values import count
 
 FILL_IN = "# fill in: "
-"""As spec/writing writes it."""
+"""The comment that spec/writing.py writes."""
 
 
 def text(found: Initial, files: Sequence[Path]) -> str:
@@ -28,16 +28,16 @@ def text(found: Initial, files: Sequence[Path]) -> str:
         lines += ["", "Not described:"]
         lines += [f"  {safe(what)}: {safe(why)}" for what, why in found.left_out.items()]
     if found.differing:
-        lines += ["", "Adopting these would change something, or be refused:"]
+        lines += ["", "Adopting these would change something, or fail:"]
         lines += [f"  {safe(what)}: {safe(why)}" for what, why in found.differing.items()]
     elif found.resources:
-        lines.append("Adopting them changes no field: this was tried.")
+        lines.append("Adopting them changes no field; bfinfra checked that.")
     return "\n".join([*lines, "", "Next:", *_next(found, site)])
 
 
 def _next(found: Initial, site: Path) -> list[str]:
     gaps = found.text.count(FILL_IN)
-    steps = [f"  {site}: see to {count(gaps, 'place')} marked `# fill in`"] if gaps else []
+    steps = [f"  {site}: complete {count(gaps, 'place')} marked `# fill in`"] if gaps else []
     steps += [f"  bfinfra validate {site}"]
     steps += [f"  bfinfra adopt {site} all"] if found.resources else [f"  bfinfra trust {site}"]
     return [*steps, f"  bfinfra plan {site}"]
@@ -71,10 +71,8 @@ def world_data(files: Sequence[Path], left_out: Mapping[str, str]) -> dict[str, 
 
 
 def imported(key: Key, file: Path, text: str, *, managed: bool) -> str:
-    """What was put into a file, and the next commands. `managed`: the object bears a mark once it is
-    adopted.
-    """
-    steps = [f"  {file}: see to what is marked `# fill in`"] if FILL_IN in text else []
+    """What was added to a file, and the next commands. `managed`: whether an adoption marks the object."""
+    steps = [f"  {file}: complete what is marked `# fill in`"] if FILL_IN in text else []
     steps += [f"  bfinfra adopt {file} {key}"] if managed else []
     steps += [f"  bfinfra plan {file}"]
     return "\n".join([f"Wrote {key} into {file}:", "", *safe_lines(text, len(text)), "", "Next:", *steps])

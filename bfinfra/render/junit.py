@@ -1,4 +1,4 @@
-"""A drift report as JUnit XML, as CI systems show it: one test case a resource."""
+"""A drift report as JUnit XML, which CI systems show: one test case for each resource."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(found: Report) -> str:
-    """Drift fails a case, what is ignored or not applied skips it, what can't be read or decided is an
-    error.
+    """Drift fails a case; ignored or unapplied differences skip it; unreadable resources and problems are
+    errors.
     """
     by: dict[str, list[Drifted]] = {address: [] for address in found.standing}
     for each in found.found:

@@ -1,4 +1,4 @@
-"""The kinds that bfinfra knows, and the fields of one, from their docstrings."""
+"""The kinds of resources, and their fields, from their docstrings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WIDTH = 110  # columns of running text
 
 
 def table(kinds: Kinds, style: Style = PLAIN) -> str:
-    """One line a kind: its name, the site in specs/ whose source document it is from, and what it is."""
+    """One line for each kind: its name, its site in specs/, and what it is."""
     longest, place = (
         max(map(len, kinds), default=0),
         max((len(kind.document) for kind in kinds.values()), default=0),
@@ -42,7 +42,7 @@ def table(kinds: Kinds, style: Style = PLAIN) -> str:
 
 
 def one(name: str, kind: OneKind, style: Style = PLAIN) -> str:
-    """What a kind is, what it refers to, and every field with its type, default and meaning."""
+    """A kind: what it is, what it refers to, and every field with its type, default and meaning."""
     unit = units({name: kind.Spec})
     refers = ", ".join(sorted(kinds_named(kind.Spec)))
     head = [
@@ -59,8 +59,8 @@ def one(name: str, kind: OneKind, style: Style = PLAIN) -> str:
 
 
 def field_and_below(name: str, kind: OneKind, path: str) -> list[Field]:
-    """The field at a dotted path, written with or without [] and *, and the fields in it. BfinfraError, with
-    the nearest path, where there is none.
+    """The field at a dotted path, with or without [] and *, and the fields in it. Raises BfinfraError, which
+    suggests the most similar path.
     """
     paths = {_written(each.path): each for each in fields(kind.Spec)}
     wanted = _written(path)
@@ -84,7 +84,7 @@ def field_data(name: str, found: list[Field]) -> dict[str, Any]:
 
 
 def page(name: str, kind: OneKind, example: str) -> str:
-    """One kind as a page of Markdown, with the smallest site that has it."""
+    """A kind as a page of Markdown, with its smallest site."""
     unit = units({name: kind.Spec})
     refers = ", ".join(f"[{each}]({each}.md)" for each in sorted(kinds_named(kind.Spec)))
     head = [
@@ -108,7 +108,7 @@ def page(name: str, kind: OneKind, example: str) -> str:
 
 def index(kinds: Kinds) -> str:
     """All kinds by source document, as a page of Markdown."""
-    lines = ["# Kinds", "", "Made by `script/pages`: what `bfinfra kinds` says, with an example of each."]
+    lines = ["# Kinds", "", "Made by `script/pages`: the output of `bfinfra kinds`, with an example of each."]
     for each in Document:
         lines += ["", f"## {each.heading}", ""]
         lines += [
@@ -118,7 +118,7 @@ def index(kinds: Kinds) -> str:
 
 
 def data(kinds: Kinds) -> dict[str, Any]:
-    """For programs: every kind with its fields; sizes in bytes, frequencies in MHz, times in seconds."""
+    """Every kind with its fields, as JSON; sizes in bytes, frequencies in MHz, times in seconds."""
     return document(
         "kinds",
         kinds=[
@@ -136,9 +136,7 @@ def data(kinds: Kinds) -> dict[str, Any]:
 
 
 def order(kind: OneKind) -> dict[str, str]:
-    """What its resources provide to others of a site, and what they come after where the site provides it;
-    from the docstrings of what says so.
-    """
+    """What its resources provide to others of a site, and what they come after, from the docstrings."""
     described = {"provides": kind.Spec.provides, "comes after": kind.Spec.requires}
     own = {
         word: method
@@ -154,7 +152,7 @@ def _running_on(sentence: str) -> str:
 
 
 def _written(path: str) -> str:
-    """A path as a user writes it: without what stands for any element and any name."""
+    """A path as a user writes it: without [] and *."""
     return path.replace("[]", "").replace(".*", "")
 
 
@@ -169,7 +167,7 @@ def _field_data(found: Field) -> dict[str, Any]:
 
 
 def _own_first(kind: OneKind) -> list[Field]:
-    """The fields that every kind has stand last."""
+    """The fields that every kind has come last."""
     return sorted(fields(kind.Spec), key=lambda f: f.path in Spec.model_fields)
 
 

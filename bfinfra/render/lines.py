@@ -1,4 +1,4 @@
-"""Progress in a pipe or a log: one plain line for what began, ended or waits; long steps now and then."""
+"""Progress in a pipe or a log: one plain line for each start, end or wait; long steps from time to time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Lines:
         self._marks: dict[Key, deque[tuple[float, int]]] = {}
 
     def __call__(self, event: Event) -> None:
-        """Write what the event is worth."""
+        """Write a line for the event, if it deserves one."""
         for line in self._lines(event):
             self._write(f"{clock(event.at)}  {line}")
 

@@ -1,4 +1,4 @@
-"""What the linter found, for people and for programs."""
+"""The linter's remarks, for people and for programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def text(found: Sequence[Remark], version: str, style: Style = PLAIN) -> str:
-    """As a compiler says it; then the sum."""
+    """A line for each remark, in a compiler's form; then the summary."""
     bad = sum(each.level == "error" for each in found)
     lines = [problems.problem(each.problem, style, each.level) for each in found]
     more = f", {count(len(found) - bad, 'warning')}" if len(found) > bad else ""

@@ -1,6 +1,4 @@
-"""Progress on a terminal: what runs, how far, how fast, and what waits for what. Only a terminal imports
-this.
-"""
+"""Progress on a terminal: what runs, how far and how fast, and what waits. Imported only for a terminal."""
 
 from __future__ import annotations
 
@@ -25,12 +23,12 @@ from bfinfra.render.safe import safe
 from bfinfra.render.style import ENDINGS
 from bfinfra.render.values import duration
 
-MOST = 8  # rows of what waits; the rest is counted
+MOST = 8  # rows of waiting items; others are counted
 BAR = 24  # columns
 
 
 def line(words: Callable[[], str], file: IO[str], *, colour: bool = True) -> Live:
-    """A context that keeps one line at the foot of the terminal, and takes it away at its end."""
+    """A context that keeps one line at the bottom of the terminal, and removes it at its end."""
     spinner = Spinner("dots")
 
     def shown() -> Spinner:
@@ -52,7 +50,7 @@ def _console(file: IO[str], *, colour: bool) -> Console:
 
 
 class Board:
-    """A sink of events that keeps a board at the foot of the terminal; what ended scrolls above it."""
+    """A sink of events that keeps a board at the bottom of the terminal. Ended items scroll above it."""
 
     def __init__(
         self, plan: Plan, file: IO[str], *, colour: bool = True, now: Callable[[], float] = time.time
@@ -79,7 +77,7 @@ class Board:
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
-        """Take one event in; from any thread."""
+        """Take one event; from any thread."""
         with self._lock:
             self._progress(event)
         if isinstance(event, Ended) and event.ending is not Ending.UNCHANGED:
@@ -87,7 +85,7 @@ class Board:
             self._console.print(Text.assemble((f"{symbol} ", colour), ended(event)))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The board as it stands now."""
+        """The board in its current state."""
         with self._lock:
             rows, waiting = self._progress.rows(self._now()), self._progress.waiting()
             sum_of = f"{len(self._progress.ended)} of {self._progress.total()} done"
@@ -118,7 +116,7 @@ class Board:
 def _waits(waiting: tuple[tuple[object, tuple[str, ...]], ...]) -> Iterator[Text]:
     for key, others in waiting[:MOST]:
         yield Text(
-            f"  {safe(key)} waits for {', '.join(map(safe, others)) or 'its turn'}",
+            f"  {safe(key)} waits for {', '.join(map(safe, others)) or 'a free slot'}",
             style="dim",
             no_wrap=True,
             overflow="ellipsis",

@@ -1,4 +1,4 @@
-"""A plan or an outcome for a ticket or a comment on a pull request: a table, and the details folded."""
+"""A plan or an outcome for a ticket or a pull request's comment: a table, and folded details."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from bfinfra.render.summary import DONE, WORDS, advice, sum_of
 from bfinfra.render.values import duration
 
 SPECIAL = re.compile(r"([\\`*\[\]#!|<>~&]|(?<![^\W_])_|_(?![^\W_]))")
-MENTION = "@\u200b"  # a backslash does not stop a mention: it is looked for after the text is rendered
+MENTION = "@\u200b"  # a backslash does not prevent a mention, which is searched in the rendered text
 
 
 def plan(found: Plan, style: Style = PLAIN) -> str:
-    """A table of what would change; each item's steps and fields folded below; problems and warnings as a
-    list.
-    """
+    """A table of the changes; each item's steps and fields folded below; problems and warnings as a list."""
     rows = [f"| {SYMBOLS[i.action][0]} {i.action} | {code(i.key)} | {_disrupts(i)} |" for i in found.pending]
     table = ["| action | resource | disruption |", "| --- | --- | --- |", *rows, ""] if rows else []
     waiting = [item.held for item in found.held if item.held]
@@ -51,7 +49,7 @@ def plan(found: Plan, style: Style = PLAIN) -> str:
 
 
 def outcome(found: Outcome, events: Sequence[Event] = ()) -> str:
-    """A table of how each resource ended, its time and steps; problems as a list; what to do next."""
+    """A table of how each resource ended, with time and steps; problems as a list; what to do next."""
     ran = steps_run(events)
     rows = [_row(e, len(ran.get(e.key, ()))) for e in found.endings.values()]
     failed = [e.problem for e in found.endings.values() if e.problem]
@@ -83,12 +81,12 @@ def problems(found: Sequence[Problem]) -> str:
 
 
 def prose(words: object) -> str:
-    """Text that means only itself: no emphasis, link, mention, table cell or HTML comes of it."""
+    """Text escaped for Markdown: it makes no emphasis, link, mention, table cell or HTML."""
     return SPECIAL.sub(r"\\\1", safe(words)).replace("@", MENTION)
 
 
 def code(words: object) -> str:
-    """The same as a code span, also in a table and with backticks in it."""
+    """The same as a code span, which may be in a table and may contain backticks."""
     inner = safe(words).replace("|", "\\|")
     fence = "`" * (1 + max(map(len, re.findall("`+", inner)), default=0))
     return f"{fence}{inner}{fence}" if len(fence) == 1 else f"{fence} {inner} {fence}"
@@ -108,7 +106,7 @@ def _row(ended: Ended, steps: int) -> str:
 
 
 def blind(found: Mapping[str, str]) -> list[str]:
-    """What could not be read, a line for each cause under a heading; nothing where there is none."""
+    """What could not be read, a line for each cause under a heading; nothing without causes."""
     lines = [_blind(each) for each in by_cause(found)]
     return ["#### Unreadable", *lines, ""] if lines else []
 
@@ -120,7 +118,7 @@ def _blind(found: Unread) -> str:
 
 
 def listed(title: str, found: Sequence[Problem]) -> list[str]:
-    """Problems as a list under a heading; nothing where there are none."""
+    """Problems as a list under a heading; nothing without problems."""
     lines = [
         f"- {f'{code(p.where)}: ' if p.where else ''}{prose(p.what)}"
         + "".join(

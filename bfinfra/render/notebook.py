@@ -1,4 +1,4 @@
-"""A plan and a drift report as a notebook shows them: a sentence and a table of HTML, without a style."""
+"""A plan and a drift report in a notebook: a sentence and a table of HTML, without a style."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def plan(found: Plan) -> str:
 
 
 def report(found: Report) -> str:
-    """What no longer agrees."""
+    """What drift found."""
     rows = page.rows(found)
-    table = html_page.table("Findings", "What does not agree, and who moved it", page.HEADS, rows)
+    table = html_page.table("Findings", "What differs, and who changed it", page.HEADS, rows)
     sentence = f"<p>{html_page.text(f'{found.site}: {drift.total(found)}')}</p>"
     return "\n".join([sentence, *(table if rows else []), *html_page.unreadable(found.unreadable)])

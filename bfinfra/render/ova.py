@@ -1,5 +1,5 @@
-"""What is in an OVA, for people: its product, what must be filled in, networks, disks, and whether it is
-whole.
+"""The contents of an OVA, for people: its product, required properties, networks, disks, and whether it is
+complete.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Found = Mapping[str, Any]
 WHOLE = {
     "verified": "every file agrees with the manifest",
     "present": "has a manifest; --verify checks it",
-    "absent": "has no manifest: only the SHA-256 of the whole file can say whether it is whole",
+    "absent": "has no manifest: only the SHA-256 of the whole file can show whether it is complete",
 }
 
 
 def text(found: Found, style: Style = PLAIN) -> str:
-    """One paragraph a topic; what has to be filled in is marked."""
+    """One paragraph for each topic. Required properties are marked."""
     blocks = [
         _head(found, style),
         *(

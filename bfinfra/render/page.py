@@ -20,7 +20,7 @@ HEADS = ("What", "Resource", "Field", "Live", "By the file", "Applied", "Who and
 
 
 def page(found: Report, resources: Specs, before: Before, style: Style = PLAIN) -> str:
-    """`resources`: the site's specs; `before`: what each refers to. One whole document."""
+    """The whole document. `resources`: the site's specs; `before`: key → the keys that it refers to."""
     return html_page.whole(
         found.site,
         [
@@ -34,7 +34,7 @@ def page(found: Report, resources: Specs, before: Before, style: Style = PLAIN) 
         ],
         skip="findings To what drifted",
         made="Made by bfinfra drift. Boxes with a sign link to their row in the table; lines lead from "
-        "what must stand first.",
+        "what must be done first.",
     )
 
 
@@ -82,13 +82,13 @@ def _findings(found: Report, style: Style) -> list[str]:
     return [
         '<section id="findings" tabindex="-1">',
         "<h2>Findings</h2>",
-        *html_page.table("Findings", "What does not agree, and who moved it", HEADS, rows(found, style)),
+        *html_page.table("Findings", "What differs, and who changed it", HEADS, rows(found, style)),
         "</section>",
     ]
 
 
 def rows(found: Report, style: Style = PLAIN) -> list[str]:
-    """A row of the table for each finding; the first of a resource has its id."""
+    """A row of the table for each finding. The first row of a resource has its id."""
     seen: set[Key] = set()
     lines = []
     for each in found.found:

@@ -20,11 +20,11 @@ from bfinfra.render.values import duration, shown
 
 PLANNED = ("What", "Resource", "Steps", "Fields")
 ENDED = ("How it ended", "Resource", "Took", "Steps", "What to know")
-LINKS = "Boxes with a sign link to their row in the table; lines lead from what must stand first."
+LINKS = "Boxes with a sign link to their row in the table; lines lead from what must be done first."
 
 
 def plan(found: Plan, resources: Specs, before: Before, style: Style = PLAIN) -> str:
-    """What apply would do. `resources`: the site's specs; `before`: what each refers to."""
+    """What apply would do. `resources`: the site's specs; `before`: key → the keys that it refers to."""
     boxes = {item.key: _planned_box(item) for item in _shown(found)}
     table = html_page.table("Changes", "What apply would do", PLANNED, rows(found, style))
     nothing = "<p>Everything that could be read is up to date.</p>"
@@ -47,7 +47,7 @@ def plan(found: Plan, resources: Specs, before: Before, style: Style = PLAIN) ->
 
 
 def saved(found: Plan, style: Style = PLAIN) -> str:
-    """The same of a saved plan, without its site: what is inside a resource isn't drawn."""
+    """The same for a saved plan, without its site: the parts inside of a resource aren't drawn."""
     before = {item.key: {key: item.because.get(key, "") for key in item.waits_for} for item in found.items}
     return plan(found, dict.fromkeys(before), before, style)
 
@@ -112,7 +112,7 @@ def _planned(item: Item, style: Style) -> str:
         f"{step.title()}{f' ({DISRUPTIONS[step.disruption]})' if step.disruption in DISRUPTIONS else ''}"
         for step in item.steps
     ]
-    changes: list[Change] = []  # values may be lists, which have no hash
+    changes: list[Change] = []  # values may be lists, which can't be hashed
     for step in item.steps:
         changes += [change for change in step.changes if change not in changes]
     parts = [own(item.key, held.what), held.why, held.next] if held else []

@@ -6,7 +6,7 @@ from bfinfra.model.rights import READ, Entity, Rights
 from bfinfra.render.privileges import READ_ONLY, role_names
 
 QUOTES = "'\u2018\u2019\u201a\u201b"
-"""What ends a string in single quotes: PowerShell takes the typographic ones for it, too."""
+"""Characters that end a string in single quotes. PowerShell reads the typographic ones as quotes too."""
 FINDERS = {
     "Datastore": "Get-Datastore",
     "HostSystem": "Get-VMHost",
@@ -17,8 +17,8 @@ ROOT = "Get-VIObjectByVIView -MORef (Get-View ServiceInstance).Content.RootFolde
 
 
 def powercli(rights: Rights, account: str) -> str:
-    """A role for each set of privileges, then one permission an object; run by an administrator who is
-    connected to the vCenter.
+    """A role for each set of privileges, then one permission for each object. An administrator who is
+    connected to the vCenter runs it.
     """
     named = role_names(rights)
     lines = ["$ErrorActionPreference = 'Stop'"]
@@ -34,25 +34,23 @@ def powercli(rights: Rights, account: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """As PowerShell's string in single quotes, in which nothing is replaced."""
+    """A PowerShell string in single quotes, in which nothing is replaced."""
     return "'" + "".join(each * 2 if each in QUOTES else each for each in text) + "'"
 
 
 def _name(text: str) -> str:
-    """For a parameter that takes wildcards: `*` alone stands for any name, and no other character for
-    another.
-    """
+    """For a parameter that takes wildcards: only `*` is one."""
     return quoted(text if text == "*" else "".join(f"`{each}" if each in "*?[]`" else each for each in text))
 
 
 def _principal(account: str) -> str:
-    """With the domain first: other names are looked for among local accounts, as wildcards."""
+    """The account with its domain first; other names would be searched among local accounts, as wildcards."""
     name, at, domain = account.rpartition("@")
     return f"{domain}\\{name}" if at else account
 
 
 def _found(entity: Entity) -> str:
-    """The command that finds the object of an inventory path, or all those for which a `*` stands."""
+    """The command that finds the object of an inventory path, or all objects that a `*` stands for."""
     _, *names = entity.path.split("/")
     if names == [""]:
         return ROOT
@@ -73,7 +71,7 @@ def _found(entity: Entity) -> str:
 
 
 def _folder(datacenter: str, names: list[str]) -> str:
-    """From the datacenter's own folder down, as the same name may stand at several places."""
+    """The path from the datacenter's own folder down, as the same name may exist in several places."""
     found = datacenter
     for name in names:
         found = f"Get-Folder -NoRecursion -Location ({found}) -Name {_name(name)}"

@@ -19,12 +19,12 @@ SUPERVISOR = "supervisor_namespace"
 READS = ("get", "list", "watch")
 RBAC = "rbac.authorization.k8s.io"
 READ_ONLY = "ReadOnly"
-"""vCenter's own role with nothing but what every role has."""
+"""vCenter's own role with only the privileges that every role has."""
 Rule = dict[str, list[str]]
 
 
 def text(rights: Rights, account: str, style: Style = PLAIN) -> str:
-    """A paragraph an object and an API."""
+    """A paragraph for each object and each API."""
     who = f"What {safe(account)} needs to {' and '.join(rights.uses)} {safe(rights.site)}"
     blocks = [style.paint(who, "bold")]
     blocks += [
@@ -86,7 +86,7 @@ def role_names(rights: Rights) -> dict[tuple[str, ...], str]:
 
 
 def govc(rights: Rights, account: str) -> str:
-    """A role for each set of privileges, then one permission an object; run by an administrator."""
+    """A role for each set of privileges, then one permission for each object. An administrator runs it."""
     roles = role_names(rights)
     lines = [
         shlex.join(["govc", "role.create", role, *(name for name in names if name not in READ)])
@@ -117,7 +117,7 @@ def manifest(rights: Rights, account: str, cluster: Key) -> str:
 
 
 def manifests(rights: Rights, account: str, cluster: Key) -> list[dict[str, Any]]:
-    """Roles and their bindings in one cluster. Nothing for a supervisor: there vSphere gives rights by
+    """Roles and their bindings in one cluster; () for a supervisor, where vSphere grants rights by
     `access`.
     """
     name = f"bfinfra-{rights.site}"
@@ -130,12 +130,12 @@ def manifests(rights: Rights, account: str, cluster: Key) -> list[dict[str, Any]
 
 
 def clusters(rights: Rights) -> list[Key]:
-    """Those whose rights a manifest can give."""
+    """The clusters whose rights a manifest can grant."""
     return list(dict.fromkeys(api.cluster for api in rights.apis if api.cluster.kind != SUPERVISOR))
 
 
 def rules(verbs: Iterable[Verb], names: tuple[str, ...] = ()) -> list[Rule]:
-    """As RBAC writes them: one rule for all resources of a group with the same verbs."""
+    """The rights as RBAC writes them: one rule for all resources of a group with the same verbs."""
     by_resource: dict[str, list[str]] = {}
     for verb in verbs:
         by_resource.setdefault(verb.resource, []).append(verb.verb)
@@ -151,7 +151,7 @@ def rules(verbs: Iterable[Verb], names: tuple[str, ...] = ()) -> list[Rule]:
 
 
 def role(rights: Rights, cluster: Key) -> str:
-    """The least role of a supervisor namespace's `access` that holds what is needed there; "" for other
+    """The least role of a supervisor namespace's `access` that includes what is needed; "" for other
     clusters.
     """
     if cluster.kind != SUPERVISOR:
@@ -180,17 +180,18 @@ def _api(api: Api, verbs: tuple[Verb, ...], style: Style) -> Iterator[str]:
 
 
 def _given(rights: Rights, api: Api, account: str) -> Iterator[str]:
-    """How it is given on a supervisor, where nobody can make roles."""
+    """How to grant it on a supervisor, where nobody can make roles."""
     if api.cluster.kind == SUPERVISOR:
         yield (
-            f"  given by the namespace's access: {{user: {safe(account)}, role: {role(rights, api.cluster)}}}"
+            "  granted by the namespace's access: "
+            f"{{user: {safe(account)}, role: {role(rights, api.cluster)}}}"
             if api.namespace
             else "  every account that may log in to the supervisor has it"
         )
 
 
 def _named(name: str, roles: Mapping[tuple[str, ...], str]) -> str:
-    """The first role of a type of object is called after it; the others bear numbers."""
+    """The first role of a type of object is named after it; the others get numbers."""
     same = sum(each.startswith(name) for each in roles.values())
     return f"{name}-{same + 1}" if same else name
 

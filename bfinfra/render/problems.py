@@ -1,4 +1,4 @@
-"""Problems as a compiler says them: place, the line with a caret, why, and what to do next."""
+"""Problems as a compiler prints them: place, the line with a caret, why, and what to do next."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def problem(found: Problem, style: Style = PLAIN, word: str = "error") -> str:
 
 
 def problems(found: Iterable[Problem], style: Style = PLAIN) -> str:
-    """Each once, a blank line between; what has one reason and one remedy shares them."""
+    """Each problem once, separated by blank lines. Problems with the same reason and remedy share them."""
     alike: dict[object, list[Problem]] = {}
     for each in dict.fromkeys(found):
         alike.setdefault(
@@ -42,12 +42,12 @@ def problems(found: Iterable[Problem], style: Style = PLAIN) -> str:
 
 
 def warnings(found: Iterable[Warned], style: Style = PLAIN) -> str:
-    """The same for what stops nothing."""
+    """The same for warnings."""
     return "\n".join(problem(each.problem, style, "warning") for each in dict.fromkeys(found))
 
 
 def notes(found: Problem, style: Style, indent: str) -> list[str]:
-    """`why:` and `next:`, where they are known."""
+    """The lines `why:` and `next:`, if known."""
     lines = []
     for label, text in (("why", found.why), ("next", found.next)):
         for number, line in enumerate(safe_lines(text)):

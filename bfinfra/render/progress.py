@@ -1,4 +1,4 @@
-"""Where an apply stands: events gathered into rows, without a clock or a terminal of its own."""
+"""The progress of an apply: events gathered into rows, without a clock or terminal of its own."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from bfinfra.model.units import bytes_short
 from bfinfra.render.safe import safe
 from bfinfra.render.values import duration
 
-WINDOW = 10.0  # seconds over which a rate is taken
+WINDOW = 10.0  # seconds over which a rate is measured
 
 
 @dataclass(frozen=True)
 class Row:
-    """One item that runs or waits: what it does now, how far a long step is (0..1 where known), since
-    when.
-    """
+    """A running or waiting item: what it does now, how far a long step is (0..1 if known), since when."""
 
     key: Key
     doing: str
@@ -39,7 +37,7 @@ class _Running:
 
 
 class Progress:
-    """A sink of events. `rows` and `waiting` say where it stands; `done` counts what ended."""
+    """A sink of events. `rows` and `waiting` hold the current state; `done` counts ended items."""
 
     def __init__(self, plan: Plan) -> None:
         self.items = {item.key: item for item in plan.items}
@@ -47,7 +45,7 @@ class Progress:
         self._running: dict[Key, _Running] = {}
 
     def __call__(self, event: Event) -> None:
-        """Take one event in."""
+        """Take one event."""
         if isinstance(event, Started):
             self._running.setdefault(event.key, _Running(event.at))
         elif isinstance(event, Ended):
@@ -66,11 +64,11 @@ class Progress:
             self._progressed(event)
 
     def rows(self, now: float) -> tuple[Row, ...]:
-        """What runs now, in the order in which it began."""
+        """The running items, in the order in which they started."""
         return tuple(self._row(key, running, now) for key, running in self._running.items())
 
     def waiting(self) -> tuple[tuple[Key, tuple[str, ...]], ...]:
-        """What has not begun, and what it still waits for, with why where no field names that."""
+        """The items that did not start, with what they wait for, and why if no field names that."""
         idle = (
             item
             for item in self.items.values()
@@ -79,7 +77,7 @@ class Progress:
         return tuple((item.key, self._open(item)) for item in idle)
 
     def total(self) -> int:
-        """How many items the plan has."""
+        """The number of items of the plan."""
         return len(self.items)
 
     def _open(self, item: Item) -> tuple[str, ...]:
@@ -121,7 +119,7 @@ class Progress:
 
 
 def rate(marks: deque[tuple[float, int]]) -> float:
-    """Bytes a second over the window; 0 where that isn't known yet."""
+    """Bytes a second over the window; 0 while unknown."""
     if len(marks) < 2 or marks[-1][0] <= marks[0][0]:
         return 0.0
     return (marks[-1][1] - marks[0][1]) / (marks[-1][0] - marks[0][0])

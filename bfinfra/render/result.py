@@ -20,10 +20,10 @@ def as_data(
     *,
     site: str = "",
 ) -> dict[str, Any]:
-    """A plan, an outcome, a drift report, an error or what the doctor of a `site` found, as the command line
-    prints it as JSON: plain values, no secrets, `format_version` and `type` in front.
+    """A plan, an outcome, a drift report, an error or the doctor's findings on a `site` as JSON data, as the
+    command line prints it: plain values without secrets, with `format_version` and `type`.
 
-    An outcome tells of the steps that ran where it gets the `events` of its run.
+    With the `events` of its run, an outcome includes the steps that ran.
     """
     cleaned: dict[str, Any] = clean(
         findings.data(site, found) if isinstance(found, Sequence) else _whole(found, events)

@@ -1,5 +1,5 @@
-"""Foreign text made safe to print: what could move a cursor, hide or reverse letters becomes visible
-instead.
+"""Makes foreign text safe to print: characters that would move a cursor, hide or reverse letters become
+visible.
 """
 
 from __future__ import annotations
@@ -8,31 +8,31 @@ import unicodedata
 
 from bfinfra.model.redact import redact
 
-LONGEST = 4000  # characters of one remote text; more is a page, not a message
+LONGEST = 4000  # characters of a foreign text
 
 
 def safe(text: object, limit: int = LONGEST) -> str:
-    """One line: nothing in it acts on a terminal; longer than `limit` characters is cut with `…`."""
+    """One line without terminal control; cut with `…` after `limit` characters."""
     full = redact(str(text))
     shown = "".join(map(_visible, full[:limit]))
     return shown + "…" if len(full) > limit else shown
 
 
 def safe_lines(text: object, limit: int = LONGEST) -> list[str]:
-    """The same for text of several lines: its line ends divide it, everything else hidden becomes visible."""
+    """The same for text of several lines."""
     return [safe(line) for line in redact(str(text))[:limit].splitlines()]
 
 
 def width(text: str) -> int:
-    """Columns that already safe text takes on a terminal."""
+    """The columns of safe text on a terminal."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
     )
 
 
 def _visible(char: str) -> str:
-    """Printable is all but control, format (the bidirectional overrides, too), surrogates, private,
-    unassigned, and blanks that aren't the usual one.
+    """Hidden are control, format (bidirectional overrides too), surrogate, private and unassigned characters,
+    and unusual blanks.
     """
     if char == "\t":
         return " "

@@ -1,5 +1,5 @@
-"""Scheduled drift checks: a systemd timer, a line of a crontab, a CronJob with what it needs. Texts and
-manifests; nothing is installed.
+"""Scheduled drift checks: a systemd timer, a line of a crontab, a CronJob with all it needs. Only texts;
+nothing is installed.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ ProcSubset=pid
 RemoveIPC=yes
 UMask=0077
 """
-LARGEST = 900 << 10  # bytes that a ConfigMap takes, with room for its names
+LARGEST = 900 << 10  # bytes for a ConfigMap, with room for its names
 MOUNT, STATE = "/site", "/state"
 SAFE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 
 
 @dataclass(frozen=True)
 class Check:
-    """What is run: `program` and `sites` as absolute paths; `env`: the variables that the site's references
-    name; `options`: the arguments that make the site's variant.
+    """What is run. `program` and `sites`: absolute paths; `env`: the variables that the site refers to;
+    `options`: the arguments that make the site's variant.
     """
 
     site: str
@@ -60,23 +60,23 @@ class Check:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What `drift` is told of the site."""
+        """The arguments of `drift`."""
         return (*self.options, *self.sites)
 
     @property
     def name(self) -> str:
-        """Of the unit, the CronJob and their files."""
+        """The name of the unit, the CronJob and their files."""
         return f"bfinfra-drift-{self.site}".lower().replace("_", "-").replace(".", "-")
 
     @property
     def variables(self) -> str:
-        """The file with the values of `env`, which belongs to root alone."""
+        """The file with the values of `env`, which only root can read."""
         return f"/etc/bfinfra/{self.site}.env"
 
 
 def systemd(check: Check, user: str = "") -> dict[str, str]:
-    """File name → unit. `user`: who runs it, else a user that exists while it runs. Drift ends with 2, so
-    that OnFailure= in a drop-in tells somebody.
+    """File name → unit. `user`: who runs it, by default a temporary user. Drift ends with 2, so that
+    OnFailure= in a drop-in can notify somebody.
     """
     who = f"User={user}" if user else "DynamicUser=yes"
     command = " ".join(map(_unit_word, (check.program, "drift", "--changes-only", *check.words)))
@@ -104,7 +104,7 @@ def systemd(check: Check, user: str = "") -> dict[str, str]:
 
 
 def cron(check: Check) -> str:
-    """One line of a user's crontab; cron mails what it prints: what is new, and nothing while nothing is."""
+    """One line of a user's crontab. cron mails what the check prints: only what is new."""
     command = shlex.join([check.program, "drift", "--changes-only", *check.words])
     given = f"set -a; . {shlex.quote(check.variables)}; set +a; " if check.env else ""
     return f"{check.when.cron} {given}{command}".replace("%", r"\%")
@@ -120,10 +120,10 @@ def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
     claim: str = "",
 ) -> list[dict[str, Any]]:
     """ServiceAccount, ConfigMap and CronJob. `files`: path below the site's folder → content, the site's own
-    first; `secrets`: such paths → key in the Secret.
+    first; `secrets`: path → key in the Secret.
 
-    The Secret `name` has the variables and those keys; who makes it knows their values. `claim`: a volume
-    claim for what checks remember.
+    The user makes the Secret `name` with the variables and keys. `claim`: a volume claim for results of
+    earlier checks.
     """
     home = {"namespace": namespace} if namespace else {}
     labels = {
@@ -152,7 +152,7 @@ def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
 
 
 def _sources(name: str, keys: Mapping[str, str], secrets: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What the site's folder is put together from: the ConfigMap's files, and the Secret's."""
+    """The sources of the site's folder: the ConfigMap's files, and the Secret's."""
     sources: list[dict[str, Any]] = [
         {"configMap": {"name": name, "items": [{"key": key, "path": path} for path, key in keys.items()]}}
     ]
@@ -229,14 +229,14 @@ def _cronjob(check: Check, labels: Mapping[str, str], pod: Mapping[str, Any]) ->
 
 
 def contents(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """What a ConfigMap holds: text where somebody can read it, the rest in base64."""
+    """The data of a ConfigMap: text as it is, the rest in base64."""
     text = {key: content.decode() for key, content in files.items() if _is_text(content)}
     binary = {key: base64.b64encode(content).decode() for key, content in files.items() if key not in text}
     return ({"data": text} if text else {}) | ({"binaryData": binary} if binary else {})
 
 
 def bound(check: Check, rules: Sequence[Mapping[str, Any]], namespace: str) -> list[dict[str, Any]]:
-    """Roles and bindings of a user's, for the check's account instead."""
+    """A user's roles and bindings, changed to the check's account."""
     account = [{"kind": "ServiceAccount", "name": check.name, "namespace": namespace}]
     return [
         {**each, "metadata": {**each["metadata"], "name": check.name}}
@@ -272,7 +272,7 @@ def _specifiers(text: str) -> str:
 
 
 def _unit_word(word: str) -> str:
-    """A word of ExecStart: no specifier, variable or quote in it means anything."""
+    """A word of ExecStart, with specifiers, variables and quotes escaped."""
     plain = _specifiers(word).replace("$", "$$")
     return (
         plain

@@ -1,4 +1,4 @@
-"""A site as one YAML document, in which overlays are merged and values are filled in."""
+"""A site as one YAML document, with overlays merged and values filled in."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bfinfra.model.yaml import Node, compose
 from bfinfra.render.data import document
 
 TEXT, NOTHING = "tag:yaml.org,2002:str", "tag:yaml.org,2002:null"
-WIDEST = 1 << 30  # columns: a value stands on one line, so that its origin has a place behind it
+WIDEST = 1 << 30  # columns; one line for each value leaves a place for its origin
 
 
 def text(root: Node, *, origins: bool = False) -> str:
-    """The document; with `origins` each value is followed by where it comes from, as a comment."""
+    """The document. With `origins`, a comment after each value says where it comes from."""
     written: str = yaml.serialize(
         _node(root), Dumper=yaml.SafeDumper, width=WIDEST, allow_unicode=True, encoding=None
     )
@@ -25,7 +25,7 @@ def text(root: Node, *, origins: bool = False) -> str:
 
 
 def data(site: str, root: Node) -> dict[str, Any]:
-    """A site with everything merged and filled in; `origins`: where each value comes from, by its path."""
+    """The merged site as data. `origins`: path → where the value comes from."""
     found = [{"path": list(path), "origin": origin(node.at)} for path, node in _leaves(root, ())]
     return document("site", site=site, merged=root.plain(), origins=found)
 
@@ -36,7 +36,7 @@ def origin(place: Place) -> str:
 
 
 def _node(node: Node) -> yaml.Node:
-    """As PyYAML writes it: what stood there without quotes stands so again."""
+    """The node for PyYAML. Text without quotes stays without quotes."""
     if isinstance(node.value, dict):
         pairs = [(yaml.ScalarNode(TEXT, name), _node(entry.node)) for name, entry in node.value.items()]
         return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=not pairs)
@@ -50,13 +50,13 @@ def _node(node: Node) -> yaml.Node:
 
 
 def _tag(plainly: str) -> str:
-    """What YAML takes it for where it has no quotes."""
+    """The tag that YAML gives it without quotes."""
     read = yaml.compose(plainly, Loader=yaml.SafeLoader)
     return read.tag if isinstance(read, yaml.ScalarNode) else TEXT
 
 
 def _with_origins(written: str, root: Node) -> str:
-    """The written document is read once more: its values stand in the same order, each with its line."""
+    """Reads the written document again: its values are in the same order, each with its line."""
     again, _ = compose(Path("site.yaml"), written)
     lines = written.splitlines()
     if again is not None:
@@ -66,7 +66,7 @@ def _with_origins(written: str, root: Node) -> str:
 
 
 def _leaves(node: Node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node]]:
-    """Each value that holds no others, and its path."""
+    """Each scalar or empty value with its path."""
     if isinstance(node.value, dict) and node.value:
         for name, entry in node.value.items():
             yield from _leaves(entry.node, (*path, name))

@@ -1,4 +1,4 @@
-"""Colours, and what a reader asked for."""
+"""Colours, and how much to print."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ENDINGS = {
 DISRUPTIONS = {
     Disruption.REBOOT: "reboots",
     Disruption.POWER_CYCLE: "powers it off and on",
-    Disruption.REPLACE: "destroys it and makes it anew",
+    Disruption.REPLACE: "destroys and recreates it",
 }
 
 Units = Callable[[str, str], str]
@@ -46,20 +46,20 @@ Units = Callable[[str, str], str]
 
 
 def no_units(_kind: str, _field: str) -> str:
-    """Nothing is known of the fields."""
+    """No field has a unit."""
     return ""
 
 
 @dataclass(frozen=True)
 class Style:
-    """How to write: with colours or not, everything or only what matters, and the units of numbers."""
+    """Whether to use colours, whether to print everything, and the units of numbers."""
 
     colour: bool = False
     verbose: bool = False
     units: Units = no_units
 
     def paint(self, text: str, *names: str) -> str:
-        """`text` in these colours, where colours are wanted."""
+        """`text` in these colours, if colours are on."""
         if not self.colour or not text:
             return text
         return f"\x1b[{';'.join(CODES[name] for name in names)}m{text}\x1b[0m"

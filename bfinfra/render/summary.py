@@ -1,4 +1,4 @@
-"""The end of an apply, so that a newcomer knows what stands now, where, and what to do next."""
+"""The end of an apply: what exists now, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -30,14 +30,12 @@ WORDS = {
 }
 NEXT = {
     Ending.DONE: "",
-    Ending.FAILED: (
-        "Mend what failed, then run the same command again: what is done stays done, only the rest is tried."
-    ),
+    Ending.FAILED: ("Correct what failed, then run the same command again: it continues with what is left."),
     Ending.WAITING: (
-        "Nothing is broken: it takes longer than the deadline. Run the same command again and it waits on; "
-        "nothing is made twice."
+        "Nothing is broken: it takes longer than the deadline. Run the same command again to wait longer; "
+        "nothing is created twice."
     ),
-    Ending.STOPPED: "Stopped on request. Run the same command again to go on where this one stopped.",
+    Ending.STOPPED: "Stopped on request. Run the same command again to continue.",
 }
 
 
@@ -48,16 +46,16 @@ BRING = (
 
 
 def advice(found: Outcome) -> str:
-    """What to do next, "" where nothing is left."""
+    """What to do next; "" if nothing is left."""
     return BRING if found.ending is Ending.WAITING and found.plan.held else NEXT.get(found.ending, "")
 
 
 def outcome(found: Outcome, events: Sequence[Event] = (), style: Style = PLAIN) -> str:
-    """Every resource that changed, has something to say or did not end well; the sum; what to do next."""
+    """Every resource that changed, has a note or did not end well; the summary; what to do next."""
     ran = steps_run(events)
     ended = sorted(
         found.endings.values(), key=lambda e: e.ending in WORDS
-    )  # what needs attention last, next to the prompt
+    )  # bad endings last, next to the prompt
     shown = [e for e in ended if style.verbose or e.note or e.problem or e.ending is not Ending.UNCHANGED]
     blocks = ["\n".join(resource(e, ran.get(e.key, ()), style)) for e in shown]
     return "\n".join(
@@ -70,7 +68,7 @@ def outcome(found: Outcome, events: Sequence[Event] = (), style: Style = PLAIN) 
 
 
 def resource(ended: Ended, steps: Sequence[StepEnded], style: Style = PLAIN) -> Iterator[str]:
-    """One resource: how it ended and how long it took, its steps, its note, its problem."""
+    """One resource: how it ended and how long it took, its steps, note and problem."""
     symbol, colour = ENDINGS[ended.ending]
     took = "" if ended.ending in (Ending.UNCHANGED, Ending.BLOCKED) else f"  {duration(ended.seconds)}"
     word = WORDS.get(ended.ending) or DONE[ended.action]

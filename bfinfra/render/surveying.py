@@ -1,4 +1,4 @@
-"""A line while the live state is read; it is gone before anything else is printed."""
+"""A line while the live state is read; it is removed before anything else is printed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Self
 from bfinfra.model.surveying import SurveyProgress
 from bfinfra.render.values import count, duration
 
-AFTER = 0.7  # seconds: what is read by then needs no line, and what would show it isn't imported
-MOST = 3  # kinds that are named
+AFTER = 0.7  # seconds; a shorter survey shows no line, and imports nothing for it
+MOST = 3  # kinds that are named in the line
 Shows = Callable[[Callable[[], str]], AbstractContextManager[object]]
 """Keeps a line on a terminal whose words it asks for again and again."""
 
 
 class SurveyLine:
-    """A context in which the line is kept, by a thread of its own."""
+    """A context that keeps the line up to date, in its own thread."""
 
     def __init__(self, progress: SurveyProgress, shows: Shows, *, after: float = AFTER) -> None:
         self._progress, self._shows, self._after = progress, shows, after

@@ -24,7 +24,7 @@ QUIET = (Action.KEEP, Action.READ)
 
 
 def plan(found: Plan, style: Style = PLAIN) -> str:
-    """Every item that would change, with its steps and fields; then what stands in the way; then the sum."""
+    """Every item that changes, with its steps and fields; then problems; then the summary."""
     blocks = [
         "\n".join(item(each, style))
         for each in found.items
@@ -40,7 +40,7 @@ def plan(found: Plan, style: Style = PLAIN) -> str:
 
 
 def part(found: Partial | None) -> str:
-    """That a plan or a report is about some resources alone; "" where it is about all."""
+    """The sentence that a plan or report is about some resources only; "" if it is about all."""
     if found is None:
         return ""
     beside, left = len(found.keys) - len(found.targets), found.left_out
@@ -50,7 +50,7 @@ def part(found: Partial | None) -> str:
 
 
 def item(found: Item, style: Style = PLAIN) -> Iterator[str]:
-    """One resource: symbol, word, address; what it disrupts and takes along; its steps, each with the fields
+    """One resource: symbol, word, address; its disruption and lost contents; its steps, each with the fields
     it changes.
     """
     yield _head(found, style)
@@ -71,7 +71,7 @@ def item(found: Item, style: Style = PLAIN) -> Iterator[str]:
 def summary(found: Plan, style: Style = PLAIN) -> str:
     """`Plan: 2 to create, 1 to delete; 12 agree.`"""
     if not found.items and not found.unreadable and not found.problems:
-        return "Nothing is wanted and nothing of this site stands: nothing to do."
+        return "The site has no resources, and none of its objects exist: nothing to do."
     head = f"{safe(found.site)}: {counts(found)}."
     if found.problems or found.unreadable:
         return style.paint(f"{head} Correct the above before an apply.", "bold", "red")
@@ -79,7 +79,7 @@ def summary(found: Plan, style: Style = PLAIN) -> str:
 
 
 def counts(found: Plan) -> str:
-    """`2 to create, 1 to delete, 12 up to date`; what there is none of is left out."""
+    """`2 to create, 1 to delete, 12 up to date`, without zeros."""
     per = Counter(each.action for each in found.items if each.held is None)
     words = [
         f"{per[action]} to {action}"
@@ -95,8 +95,8 @@ def counts(found: Plan) -> str:
 
 
 def unreadable(found: Plan | Report, style: Style = PLAIN) -> str:
-    """What could not be looked at, and why: a sentence for each reason. Of kinds only those that the file has
-    none of, where it has none of any.
+    """What could not be read, a sentence for each cause. Kinds are named only if the file has no unreadable
+    resource.
     """
     return "\n".join(_blind(each, style) for each in by_cause(found.unreadable))
 
@@ -111,7 +111,7 @@ def _blind(found: Unread, style: Style) -> str:
 
 
 def blind_count(unreadable: Mapping[str, str]) -> int:
-    """How many resources can't be read; kinds where no resource is named."""
+    """The number of unreadable resources, or of kinds if no resource is named."""
     return sum("/" in where for where in unreadable) or len(unreadable)
 
 
@@ -128,22 +128,22 @@ def _waits(found: Item, held: Problem, style: Style) -> Iterator[str]:
 
 
 def warned(found: Plan) -> tuple[Warned, ...]:
-    """The plan's warnings, without those that an item which waits says itself."""
+    """The plan's warnings, without those that a waiting item prints itself."""
     named = {each.held for each in found.held}
     return tuple(each for each in found.warnings if each.problem not in named)
 
 
 def own(key: Key, what: str) -> str:
-    """A problem's words where its resource is named already: without the name again."""
+    """A problem's text without the resource's name, where that is printed already."""
     return what.removeprefix(f"{key}").lstrip(": ") if what.startswith((f"{key}: ", f"{key} ")) else what
 
 
 def _dangers(found: Item, style: Style) -> Iterator[str]:
     if any(step.destructive for step in found.steps):
-        yield "    " + style.paint("destroys what can't be had back", "red")
+        yield "    " + style.paint("destroys what can't be recovered", "red")
     if found.contents:
         yield "    " + style.paint(
-            f"takes along what is not this site's: {', '.join(map(safe, found.contents))}", "red"
+            f"deletes what is not this site's: {', '.join(map(safe, found.contents))}", "red"
         )
 
 

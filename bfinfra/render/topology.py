@@ -1,5 +1,5 @@
-"""A site's resources as a picture: columns in the order of the references, what is inside a resource drawn in
-it, what drifted marked by sign, word and colour.
+"""A picture of a site's resources: columns in the order of the references, parts inside of their resource,
+drift marked by sign, word and colour.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.render.safe import safe
 
-WIDTH, GAP, ROW, PART = 205, 56, 14, 18  # pixels: of a box, between columns, between rows, of a line of parts
+WIDTH, GAP, ROW, PART = (
+    205,
+    56,
+    14,
+    18,
+)  # pixels: size of a box, between columns, between rows, of a line of parts
 HEAD, PARTS_IN_LINE, LONGEST = 44, 5, 24
-MOST = 40  # boxes of one kind that agree; the rest is one box that says how many
+MOST = 40  # up-to-date boxes of one kind; the others become one box with their number
 
 
 @dataclass(frozen=True)
 class Box:
-    """One resource, or what stands for many. `link`: the id of the row that says more, "" for none."""
+    """One resource, or a box for many. `link`: the id of its row in the table, or ""."""
 
     key: Key
     parts: tuple[str, ...] = ()
@@ -37,13 +42,14 @@ class Box:
 
 
 def parts_of(spec: Any) -> tuple[str, ...]:
-    """What is inside a resource, from its spec; nothing where the site has none."""
+    """The parts inside of a resource, from its spec; () if the site doesn't have it."""
     return () if spec is None else tuple(spec.parts())
 
 
 def picture(boxes: Sequence[Box], before: Before, style: str = "") -> str:
-    """SVG. Each box is a link with a name that says all of it; the lines between are for the eye only.
-    `style`: the style sheet of a picture that stands alone.
+    """The picture as SVG. Each box is a link whose name says all of it; the lines are only visual.
+
+    `style`: the style sheet of a picture by itself.
     """
     shown, folded = _folded(boxes)
     columns = _columns([box.key for box in shown], before, folded)
@@ -77,7 +83,7 @@ def picture(boxes: Sequence[Box], before: Before, style: str = "") -> str:
 
 
 def _folded(boxes: Sequence[Box]) -> tuple[list[Box], dict[Key, Key]]:
-    """Where a kind has many that agree, the last of them are one box; which box stands for whom."""
+    """Boxes without the last up-to-date ones of a large kind, which become one box; and key → its box."""
     shown, folded = [box for box in boxes if box.cause], dict[Key, Key]()
     kinds: dict[str, list[Box]] = {}
     for box in boxes:
@@ -93,7 +99,7 @@ def _folded(boxes: Sequence[Box]) -> tuple[list[Box], dict[Key, Key]]:
 
 
 def _columns(keys: Sequence[Key], before: Before, folded: Mapping[Key, Key]) -> list[set[Key]]:
-    """Each after the last of those that it refers to."""
+    """The columns: each resource after the last of those that it refers to."""
     depth: dict[Key, int] = {}
 
     def of(key: Key, above: frozenset[Key] = frozenset()) -> int:

@@ -1,4 +1,4 @@
-"""Values, sizes and times as people read them; and times as programs read them."""
+"""Values, sizes and times for people; and times for programs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from bfinfra.render.safe import safe
 BARE = re.compile(r"[\w./:@+%$*~-]+(?: [\w./:@+%$*~-]+)*")
 WORDS = ("true", "false", "null", "(none)")
 SIZE = re.compile(r"(\d+)([KMGTP]iB|B)")
-LONGEST = 160  # characters of one value in a line for people
+LONGEST = 160  # characters of a value in a line for people
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A value as a site would write it; `unit` of a number: bytes, MHz or seconds. Secrets show as their
+    """A value as a site writes it. `unit` of a number: bytes, MHz or seconds. Secrets show as their
     reference.
     """
     text = _shown(value, unit)
@@ -53,8 +53,8 @@ def _text(value: str) -> str:
 
 
 def quantity(number: float, unit: str = "") -> str:
-    """`137438953472` bytes → `128GiB`, `48000` MHz → `48GHz`, `600` seconds → `10m`; without a unit as
-    it is.
+    """`137438953472` bytes → `128GiB`, `48000` MHz → `48GHz`, `600` seconds → `10m`; as it is without a
+    unit.
     """
     if unit == "bytes" and isinstance(number, int):
         return size_text(number)
@@ -73,8 +73,8 @@ def quantity(number: float, unit: str = "") -> str:
 
 
 def size_text(number: int) -> str:
-    """`137438953472` → `128GiB`, `16000000000` → `16GB`: the shortest that keeps it whole, binary where both
-    are as short.
+    """`137438953472` → `128GiB`, `16000000000` → `16GB`: the shortest exact text, binary if both are equally
+    short.
     """
     decimal = next(
         (

@@ -51,7 +51,7 @@ def test_an_endless_body_is_given_up_at_the_limit_of_its_class(lying):
         ("/api/v1/namespaces/a/pods/b/log", 2),
     ):
         client.liar.sent = 0
-        with pytest.raises(Malformed, match=f"is too large; more than {most} MiB came; see what answers"):
+        with pytest.raises(Malformed, match=f"is too large; more than {most} MiB came; check what answers"):
             client.get(path)
         assert client.liar.sent < (most + 8) * MIB
 
@@ -116,7 +116,7 @@ def test_what_drips_is_given_up_after_the_time_of_its_class(lying, hasty, drippe
         "chunks": lambda _: liar.chunked(liar.dripping(b" " * 9000)),
     }
     client = lying(bodies[dripped])
-    with pytest.raises(Malformed, match=r"takes too long; it was not whole after 0\.5 s"):
+    with pytest.raises(Malformed, match=r"takes too long; it was not complete after 0\.5 s"):
         client.get("/api/x")
     with pytest.raises(Unanswered):
         client.put("/api/x", json={})

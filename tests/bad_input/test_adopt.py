@@ -125,7 +125,7 @@ def test_adopting_wants_a_confirmation(desk: Desk):
     stranger(desk, "supervisor_namespace/team-a")
     desk.refuses(
         HEAD + NAMESPACE,
-        "adopt wants a confirmation",
+        "adopt needs a confirmation",
         verb="adopt",
         more=("supervisor_namespace/team-a",),
         options=(),

@@ -139,9 +139,9 @@ def test_an_ova_that_is_not_whole_is_refused_before_its_host_is_touched(desk: De
 def test_an_ova_that_is_not_the_one_asked_for_is_refused(desk: Desk):
     desk.refuses(
         HEAD + HOST + but(SERVER, ("server.ova", f"server.ova, sha256: {'ab' * 32}")),
-        "it is not the file that is wanted; its SHA-256 is ",
+        "it is not the expected file; its SHA-256 is ",
         "abab",
-        "is asked for",
+        ", expected ",
     )
 
 
@@ -201,15 +201,15 @@ def test_what_a_server_names_and_nobody_has(desk: Desk, change, says):
         (
             "extra file",
             (
-                "it holds run.sh, which is no part of a token",
-                "a token is ca.crt, client.yaml, servers.conf and nothing else",
+                "it holds run.sh, which is not part of a token",
+                "a token has only ca.crt, client.yaml, servers.conf",
             ),
         ),
-        ("link", ("ca.pem, which is no part",)),
-        ("traversal", ("../client.yaml, which is no part",)),
+        ("link", ("ca.pem, which is not part",)),
+        ("traversal", ("../client.yaml, which is not part",)),
         ("missing file", ("has no client.yaml", "download the token again")),
         ("no blank", ("lacks the blank after `reachable:`", "write `reachable: ADDRESS`")),
-        ("not pem", ("ca.crt holds no certificate",)),
+        ("not pem", ("ca.crt contains no certificate",)),
         ("expired", ("certificate authority (ca.crt) ended on", "download a new token")),
     ],
 )
@@ -227,7 +227,7 @@ def test_a_link_under_a_token_s_own_name_is_not_followed(desk: Desk):
         tar.addfile(link("ca.crt", "/etc/hostname"))
         tar.addfile(member("client.yaml", 0))
     desk.refuses(
-        HEAD + NAMESPACE + CLUSTER + TOKEN, "ca.crt is no plain file in it", "download the token again"
+        HEAD + NAMESPACE + CLUSTER + TOKEN, "ca.crt is not a regular file in it", "download the token again"
     )
 
 

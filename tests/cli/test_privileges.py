@@ -106,7 +106,7 @@ def test_the_text_says_who_where_and_what(capsys):
     text = output(capsys, POC, "--account", "svc@aiml.local")
     assert "What svc@aiml.local needs to plan and apply and destroy singapore-poc" in text
     assert "vCenter: HostSystem /*/host/gpu-farm/esx209-161.aiml.local\n  Global.SetCustomField\n" in text
-    assert "given by the namespace's access: {user: svc@aiml.local, role: edit}" in text
+    assert "granted by the namespace's access: {user: svc@aiml.local, role: edit}" in text
 
 
 def test_programs_get_the_same(capsys):

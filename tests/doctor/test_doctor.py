@@ -153,7 +153,7 @@ def test_a_kubeconfig_that_does_not_get_in_or_is_open_to_others(changed, sandbox
     (tmp_path / "old.kubeconfig").write_text(json.dumps(config))
     (tmp_path / "old.kubeconfig").chmod(0o644)
     found = seen(changed("kubernetes_cluster", ("other.kubeconfig", "old.kubeconfig")), sandbox)
-    assert "make the kubeconfig anew" in messages(found, BAD)["clusters.entrance"]
+    assert "create the kubeconfig again" in messages(found, BAD)["clusters.entrance"]
     assert "chmod 600" in messages(found, WARNING)["local.files"]
 
 

@@ -94,29 +94,29 @@ def test_a_good_pod_is_good():
         (
             (*NOTES, "auto-management/bitfusion"),
             "sure",
-            "the annotation auto-management/bitfusion is 'sure', which turns nothing on",
+            "the annotation auto-management/bitfusion is 'sure', which does not enable it",
         ),
         (
             (*NOTES, "auto-management/status"),
             "injected",
-            "the annotation auto-management/status says that it was done already",
+            "the annotation auto-management/status says that the webhook changed the pod already",
         ),
         ((*NOTES, "bitfusion-client/os"), None, "the annotation bitfusion-client/os is missing"),
-        ((*NOTES, "bitfusion-client/version"), "999", "brings no client 999 for ubuntu20"),
+        ((*NOTES, "bitfusion-client/version"), "999", "has no client 999 for ubuntu20"),
         ((*NOTES, "bitfusion-client/versoin"), "450", "doesn't know the annotation bitfusion-client/versoin"),
         (
             (*NOTES, "bitfusion-client/filter"),
             "server.dirver-version=1",
-            "server.dirver-version is no filter",
+            "server.dirver-version is not a documented filter",
         ),
         ((*NOTES, "bitfusion-client/filter"), "device.name=", "the filter device.name= has no value"),
-        ((*NOTES, "prometheus.io/scrape"), "yes please", "the annotation prometheus.io/scrape gets lost"),
-        (("metadata", "namespace"), "kube-system", "pods in kube-system are left as they are"),
-        ((*LIMITS, "bitfusion.io/gpu"), 50, "bitfusion.io/gpu is what the webhook asks for"),
+        ((*NOTES, "prometheus.io/scrape"), "yes please", "the annotation prometheus.io/scrape is lost"),
+        (("metadata", "namespace"), "kube-system", "the webhook skips pods in kube-system"),
+        ((*LIMITS, "bitfusion.io/gpu"), 50, "the webhook itself requests bitfusion.io/gpu"),
         ((*LIMITS, "bitfusion.io/gpu-num"), 1, "release 0.4 doesn't know bitfusion.io/gpu-num"),
         ((*LIMITS, "bitfusion.io/gpu-amount"), 0, "bitfusion.io/gpu-amount is 0"),
         ((*LIMITS, "bitfusion.io/gpu-amount"), "1500m", "bitfusion.io/gpu-amount is 1500m"),
-        ((*LIMITS, "bitfusion.io/gpu-amount"), None, "asks for a share, and for no GPU"),
+        ((*LIMITS, "bitfusion.io/gpu-amount"), None, "requests a share, and no GPU"),
         ((*LIMITS, "bitfusion.io/gpu-percent"), 101, "bitfusion.io/gpu-percent is 101"),
         (
             (*MAIN, "resources"),
@@ -145,7 +145,7 @@ def test_a_good_pod_is_good():
         (
             (*MAIN, "command"),
             ["bitfusion", "run", "-n", "1", "-p", "1.5", "--", "python"],
-            "`bitfusion run -p 1.5` is no share",
+            "`bitfusion run -p 1.5` is not a valid share",
         ),
         (
             (*MAIN, "command"),
@@ -153,14 +153,14 @@ def test_a_good_pod_is_good():
             "`bitfusion run` has both -p and -m",
         ),
         ((*MAIN, "args"), ["--epochs=3"], "args don't reach the command"),
-        ((*MAIN, "nodeSelector"), {"a": "b"}, "nodeSelector stands in the container main"),
-        (("spec", "command"), ["true"], "command stands in the pod's spec"),
+        ((*MAIN, "nodeSelector"), {"a": "b"}, "nodeSelector is in the container main"),
+        (("spec", "command"), ["true"], "command is in the pod's spec"),
         (("spec", "volumes"), [{"name": "ca", "emptyDir": {}}], "the volume ca clashes"),
         (("spec", "initContainers"), [{"name": "populate", "image": "i"}], "the name populate is taken"),
         (
             ("spec", "initContainers"),
             [{"name": "x", "image": "i", "command": ["bitfusion list_gpus"]}],
-            "the initContainer x runs before there is a client",
+            "the initContainer x runs before the client is there",
         ),
         (
             ("spec", "initContainers"),
@@ -170,17 +170,17 @@ def test_a_good_pod_is_good():
         (
             ("spec", "containers"),
             [WEB, GOOD["spec"]["containers"][0]],
-            "the container main asks for GPUs and isn't the first",
+            "the container main requests GPUs and isn't the first",
         ),
         (
             ("spec", "containers"),
             [GOOD["spec"]["containers"][0]] * 2,
-            "the container main is the second that asks for GPUs",
+            "the container main is the second that requests GPUs",
         ),
         (
             ("spec", "containers"),
             [GOOD["spec"]["containers"][0], {**WEB, "command": ["nginx"]}],
-            "the container web has a command and asks for no GPU",
+            "the container web has a command and requests no GPU",
         ),
     ],
 )
@@ -207,7 +207,7 @@ def test_memory_is_held_against_what_the_webhook_was_told():
         (8000, []),
         (
             "8000M",
-            ["error: bitfusion.io/gpu-memory is 8000M, which release 0.1 takes for 8000000000 megabytes"],
+            ["error: bitfusion.io/gpu-memory is 8000M, which release 0.1 reads as 8000000000 megabytes"],
         ),
         ("0.5", ["error: bitfusion.io/gpu-memory is 0.5"]),
     ],
@@ -220,15 +220,15 @@ def test_release_0_1_takes_memory_as_a_bare_number_of_megabytes(memory, expected
 
 def test_pods_beside_the_webhook_are_told_that_it_may_not_see_them():
     assert messages(changed("metadata", "namespace", to="bwki")) == [
-        "warning: pods in bwki are not shown to a webhook that bfinfra installed"
+        "warning: pods in bwki don't reach a webhook that bfinfra installed"
     ]
 
 
 def test_a_boolean_is_no_annotation():
     text = yaml.safe_dump(GOOD).replace("bitfusion: all", "bitfusion: yes").replace("'450'", "450")
-    assert [each for each in messages(text) if "is no text" in each] == [
-        "error: the annotation auto-management/bitfusion is no text",
-        "error: the annotation bitfusion-client/version is no text",
+    assert [each for each in messages(text) if "is not text" in each] == [
+        "error: the annotation auto-management/bitfusion is not text",
+        "error: the annotation bitfusion-client/version is not text",
     ]
 
 
@@ -266,7 +266,7 @@ def test_in_release_0_1_a_second_container_may_have_a_command_and_several_elemen
     }
     assert messages(pod, version="0.1") == []
     pod["metadata"]["annotations"]["auto-management/bitfusion"] = "all"
-    assert "which turns nothing on" in messages(pod, version="0.1")[0]
+    assert "which does not enable it" in messages(pod, version="0.1")[0]
 
 
 def test_templates_lists_and_several_documents_are_looked_through():
@@ -280,9 +280,9 @@ def test_templates_lists_and_several_documents_are_looked_through():
     assert messages(yaml.safe_dump_all([job, {"kind": "List", "items": [cron, GOOD]}])) == []
     assert (
         messages({**job, "metadata": GOOD["metadata"]})[0]
-        == "error: the annotation auto-management/bitfusion stands on the Job"
+        == "error: the annotation auto-management/bitfusion is on the Job"
     )
-    assert messages({"kind": "ConfigMap"}) == ["error: it holds no pod, and nothing that makes pods"]
+    assert messages({"kind": "ConfigMap"}) == ["error: it contains no pod and no workload"]
 
 
 def test_a_pod_without_bitfusion_is_none_of_its_business():

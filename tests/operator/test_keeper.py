@@ -379,7 +379,7 @@ def test_a_job_that_went_unseen_does_not_keep_its_site_waiting_for_ever(world: F
         ),
         (
             {"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]},
-            "is each Secret and ConfigMap of spec.files there?",
+            "check that each Secret and ConfigMap of spec.files exists",
         ),
         (
             {

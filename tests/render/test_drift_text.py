@@ -100,7 +100,7 @@ def test_each_resource_says_who_moved_and_by_whom_and_since_when():
 + supervisor_namespace/cnasg is not applied yet: the file changed
     limits.cpu: is 1GHz, should be 2GHz
 
-? workload/w is not there
+? workload/w does not exist
     it was never applied, or somebody deleted it  (since 2026-05-28 20:26 UTC)
 
 no longer: gpu_host/esx2 passthrough drift
@@ -117,7 +117,7 @@ def test_what_is_ignored_is_shown_with_its_reason_when_asked():
 
 
 def test_only_what_is_new_or_over_is_news():
-    assert drift.changes(REPORT).splitlines()[0] == "? workload/w is not there"
+    assert drift.changes(REPORT).splitlines()[0] == "? workload/w does not exist"
     assert drift.changes(REPORT).splitlines()[-1] == "no longer: gpu_host/esx2 passthrough drift"
     assert "bf-01" not in drift.changes(REPORT)
 

@@ -73,8 +73,7 @@ def test_an_outcome_is_a_table_with_notes(outcome, events):
     ) in shown
     assert "- `esx209-161.aiml.local`: the host did not come back<br>why: no answer on port 443" in shown
     assert shown.endswith(
-        "Mend what failed, then run the same command again: what is done stays done, only the rest is "
-        "tried.\n"
+        "Correct what failed, then run the same command again: it continues with what is left.\n"
     )
 
 

@@ -68,7 +68,7 @@ def test_an_apply_shows_how_each_ended_and_what_to_do_next(outcome, events):
     found = Read(plan_page.outcome(outcome, events, RESOURCES, BEFORE))
     assert "the host did not come back" in found.words
     assert "Create the namespace cnasg" in found.words
-    assert "Mend what failed, then run the same command again" in found.words
+    assert "Correct what failed, then run the same command again" in found.words
 
 
 def test_the_pages_need_nothing_else(plan, outcome, events):

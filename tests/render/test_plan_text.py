@@ -42,8 +42,8 @@ def test_a_plan_shows_each_item_its_steps_and_exactly_the_changed_fields(plan):
     2. Write the secret seal
 
 - delete  bitfusion_server/bf-00
-    destroys what can't be had back
-    takes along what is not this site's: vm/other-people's
+    destroys what can't be recovered
+    deletes what is not this site's: vm/other-people's
     1. Destroy the virtual machine bf-00
 
 singapore-poc: 1 to create, 2 to update, 1 to delete, 1 up to date."""
@@ -102,7 +102,9 @@ def test_what_is_kept_is_listed_when_asked(plan):
 
 
 def test_an_empty_site_with_nothing_left_is_said_in_words():
-    assert text.plan(Plan("s", ())) == "Nothing is wanted and nothing of this site stands: nothing to do."
+    assert (
+        text.plan(Plan("s", ())) == "The site has no resources, and none of its objects exist: nothing to do."
+    )
 
 
 def test_what_can_not_be_read_for_one_reason_is_one_line(broken):

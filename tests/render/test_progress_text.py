@@ -113,7 +113,7 @@ def test_the_board_shows_what_runs_and_what_waits_for_what(plan, events, monkeyp
     assert "1/1 Upload disk-0.vmdk" in shown
     assert "disk-0.vmdk 600.0 MiB of 1000.0 MiB, 50.0 MiB/s, 8.0s left" in shown
     assert "━" in shown
-    assert "token_secret/cluster-01-default waits for its turn" in shown
+    assert "token_secret/cluster-01-default waits for a free slot" in shown
     assert "2 of 5 done" in shown
     assert "\x1b[32m" not in shown
 

@@ -30,7 +30,7 @@ def test_the_summary_says_what_was_made_what_failed_and_what_to_do_next(outcome,
       why: which failed
 
 singapore-poc: failed in 12m 3s: 1 created, 1 up to date, 1 failed, 1 blocked. 24 writes in 180 requests.
-Mend what failed, then run the same command again: what is done stays done, only the rest is tried."""
+Correct what failed, then run the same command again: it continues with what is left."""
     )
 
 
@@ -51,7 +51,7 @@ def test_still_waiting_says_that_nothing_is_broken(outcome):
       phase creating, 1 of 3 workers
 
 singapore-poc: still waiting in 12m 3s: 1 still waiting.
-Nothing is broken: it takes longer than the deadline. Run the same command again and it waits on; nothing is made twice."""
+Nothing is broken: it takes longer than the deadline. Run the same command again to wait longer; nothing is created twice."""
     )
 
 

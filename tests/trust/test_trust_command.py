@@ -86,7 +86,7 @@ def test_nothing_is_written(server, tmp_path, monkeypatch):
 @pytest.mark.parametrize("target", ["127.0.0.1:1", "no.such.name.test:443"])
 def test_nobody_there_says_so(target, capsys):
     assert main(["trust", target]) == 1
-    assert "no certificate to be had" in capsys.readouterr().err
+    assert "it shows no certificate" in capsys.readouterr().err
 
 
 def _site(folder, server, trust, capsys):

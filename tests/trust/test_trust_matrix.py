@@ -93,7 +93,7 @@ def test_tls_1_2_is_spoken(transport, tmp_path):
 
 
 def test_a_port_without_tls_is_named_as_that_and_not_asked_again(transport, tmp_path):
-    with listening(None) as server, pytest.raises(Untrusted, match="speaks no TLS"):
+    with listening(None) as server, pytest.raises(Untrusted, match="does not speak TLS"):
         transport.client(server.url, Trust()).get("/x")
 
 

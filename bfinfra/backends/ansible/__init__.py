@@ -1,5 +1,5 @@
-"""Linux machines by SSH: read by ssh itself, one command a machine; changed by roles of `playbooks/` through
-Ansible.
+"""Linux machines by SSH: ssh itself reads, with one command for each machine; roles of `playbooks/` change
+them through Ansible.
 """
 
 from __future__ import annotations

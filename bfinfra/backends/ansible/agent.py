@@ -1,5 +1,5 @@
-"""Private keys in an ssh-agent of the run's own: they come from secret references, are in no file, and go
-when bfinfra goes, however it goes.
+"""Holds private keys in an ssh-agent of the run's own. The keys come from secret references, are in no file,
+and disappear with bfinfra, however it ends.
 """
 
 from __future__ import annotations
@@ -19,15 +19,11 @@ from bfinfra.model.secret import Secret
 
 PATIENCE = 10  # seconds
 WATCHED = '"$1" -D -a "$2" & cat; kill $!; wait'
-"""The agent ends when this process's end of the pipe does; by itself it would notice up to ten seconds
-later.
-"""
+"""Ends the agent with this process's end of the pipe; by itself it would notice up to ten seconds later."""
 
 
 class Agent:
-    """Starts with the first key. `add` gives the file of the public key, by which ssh finds the private one
-    in the agent.
-    """
+    """Starts with the first key."""
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "agent"
@@ -37,7 +33,9 @@ class Agent:
         self._lock = threading.Lock()
 
     def add(self, key: Secret) -> Path:
-        """Load a private key. BfinfraError where it is none, or wants a passphrase."""
+        """Load a private key. Returns the file of its public key, by which ssh finds it in the agent. Raises
+        BfinfraError if it is no private key, or has a passphrase.
+        """
         with self._lock:
             if key.leads not in self._files:
                 self._start()
@@ -45,7 +43,7 @@ class Agent:
             return self._files[key.leads]
 
     def close(self) -> None:
-        """End the agent, and with it the keys."""
+        """End the agent, and remove its keys."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
             self._process.wait()
@@ -72,14 +70,14 @@ class Agent:
             time.sleep(0.002)
 
     def _listens(self) -> bool:
-        """The socket's file is there a moment before anybody can connect."""
+        """Whether a client can connect. The socket's file exists a moment before that."""
         with socket.socket(socket.AF_UNIX) as probe:
             return probe.connect_ex(str(self.socket)) == 0
 
     def _load(self, key: Secret, public: Path) -> Path:
         text = key.reveal().rstrip("\n") + "\n"
         public.write_text(_public(key, text))
-        public.chmod(0o600)  # ssh warns of what others may read
+        public.chmod(0o600)  # ssh warns of files that others may read
         done = subprocess.run(
             [programs.find("ssh-add"), "-q", "-"],
             input=text,
@@ -103,7 +101,7 @@ def _public(key: Secret, text: str) -> str:
         return found.public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode() + "\n"
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise _unfit(
-            key, "it wants a passphrase" if "assw" in str(error) else "it is no private key that SSH knows"
+            key, "it has a passphrase" if "assw" in str(error) else "it is not a private key that SSH knows"
         ) from None
 
 
@@ -112,6 +110,6 @@ def _unfit(key: Secret, why: str) -> BfinfraError:
         Problem(
             f"the private key {key} can't be used",
             why=why,
-            next="name a private key in OpenSSH's or PEM form, without a passphrase",
+            next="give a private key in OpenSSH's or PEM form, without a passphrase",
         )
     )

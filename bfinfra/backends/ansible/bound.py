@@ -1,8 +1,8 @@
-"""A program of its own: Ansible, in a session of its own so that a terminal's signals don't reach it, killed
-when the process that started it is gone, with all its workers.
+"""Runs Ansible as a program of its own, in its own session, so that a terminal's signals don't reach it. It
+ends, with all its workers, when the process that started it does.
 
-Modules are put together once for all plays of a run: that is a third of what a play costs. Nothing looks for
-garbage: that is a tenth, as each worker touches all memory.
+Modules are packed once for all plays of a run: that takes a third of a play's time. Garbage collection is
+off: it takes a tenth, as each worker touches all memory.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ PR_SET_PDEATHSIG = 1
 
 
 def tie(parent: int) -> None:
-    """End with the process `parent`, and let whatever is forked here end with its own: a worker that nobody
-    hears any more waits forever.
+    """End with the process `parent`, and let forked workers end with this process: one without a reader would
+    wait for ever.
     """
     prctl, forking = ctypes.CDLL(None).prctl, [parent]
 
     def now() -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != forking[0]:  # it went before it could be tied to
+        if os.getppid() != forking[0]:  # the parent ended before this process was bound to it
             os._exit(1)
 
     now()
@@ -35,8 +35,8 @@ def tie(parent: int) -> None:
 
 
 def main() -> None:
-    """Arguments: the parent's process id, the folder of modules put together, then what `python -m ansible`
-    takes.
+    """Run Ansible. Arguments: the parent's process id, the folder of packed modules, then those of `python -m
+    ansible`.
     """
     parent, modules, sys.argv = int(sys.argv[1]), sys.argv[2], ["ansible", *sys.argv[3:]]
     os.setsid()
@@ -45,7 +45,7 @@ def main() -> None:
     tie(parent)
     kept = Path(
         importlib.import_module("ansible.constants").DEFAULT_LOCAL_TMP, "ansiballz_cache"
-    )  # where it looks for them; goes with the process, what it leads to stays
+    )  # where Ansible looks for them; the link goes with the process, its target stays
     kept.symlink_to(modules)
     runpy.run_module("ansible", run_name="__main__", alter_sys=True)
 

@@ -1,6 +1,4 @@
-"""One SSH connection a machine and run: logged in once, shared by every look and by Ansible, ended with the
-run.
-"""
+"""One SSH connection for each machine and run: one login, shared by every read and by Ansible."""
 
 from __future__ import annotations
 
@@ -47,8 +45,8 @@ ALWAYS = {
 
 
 class Connection:
-    """A machine, logged in to. All else goes through its socket; where that broke, ssh connects anew by
-    itself, under the same pins, and asks nobody for a password.
+    """A machine after login. All commands go through its socket. If it breaks, ssh connects again by itself,
+    with the same pinned keys and without a password.
     """
 
     def __init__(
@@ -62,7 +60,7 @@ class Connection:
         self.where = transport.where(machine.address, machine.port)
 
     def open(self) -> None:
-        """Check the host's key, log in. Untrusted, Unreachable, Denied."""
+        """Check the host's key, and log in. Raises Untrusted, Unreachable, Denied."""
         self._hosts.write_text(hostkeys.known(self._transport, self.machine))
         self._options = {
             **ALWAYS,
@@ -75,8 +73,8 @@ class Connection:
             **self._identity(),
         }
         with self._asked() as environment:
-            # It ends with what it runs there, and that one with this process's end of the pipe: nothing
-            # outlives a killed run.
+            # The pipe's end ends the master process, which ends what it runs there: nothing outlives a
+            # killed run.
             command = [
                 *self.command(ControlMaster="yes", BatchMode="no" if self.machine.password else "yes"),
                 f"echo {READY}; exec cat",
@@ -94,8 +92,8 @@ class Connection:
     def run(
         self, command: str, stdin: bytes = b"", patience: float = 60
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a shell command there. Unreachable where the connection breaks, Rejected where it takes longer
-        than `patience` seconds.
+        """Run a shell command on the machine. Raises Unreachable if the connection breaks, Rejected if it
+        takes more than `patience` seconds.
         """
         try:
             done = subprocess.run(
@@ -118,11 +116,11 @@ class Connection:
         return done
 
     def command(self, **more: str) -> list[str]:
-        """The command line of ssh, with all that it takes to get there."""
+        """The whole command line of ssh to the machine."""
         return [programs.find("ssh"), *self.arguments(**more), DESTINATION]
 
     def arguments(self, **more: str) -> list[str]:
-        """The options of `ssh` that lead there; nothing of the user's own settings counts."""
+        """The options of `ssh` for the machine. The user's own settings don't count."""
         options = {**self._options, **more}
         return [
             "-F",
@@ -132,7 +130,7 @@ class Connection:
         ]
 
     def for_ansible(self) -> str:
-        """The same as one line, as Ansible takes it."""
+        """The same options as one line, for Ansible."""
         return shlex.join(self.arguments(BatchMode="yes"))
 
     def close(self) -> None:
@@ -167,7 +165,7 @@ class Connection:
 
     @contextlib.contextmanager
     def _asked(self) -> Iterator[dict[str, str]]:
-        """The environment in which ssh gets the password by a pipe that only it reads."""
+        """The environment in which ssh reads the password from a pipe that only it can read."""
         if not self.machine.password:
             yield programs.environment()
             return
@@ -182,7 +180,7 @@ class Connection:
         try:
             os.write(
                 held, self.machine.password.reveal().encode() + b"\n"
-            )  # stays in the pipe until it is asked for
+            )  # stays in the pipe until ssh reads it
             yield programs.environment(
                 SSH_ASKPASS=str(program), SSH_ASKPASS_REQUIRE="force", DISPLAY=":0", BFINFRA_ASKED=str(pipe)
             )
@@ -191,7 +189,7 @@ class Connection:
             pipe.unlink()
 
     def _await(self) -> None:
-        """Until it is in."""
+        """Wait until the login succeeds."""
         assert self._process is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -201,7 +199,7 @@ class Connection:
             if not ready:
                 self._process.kill()
                 raise Unreachable(
-                    "the machine does not let anybody in",
+                    "the login does not end",
                     server=self.machine.server,
                     why=f"no answer within {LOGGING_IN} s",
                 )
@@ -210,7 +208,7 @@ class Connection:
             heard = (heard + block)[-65536:]
 
     def _failure(self, words: str) -> RemoteError:
-        """The error for what ssh printed."""
+        """The error for ssh's output."""
         why, server = programs.excerpt(words), self.machine.server
         if "Host key verification failed" in words or "host key is known for" in words:
             return Untrusted(
@@ -221,9 +219,9 @@ class Connection:
             )
         if "Permission denied" in words or "Too many authentication failures" in words:
             return Denied(
-                f"{self.machine.user} is not let in",
+                f"the login of {self.machine.user} is refused",
                 server=server,
                 why=why,
                 next="check user, key and password of the machine",
             )
-        return Unreachable("the connection broke", server=server, why=why or "ssh said nothing")
+        return Unreachable("the connection broke", server=server, why=why or "ssh gave no reason")

@@ -1,5 +1,5 @@
-"""A run's own folder: 0700, with sockets, host keys and inventories, never a secret; gone when the run ends,
-at the latest with the next run.
+"""A run's own folder with sockets, host keys and inventories, mode 0700, never a secret. It is removed when
+the run ends, at the latest by the next run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 
 PREFIX = "bfinfra-ssh-"
 POLL = 0.02  # seconds
-ROOM = 40  # characters of the folder of temporary files: a socket's path has 108 in all, and ssh adds to it
+ROOM = 40  # characters of the path of temporary files: a socket's path has 108 in all, and ssh adds to it
 
 
 def make() -> Path:
-    """A fresh folder. Those of runs that were killed go."""
+    """Make a new folder, and remove those of killed runs."""
     base = Path(tempfile.gettempdir() if len(tempfile.gettempdir()) <= ROOM else "/tmp")  # noqa: S108 - a folder of its own in it, 0700
     for left in base.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError, ValueError):
@@ -29,13 +29,13 @@ def make() -> Path:
 
 
 def remove(folder: Path) -> None:
-    """It and all that is in it."""
+    """Remove the folder."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def handed(path: Path, content: bytes) -> Iterator[Path]:
-    """Hand a secret to who reads `path`, once, through a named pipe: it is in no file, no argument and no
+    """Give a secret to the one reader of `path`, through a named pipe: it is in no file, argument or
     environment.
     """
     os.mkfifo(path, 0o600)

@@ -1,5 +1,5 @@
-"""Host keys: what machines show, and what a run takes for theirs. A key is taken only if the site pins it;
-nobody is trusted on first use.
+"""Host keys: those that machines show, and those that a run accepts. Only keys that the site pins are
+accepted; nothing is trusted on first use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ PATIENCE = 10  # seconds for a machine to show its keys
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """One key of a machine: `ssh-ed25519`, its base64, its fingerprint as ssh-keygen prints it."""
+    """One key of a machine: its type such as `ssh-ed25519`, its base64, its fingerprint as ssh-keygen prints
+    it.
+    """
 
     type: str
     key: str
@@ -40,9 +42,7 @@ class HostKey:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a machine shows: type and fingerprint of each key; `objection`: why it is not trusted, "" =
-    it is.
-    """
+    """Type and fingerprint of each key that a machine shows; `objection`: why it is not trusted, or ""."""
 
     server: str
     what: str
@@ -51,7 +51,7 @@ class Shown:
 
 
 def look(transport: Transport, machine: LinuxMachine, what: str) -> Shown:
-    """The keys of a machine, held against what the site pins. Unreachable. Nobody logs in."""
+    """The keys of a machine, compared with those that the site pins. No login. Raises Unreachable."""
     found = shown(transport, machine.address, machine.port)
     try:
         pinned = known(transport, machine)
@@ -63,14 +63,14 @@ def look(transport: Transport, machine: LinuxMachine, what: str) -> Shown:
 
 
 def _holds(pinned: str, found: Iterable[HostKey]) -> bool:
-    """Whether the file holds one of the keys; whether under the machine's name, ssh itself decides (names may
-    be hashed).
+    """Whether the file contains one of the keys. ssh itself checks whether it is under the machine's name, as
+    names may be hashed.
     """
     return any(f"{key.type} {key.key}" in pinned for key in found)
 
 
 def shown(transport: Transport, address: str, port: int) -> tuple[HostKey, ...]:
-    """The keys that a machine shows to anybody; nothing else is sent to it. Unreachable."""
+    """The keys that a machine shows to anybody; nothing else is sent to it. Raises Unreachable."""
     host, real = transport.where(address, port)
     command = [programs.find("ssh-keyscan"), "-T", str(PATIENCE), "-t", TYPES, "-p", str(real), host]
     done = subprocess.run(
@@ -95,9 +95,7 @@ def shown(transport: Transport, address: str, port: int) -> tuple[HostKey, ...]:
 
 
 def known(transport: Transport, machine: LinuxMachine) -> str:
-    """What a known_hosts file says of a machine whose pin holds. Untrusted where it shows no such key, or the
-    file holds none.
-    """
+    """The lines of known_hosts for a machine whose pinned key it shows. Raises Untrusted."""
     if machine.trust.known_hosts is not None:
         try:
             return small(machine.trust.known_hosts.path)
@@ -114,7 +112,7 @@ def known(transport: Transport, machine: LinuxMachine) -> str:
             "the machine shows another host key than the pinned one",
             server=machine.server,
             why=f"it shows {', '.join(f'{key.sha256} ({key.type})' for key in keys)}",
-            next="see why its key changed; bfinfra trust SITE shows what it shows",
+            next="find out why its key changed; bfinfra trust SITE shows its keys",
         )
     return "".join(lines)
 

@@ -1,5 +1,5 @@
-"""Linux machines: asked side by side, one command each; changed by plays. The only thing here that knows all
-the rest.
+"""Linux machines: read in parallel, one command for each; changed by plays. The only module that uses all
+others here.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Commands = Mapping[str, Sequence[str]]
 
 
 class LinuxHosts:
-    """A run's machines. Safe to use from several threads; a connection is made when first asked for, and all
-    end with `close`.
+    """A run's machines. Safe to use from several threads. A connection is made when it is first needed, and
+    all end with `close`.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -47,11 +47,10 @@ class LinuxHosts:
     def read(
         self, wanted: Mapping[LinuxMachine, Commands], patience: float = 60
     ) -> dict[LinuxMachine, dict[str, Answer] | BfinfraError]:
-        """Ask each machine once: what each command said, by its name; or why that machine can't be asked.
-        `patience`: seconds an answer may take.
+        """Machine's name → the output of each command, or why the machine can't be read. `patience`: seconds
+        to wait for an answer.
 
-        The commands must only read: nobody but who writes them makes sure of that. They run as root where the
-        machine says so.
+        The caller must give commands that only read. They run as root if the machine's settings say so.
         """
         with ThreadPoolExecutor(min(AT_ONCE, len(wanted) or 1)) as pool:
             return dict(
@@ -63,11 +62,11 @@ class LinuxHosts:
             )
 
     def play(self, wanted: Play, *, check: bool = False) -> Played:
-        """Run a role on its machines, side by side. `check`: say what would change, change nothing.
-        WriteRefused on a run that only reads.
+        """Run a role on its machines, in parallel. `check`: report what would change, and change nothing.
+        Raises WriteRefused in a run that only reads.
 
-        A machine that fails doesn't keep the others: the answer says who failed and why. A machine does one
-        play at a time: package managers want to be alone.
+        A failing machine does not stop the others: the answer has its reason. A machine runs one play at a
+        time, as package managers exclude each other.
         """
         if self._transport.read_only and not check:
             raise WriteRefused(
@@ -84,7 +83,7 @@ class LinuxHosts:
             return play(wanted, connections, self._home(), check=check)
 
     def close(self) -> None:
-        """Log out everywhere; nothing of the run stays."""
+        """Log out everywhere, and remove the run's folder."""
         with self._lock:
             opened, self._open = list(self._open.values()), {}
         for connection in opened:
@@ -114,7 +113,7 @@ class LinuxHosts:
                     next="give sudo_password, or allow it in /etc/sudoers.d",
                 )
             return Malformed(
-                "the machine's answer makes no sense",
+                "the machine's answer can't be read",
                 server=machine.server,
                 why=f"{error}; {words}".strip("; "),
             )
@@ -158,7 +157,7 @@ class LinuxHosts:
 
 
 def _as_root(machine: LinuxMachine, script: str) -> tuple[str, bytes]:
-    """The command line that runs a script there, and what it reads first."""
+    """The command line that runs a script as root, and its input."""
     line = f"/bin/sh -c {shlex.quote(script)}"
     if not machine.root or machine.user == "root":
         return line, b""

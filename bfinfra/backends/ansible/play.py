@@ -1,5 +1,5 @@
-"""One play: a role on several machines side by side, through ansible-runner. What came of it is data; secrets
-go in by a pipe and don't come out.
+"""One play: a role on several machines in parallel, through ansible-runner. The result is data; secrets enter
+by a pipe and never leave it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parents[2]
 ROLES = next(path for path in (_HERE / "playbooks/roles", _HERE.parent / "playbooks/roles") if path.is_dir())
-"""Packaged beside the modules, or a checkout."""
+"""The roles, installed beside the package or in a checkout."""
 AT_ONCE = 16  # machines
-SECRETS = "bfinfra_secrets"  # what a role finds its secrets under
+SECRETS = "bfinfra_secrets"  # the variable with a role's secrets
 LOCKED = re.compile(
     (
         r"Could not get lock|Unable to (acquire|lock)|is another process using it|waiting for the "
@@ -41,14 +41,14 @@ LOCKED = re.compile(
     ),
     re.IGNORECASE,
 )
-"""What apt, dpkg, yum and dnf say while somebody else, such as unattended-upgrades, installs."""
+"""Messages of apt, dpkg, yum and dnf while another program, such as unattended-upgrades, installs."""
 BOUND = Path(__file__).with_name("bound.py")
 
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a play, by the machines' names: how many tasks changed something, why one failed, what
-    each task answered (by the task's name).
+    """The result of a play, by machine's name: the number of tasks that changed something, why one failed,
+    and each task's answer (by the task's name).
     """
 
     role: str
@@ -57,8 +57,8 @@ class Played:
     answers: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Rejected where any machine failed: names each, with Ansible's own words, and says how many are
-        done. Busy where somebody else installs there.
+        """Raises Rejected if any machine failed, with Ansible's own message for each and the number of those
+        that are done; Busy if another program installs there.
         """
         if self.failed:
             done = len(self.changed) - len(self.failed)
@@ -69,15 +69,15 @@ class Played:
             raise error(
                 what,
                 why="; ".join(f"{name}: {why}" for name, why in sorted(self.failed.items())),
-                next="mend what it says, then run this again: it goes on where it failed",
+                next="correct that, then run this again: it continues where it failed",
             )
 
 
 def play(
     wanted: Play, connections: Mapping[LinuxMachine, Connection | BfinfraError], home: Path, *, check: bool
 ) -> Played:
-    """Run it. A machine that can't be reached failed; the others go on. BfinfraError where Ansible itself
-    doesn't run.
+    """Run the role. An unreachable machine has failed; the others continue. Raises BfinfraError if Ansible
+    itself doesn't run.
     """
     there = {machine: found for machine, found in connections.items() if not isinstance(found, BfinfraError)}
     heard = _Heard(
@@ -94,7 +94,7 @@ def play(
 
 
 class _Heard:
-    """The events of a run, sorted by machine."""
+    """Sorts the events of a run by machine."""
 
     def __init__(self, failed: dict[str, str]) -> None:
         self.failed = failed
@@ -104,7 +104,7 @@ class _Heard:
         self.words: list[str] = []
 
     def take(self, event: Mapping[str, Any]) -> bool:
-        """ansible-runner's handler; False: it needs no file of the event."""
+        """The handler for ansible-runner; False: it need not write a file for the event."""
         data = event.get("event_data") or {}
         result, name, task = data.get("res") or {}, str(data.get("host") or ""), str(data.get("task") or "")
         match event.get("event"):
@@ -122,11 +122,11 @@ class _Heard:
 
 
 def _words(result: Mapping[str, Any]) -> str:
-    """Ansible's own message, and what the command printed."""
+    """Ansible's own message, and the command's output."""
     if "censored" in result:
-        return "its output is hidden, as it may hold secrets"
+        return "its output is hidden, as it may contain secrets"
     parts = [str(result.get(name) or "").strip() for name in ("msg", "stderr", "stdout")]
-    return programs.excerpt("\n".join(dict.fromkeys(part for part in parts if part))) or "it says nothing"
+    return programs.excerpt("\n".join(dict.fromkeys(part for part in parts if part))) or "it gives no reason"
 
 
 def _run(
@@ -149,9 +149,7 @@ def _run(
             cancel_callback=lambda: False,
             suppress_env_files=True,
         )
-        runner.runner_mode = (
-            "subprocess"  # a terminal of its own costs half a second, and nobody asks anything
-        )
+        runner.runner_mode = "subprocess"  # a terminal takes half a second to open, and nothing is asked
         config = runner.config
         config.suppress_output_file = True
         config.env = {
@@ -186,7 +184,7 @@ def _run(
 
 
 def _files(wanted: Play, there: Mapping[LinuxMachine, Connection]) -> Iterator[tuple[str, str]]:
-    """What the run's folder holds; nothing of it is secret."""
+    """The files of the run's folder, without secrets."""
     hosts = {
         machine.name: {**_variables(machine, connection), **wanted.machines[machine]}
         for machine, connection in there.items()
@@ -202,7 +200,7 @@ def _files(wanted: Play, there: Mapping[LinuxMachine, Connection]) -> Iterator[t
     yield (
         "ansible.cfg",
         "[defaults]\ninternal_poll_interval = 0.01\n",
-    )  # a thousandth of a second by itself, which keeps a processor busy
+    )  # by itself it waits a thousandth of a second, which keeps a processor busy
 
 
 def _variables(machine: LinuxMachine, connection: Connection) -> dict[str, Any]:
@@ -225,8 +223,8 @@ def _secrets(wanted: Play, there: Mapping[LinuxMachine, Connection]) -> dict[str
 
 
 def _settings(place: Path, roles: Path) -> dict[str, str]:
-    """Ansible's settings, all of them: nobody's ansible.cfg counts. Modules go through the connection itself
-    and leave no files there.
+    """All of Ansible's settings; no ansible.cfg counts. Modules go through the connection itself and leave no
+    files.
     """
     return {
         "ANSIBLE_CONFIG": str(place / "ansible.cfg"),

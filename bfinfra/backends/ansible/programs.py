@@ -1,4 +1,4 @@
-"""The programs of OpenSSH: found by name, started without bfinfra's secrets, their words made safe to
+"""The programs of OpenSSH: found by name, started without bfinfra's secrets, their output made safe to
 print.
 """
 
@@ -21,11 +21,11 @@ PASSED_ON = (
     "SSL_CERT_FILE",
     "VIRTUAL_ENV",
 )
-LONGEST = 600  # characters of a program's own words
+LONGEST = 600  # characters of a program's output in a message
 
 
 def find(name: str) -> str:
-    """A program's path. BfinfraError where it isn't installed."""
+    """A program's path. Raises BfinfraError if it isn't installed."""
     if found := shutil.which(name):
         return found
     raise BfinfraError(
@@ -38,15 +38,13 @@ def find(name: str) -> str:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What such a program needs; neither this process's secrets nor its Ansible or SSH settings."""
+    """The environment for such a program, without this process's secrets, Ansible and SSH settings."""
     kept = {name: value for name, value in without_secrets().items() if name in PASSED_ON}
     return {**kept, "LC_ALL": "C.UTF-8", **more}
 
 
 def excerpt(text: str, longest: int = LONGEST) -> str:
-    """Somebody else's words: without secrets, control characters and more than there is room for; lines
-    joined.
-    """
+    """Foreign output for a message: without secrets and control characters, cut, lines joined."""
     lines = ("".join(c for c in line if c.isprintable()).strip() for line in redact(text).splitlines())
     joined = " | ".join(line for line in lines if line)
     return joined if len(joined) <= longest else f"{joined[: longest - 1]}…"

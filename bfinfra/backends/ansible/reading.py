@@ -1,5 +1,5 @@
-"""Many small commands in one go: a script that prints what each says and how it ended, and the way back. No
-writing command belongs here.
+"""Runs many small commands at once: builds a script that prints each output and exit code, and parses it.
+Commands must only read.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ LARGEST = 4 << 20  # bytes of all answers of a machine
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command printed, both streams, and its exit code."""
+    """A command's output, both streams, and its exit code."""
 
     text: str
     code: int
 
     @property
     def ok(self) -> bool:
-        """It ended with 0."""
+        """Whether its exit code is 0."""
         return self.code == 0
 
 
 def script(commands: Mapping[str, Sequence[str]]) -> str:
-    """A POSIX shell script that runs each; three lines a command."""
+    """A POSIX shell script that runs each command; its output has three lines for each."""
     lines = []
     for number, argv in enumerate(commands.values()):
         lines += [
@@ -41,9 +41,9 @@ def script(commands: Mapping[str, Sequence[str]]) -> str:
 
 
 def answers(commands: Mapping[str, Sequence[str]], output: bytes) -> dict[str, Answer]:
-    """By the commands' names. ValueError where one is missing."""
+    """Command's name → Answer. Raises ValueError if one is missing."""
     if len(output) > LARGEST:
-        raise ValueError(f"it says more than {LARGEST >> 20} MiB")
+        raise ValueError(f"it answers more than {LARGEST >> 20} MiB")
     found = {
         int(number): Answer(text, int(code))
         for number, text, code in PIECE.findall(output.decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""Bitfusion client tokens: what the vCenter plug-in hands out as a tar."""
+"""Bitfusion client tokens, which the vCenter plug-in issues as a tar."""
 
 from bfinfra.backends.bitfusion.token import Token, digest, read_token, token_of
 

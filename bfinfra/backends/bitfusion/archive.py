@@ -1,6 +1,4 @@
-"""The members of a token, from its tar or from the folder it was unpacked to. Nothing is unpacked, no link is
-followed.
-"""
+"""Reads the members of a token from its tar or unpacked folder. Nothing is unpacked, no link is followed."""
 
 from __future__ import annotations
 
@@ -16,13 +14,13 @@ from pathlib import Path
 
 FILES = ("ca.crt", "client.yaml", "servers.conf")
 LARGEST = 1 << 20  # bytes of a member; real ones are a few kilobytes
-WHOLE = 4 << 20  # bytes of the archive, packed or not
+WHOLE = 4 << 20  # bytes of the archive, compressed or not
 PACKED: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": lambda data: zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, WHOLE + 1),
     b"BZh": lambda data: bz2.BZ2Decompressor().decompress(data, WHOLE + 1),
     b"\xfd7zXZ": lambda data: lzma.LZMADecompressor(memlimit=64 << 20).decompress(data, WHOLE + 1),
 }
-MOST = 32  # members looked at
+MOST = 32  # members that are read
 
 
 class BadToken(ValueError):
@@ -30,7 +28,7 @@ class BadToken(ValueError):
 
 
 def members(path: Path) -> dict[str, bytes]:
-    """`{"ca.crt": …, "client.yaml": …, "servers.conf": …}`. BadToken."""
+    """`{"ca.crt": …, "client.yaml": …, "servers.conf": …}`. Raises BadToken."""
     found = _checked(_of_folder(path) if path.is_dir() else _of_tar(path))
     if missing := [name for name in FILES if name not in found]:
         raise BadToken(
@@ -55,7 +53,7 @@ def _of_folder(path: Path) -> Iterator[tuple[str, bytes]]:
             _check_name(entry.name)
             info = entry.stat(follow_symlinks=False)
             if not stat.S_ISREG(info.st_mode):
-                raise BadToken(f"{entry.name} is no plain file: put the file itself there")
+                raise BadToken(f"{entry.name} is not a regular file: put the file itself there")
             _check_size(entry.name, info.st_size)
             yield entry.name, Path(entry.path).read_bytes()
     except OSError as error:
@@ -67,24 +65,24 @@ def _of_tar(path: Path) -> Iterator[tuple[str, bytes]]:
         with tarfile.open(fileobj=io.BytesIO(_unpacked(path)), mode="r:") as tar:
             for count, member in enumerate(tar):
                 if count > MOST:
-                    raise BadToken(f"{path} has more than {MOST} members: it is no token")
+                    raise BadToken(f"{path} has more than {MOST} members: it is not a token")
                 yield from _of_member(tar, member)
     except OSError as error:
         raise BadToken(f"{path} can't be read: {error.strerror or 'it is damaged'}") from None
     except (tarfile.TarError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
         if isinstance(error, BadToken):
             raise
-        raise BadToken(f"{path} is no tar, or a damaged one: download the token again") from None
+        raise BadToken(f"{path} is not a tar, or damaged: download the token again") from None
 
 
 def _unpacked(path: Path) -> bytes:
-    """The tar's own bytes, whatever it is packed with; never more than a token can have."""
+    """The tar's uncompressed bytes; never more than a token can have."""
     with path.open("rb") as stream:
         data = stream.read(WHOLE + 1)
     unpack = next((make for magic, make in PACKED.items() if data.startswith(magic)), None)
     data = unpack(data) if unpack else data
     if len(data) > WHOLE:
-        raise BadToken(f"{path} has more than {WHOLE >> 20} MiB: it is no token")
+        raise BadToken(f"{path} has more than {WHOLE >> 20} MiB: it is not a token")
     return data
 
 
@@ -94,7 +92,7 @@ def _of_member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[tuple[
         return
     _check_name(name)
     if not member.isreg():
-        raise BadToken(f"{name} is no plain file in it: download the token again")
+        raise BadToken(f"{name} is not a regular file in it: download the token again")
     _check_size(name, member.size)
     stream = tar.extractfile(member)
     assert stream is not None
@@ -107,13 +105,11 @@ def _of_member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[tuple[
 def _check_name(name: str) -> None:
     if name not in FILES:
         shown = "".join(c if c.isprintable() else "\ufffd" for c in name)[:80]
-        raise BadToken(
-            f"it holds {shown}, which is no part of a token: a token is {', '.join(FILES)} and nothing else"
-        )
+        raise BadToken(f"it holds {shown}, which is not part of a token: a token has only {', '.join(FILES)}")
 
 
 def _check_size(name: str, size: int) -> None:
     if size > LARGEST:
-        raise BadToken(f"{name} has {size} bytes, more than {LARGEST}: it is no part of a token")
+        raise BadToken(f"{name} has {size} bytes, more than {LARGEST}: it is not part of a token")
     if size == 0:
         raise BadToken(f"{name} is empty: download the token again")

@@ -1,4 +1,4 @@
-"""A Bitfusion client token: three files, checked; never printed."""
+"""A Bitfusion client token: three files, which are checked and never printed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
 
 @dataclass(frozen=True)
 class Token:
-    """`servers`: (host, port) each once, reachable ones first. `not_after`: when its CA ends, UTC. `digest`:
-    of all three files.
+    """`servers`: (host, port), each once, reachable ones first. `not_after`: when its CA expires, UTC.
+    `digest`: of all three files.
     """
 
     servers: tuple[tuple[str, int], ...]
@@ -40,7 +40,9 @@ class Token:
 
 
 def read_token(path: Path) -> Token:
-    """The token in a tar or folder. ValueError says what is wrong and what to do, and quotes no content."""
+    """The token in a tar or folder. Raises ValueError with what is wrong and what to do, without quoting the
+    content.
+    """
     if not path.exists():
         raise BadToken(
             f"there is no {path}: download the token from the Bitfusion plug-in, or correct the path"
@@ -49,12 +51,12 @@ def read_token(path: Path) -> Token:
 
 
 def token_of(found: Mapping[str, bytes]) -> Token:
-    """The token that these files are. ValueError as above."""
+    """The token of these files. Raises ValueError as above."""
     if missing := [name for name in FILES if name not in found]:
         raise BadToken(f"there is no {', '.join(missing)}")
     texts = {name: _text(name, found[name]) for name in FILES}
     if not isinstance(client := _yaml("client.yaml", texts["client.yaml"]), dict):
-        raise BadToken("client.yaml is no mapping: download the token again")
+        raise BadToken("client.yaml is not a mapping: download the token again")
     for value in client.values():
         hide(str(value))
     return Token(
@@ -68,7 +70,7 @@ def token_of(found: Mapping[str, bytes]) -> Token:
 
 
 def digest(files: Mapping[str, bytes]) -> str:
-    """SHA-256 over the files of a token, hexadecimal; the same for the same contents wherever they stand."""
+    """SHA-256 over the files of a token, hexadecimal; the same for the same contents in any place."""
     whole = hashlib.sha256()
     for name in FILES:
         content = files.get(name, b"")
@@ -101,10 +103,10 @@ def _servers(config: Any) -> tuple[tuple[str, int], ...]:
             name = entry.partition(":")[0]
             raise BadToken(f"servers.conf lacks the blank after `{name}:`: write `{name}: ADDRESS`")
         if not isinstance(entry, dict):
-            raise BadToken("servers.conf: a server is no mapping with reachable and addresses")
+            raise BadToken("servers.conf: a server is not a mapping with reachable and addresses")
         addresses = entry.get("addresses") or []
         if not isinstance(addresses, list):
-            raise BadToken("servers.conf: `addresses` is no list")
+            raise BadToken("servers.conf: `addresses` is not a list")
         found |= dict.fromkeys(_address(a) for a in (entry.get("reachable"), *addresses) if a is not None)
     if not found:
         raise BadToken("servers.conf names no address: download the token again")
@@ -139,5 +141,5 @@ def _not_after(pem: bytes) -> datetime:
     try:
         chain = x509.load_pem_x509_certificates(pem)
     except ValueError:
-        raise BadToken("ca.crt holds no certificate in PEM form: download the token again") from None
+        raise BadToken("ca.crt contains no certificate in PEM form: download the token again") from None
     return min(certificate.not_valid_after_utc for certificate in chain)

@@ -1,1 +1,1 @@
-"""FlexDirect's own texts: health reports and server lists. Pure."""
+"""Parses FlexDirect's own texts: health reports and server lists. Pure."""

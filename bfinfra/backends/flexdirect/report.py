@@ -1,9 +1,9 @@
-"""What `flexdirect health` prints, as data: a report a server and one of localhost, each with its checks and
-its totals. Pure. (Guide, steps 2 and 7.)
+"""Parses the output of `flexdirect health`: a report for each server and one for localhost, each with checks
+and totals. Pure. (Guide, steps 2 and 7.)
 
-A check is a status in brackets and a text that may be wrapped. Printed guides tear both apart, so statuses
-and texts that stand on lines of their own are paired in their order; a report whose totals don't fit what it
-lists says so, and is never taken for a good one.
+A check is a status in brackets and a text that may be wrapped. Printed guides separate the two, so statuses
+and texts on lines of their own are paired in order. A report whose totals don't fit its checks is never a
+good one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST = 4000  # lines
 
 
 def parse(text: str) -> Health:
-    """The reports in a text; whatever stands before the first is not looked at."""
+    """The reports in a text; what comes before the first is ignored."""
     pages: list[tuple[str, list[str]]] = []
     for line in text.splitlines()[:LONGEST]:
         if header := HEADER.fullmatch(line):
@@ -47,7 +47,7 @@ def _report(server: str, lines: list[str]) -> tuple[Report, tuple[str, ...]]:
 
 
 def _whole(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
-    """Status and text on one line; what has no status goes on with the line before."""
+    """Checks with status and text on one line. A line without status continues the one before."""
     found: list[tuple[str, list[str]]] = []
     for line in lines:
         if marked := MARKED.fullmatch(line):
@@ -58,7 +58,7 @@ def _whole(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
 
 
 def _torn(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
-    """Statuses and texts on lines of their own, in the same order."""
+    """Checks with statuses and texts on separate lines, in the same order."""
     statuses: list[str] = []
     texts: list[list[str]] = []
     for line in lines:
@@ -71,7 +71,7 @@ def _torn(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
         elif text:
             texts[-1].append(text)
     loose = (
-        [] if len(statuses) == len(texts) else [f"{len(statuses)} statuses stand beside {len(texts)} checks"]
+        [] if len(statuses) == len(texts) else [f"it has {len(statuses)} statuses for {len(texts)} checks"]
     )
     return tuple(
         Check(Status(status), " ".join(words)) for status, words in zip(statuses, texts, strict=False)

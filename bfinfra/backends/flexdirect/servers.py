@@ -1,5 +1,5 @@
-"""FlexDirect's lists of servers (servers.conf): one address a line, with its port where that isn't the usual
-one; `#` begins a comment. Pure. (Guide, step 5.)
+"""FlexDirect's lists of servers (servers.conf): one address a line, with its port unless it is the usual one;
+`#` begins a comment. Pure. (Guide, step 5.)
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def render(servers: Iterable[str], heading: str = "") -> str:
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """`address:port` of each server. ValueError names the line that is none: an address cut short leads
-    nowhere.
+    """`address:port` of each server. Raises ValueError with the line that is none: a cut address would lead
+    elsewhere.
     """
     found = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -32,7 +32,7 @@ def parse(text: str) -> tuple[str, ...]:
             continue
         address, colon, port = written.partition(":") if written.count(":") < 2 else (written, "", "")
         if (colon and not (port.isdecimal() and 0 < int(port) < 65536)) or not _fits(address):
-            raise ValueError(f"line {number}: {written} is no address, nor one with a port")
+            raise ValueError(f"line {number}: {written} is not an address, with or without a port")
         found.append(f"{address}:{port or PORT}")
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""Archives of images as `docker save` writes them: which images are in one."""
+"""Reads archives of images that `docker save` writes: which images are in one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def full_name(name: str) -> str:
 
 
 def contents(path: Path) -> dict[str, str]:
-    """Full name → id (SHA-256 of its configuration) of each image. ValueError says why it is no such archive;
-    OSError.
+    """Full name → id (SHA-256 of its configuration) of each image. Raises ValueError for a file that is no
+    such archive; OSError.
     """
     try:
         with tarfile.open(path, "r:") as tar:
@@ -31,7 +31,7 @@ def contents(path: Path) -> dict[str, str]:
                 found |= dict.fromkeys(map(full_name, each.get("RepoTags") or ()), f"sha256:{config}")
             return found
     except tarfile.TarError:
-        raise ValueError("it is no tar archive; a compressed one must be unpacked first") from None
+        raise ValueError("it is not a tar archive; unpack a compressed one first") from None
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
         raise ValueError("it has no manifest as docker save writes it") from None
 

@@ -1,5 +1,5 @@
-"""A rendered build context: the files that bfinfra wrote, their digests, and the mark beside them. Nothing
-else in the folder is touched.
+"""A rendered build context: the files that bfinfra wrote, their digests, and the mark beside them. Other
+files in the folder are never changed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 
-MARK = ".bfinfra.json"  # carries the mark and the record
+MARK = ".bfinfra.json"  # the file with the mark and the record
 LARGEST = 1 << 20  # bytes of that file
 BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What stands beside the mark: the files written (name → SHA-256), the folders made, the image built and
-    pushed of them.
+    """What is kept beside the mark: the files written (name → SHA-256), the folders made, the image built and
+    pushed.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -37,8 +37,8 @@ class Record:
 
 @dataclass(frozen=True)
 class Folder:
-    """A build context as it stands. `files`: name → SHA-256 of what is there now, among the names asked for
-    and those written.
+    """A build context on disk. `files`: name → SHA-256 of the existing files, among those asked for and those
+    written.
     """
 
     path: Path
@@ -48,17 +48,15 @@ class Folder:
 
 
 def look(path: Path, names: frozenset[str]) -> Folder | None:
-    """What stands at `path`; None where neither a mark nor any of `names` is there."""
+    """The folder at `path`; None if it has neither a mark nor any of `names`."""
     mark, record = _mark(path)
     files = {name: digest for name in sorted(names | set(record.files)) if (digest := _digest(path / name))}
     return Folder(path, mark, record, files) if mark or files else None
 
 
 def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Mapping[str, int]) -> None:
-    """Make the folder hold `wanted` (name → content, or the file to copy), the mark first. Files written
-    earlier and wanted no more go.
-
-    BfinfraError where the disk refuses, or a link leads elsewhere.
+    """Write `wanted` (name → content, or the file to copy), the mark first, and remove files that were
+    written earlier and are no longer in it. Raises BfinfraError if the disk refuses, or for a link.
     """
     with _as_problem(path):
         made = [str(folder) for folder in (path, *path.parents) if not folder.exists()]
@@ -81,15 +79,13 @@ def write(path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Map
 
 
 def note(path: Path, mark: Mark, **changes: str) -> None:
-    """Write the mark again, with changes to the record (`built`, `pushed`)."""
+    """Write the mark again, with a changed record (`built`, `pushed`)."""
     with _as_problem(path):
         _put_mark(path, mark, replace(_mark(path)[1], **changes))  # type: ignore[arg-type]  # both are text
 
 
 def remove(path: Path) -> None:
-    """Remove what was written, and the folders that were made for it if nothing else is in them; the mark
-    last.
-    """
+    """Remove what was written, and the folders made for it if they are empty; the mark last."""
     with _as_problem(path):
         _, record = _mark(path)
         for name in record.files:
@@ -124,7 +120,7 @@ def _put_mark(path: Path, mark: Mark, record: Record) -> None:
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a plain file; "" where there is none, `link` for anything else."""
+    """SHA-256 of a regular file; "" if there is none, `link` for anything else."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return "link"
@@ -138,13 +134,13 @@ def _make_parent(path: Path, name: str) -> None:
     parent = (path / name).parent
     if parent.is_symlink():
         raise BfinfraError(
-            Problem(f"{parent} is a link", next="remove it: bfinfra writes into no folder but its own")
+            Problem(f"{parent} is a link", next="remove it: bfinfra writes only into its own folder")
         )
     parent.mkdir(mode=0o700, exist_ok=True)
 
 
 def _put(target: Path, source: bytes | Path, mode: int) -> None:
-    """Whole or not at all; replaces a link instead of following it."""
+    """Write a file atomically; a link is replaced, not followed."""
     fresh = target.with_name(f".{target.name}.new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
@@ -158,7 +154,7 @@ def _put(target: Path, source: bytes | Path, mode: int) -> None:
 
 
 def _rmdir(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # something else is in it, or it went already
+    with contextlib.suppress(OSError):  # not empty, or removed already
         folder.rmdir()
 
 
@@ -171,6 +167,6 @@ def _as_problem(path: Path) -> Any:
             Problem(
                 f"{error.filename or path} can't be written",
                 why=error.strerror or "",
-                next="mend that, then run again",
+                next="correct that, then run again",
             )
         ) from None

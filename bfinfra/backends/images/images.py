@@ -1,4 +1,4 @@
-"""Build contexts of a site on this machine: where they are, what is in them, and who can build them."""
+"""Build contexts of a site on this machine: where they are, what is in them, and what can build them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from bfinfra.backends.transport import Tally
 
 MAGIC = {".deb": b"!<arch>\n", ".rpm": b"\xed\xab\xee\xdb"}
-SANDBOX = "the sandbox builds nothing: its registry and base images are not there"
+SANDBOX = "the sandbox builds nothing: it has no registry and no base images"
 
 
 class Images:
-    """The contexts that a site rendered here. `real`: whether images may be built and pushed at all; what is
-    written is counted in `tally`.
+    """The contexts that a site rendered here. `real`: whether images may be built and pushed at all; `tally`
+    counts the writes.
     """
 
     def __init__(self, site: Site, *, real: bool = True, tally: Tally | None = None) -> None:
@@ -38,18 +38,18 @@ class Images:
         self._digests: dict[tuple[str, int, int], str] = {}
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
     def tool(self) -> tuple[Tool | None, str]:
-        """What builds here, or None and why; looked for once a run."""
+        """The build tool of this machine, or None and why; searched once in a run."""
         with self._lock:
             if self._found is None:
                 self._found = tools.find() if self._real else (None, SANDBOX)
             return self._found
 
     def known(self) -> dict[str, Path]:
-        """Address → folder, of what this site rendered on this machine. A hint where to look; the mark there
-        decides.
+        """Address → folder of what this site rendered on this machine. It only says where to look; the mark
+        there decides.
         """
         try:
             data = json.loads(self._index.read_text())
@@ -58,13 +58,11 @@ class Images:
             return {}
 
     def look(self, path: Path, names: frozenset[str]) -> Folder | None:
-        """What stands in a folder, among `names` and what was written there."""
+        """The folder's state, among `names` and what was written there."""
         return folder.look(path, names)
 
     def package(self, path: Path) -> tuple[str, str]:
-        """SHA-256 of a package, and why it is none ("" where it is one). The digest is computed once as long
-        as the file doesn't change.
-        """
+        """SHA-256 of a package, or why it is none. Computed once, as long as the file doesn't change."""
         try:
             info = path.stat()
             with path.open("rb") as stream:
@@ -81,51 +79,51 @@ class Images:
     def render(
         self, path: Path, mark: Mark, wanted: Mapping[str, bytes | Path], modes: Mapping[str, int]
     ) -> None:
-        """Write a context; noted in the index first, so that it is found again whatever happens."""
+        """Write a context; noted in the index first, so that it is found again after a crash."""
         self._count("render")
         self._note(mark.address, path)
         folder.write(path, mark, wanted, modes)
 
     def commit(self, path: Path, mark: Mark) -> None:
-        """Write the finished mark."""
+        """Write the mark of a finished context."""
         self._count("commit")
         folder.note(path, mark)
 
     def source(self, path: Path, dockerfile: str) -> str | Problem:
-        """One digest of a folder of somebody else's that an image is built from; or why none can be."""
+        """The digest of a user's folder that an image is built from, or the problem."""
         return source.digest(path, dockerfile)
 
     def records(self) -> dict[str, Path]:
-        """Name → folder, of what is noted here of images that are built from folders of somebody else's."""
+        """Name → folder, for the images noted here that are built from users' folders."""
         home = self._index.with_name("images")
         return {path.name: path for path in sorted(home.iterdir())} if home.is_dir() else {}
 
     def record(self, name: str) -> Path:
-        """Where the one of this name is noted, or will be."""
+        """The folder of this name's notes, which may not exist."""
         return self._index.with_name("images") / name
 
     def begin(self, path: Path, mark: Mark) -> None:
-        """Make a folder for notes, where there is none; what it says is kept."""
+        """Make a folder for notes if it is missing; existing notes are kept."""
         self._count("note")
         folder.write(path, mark, {}, {})
 
     def build(self, path: Path, mark: Mark, image: str, content: str, recipe: Recipe | None = None) -> None:
-        """Build `image`, by default of `path` itself; the record there then says that it was built of
-        `content`. Rejected.
+        """Build `image`, by default from `path` itself; the record there then says that it was built from
+        `content`. Raises Rejected.
         """
         self._count("build")
         tools.run(self._tool().build(recipe or Recipe(path), image), f"the build of {image}")
         folder.note(path, mark, built=f"{image} {content}")
 
     def push(self, path: Path, mark: Mark, image: str, content: str) -> None:
-        """Push `image`, with the account that the tool is logged in with. Rejected."""
+        """Push `image` with the tool's own login. Raises Rejected."""
         self._count("push")
         tools.run(self._tool().push(image), f"the push of {image}")
         folder.note(path, mark, pushed=f"{image} {content}")
 
     @contextlib.contextmanager
     def saved(self, image: str) -> Iterator[Path]:
-        """An archive of an image that was built here, as long as it is used. Rejected, BfinfraError."""
+        """A context with an archive of an image that was built here. Raises Rejected, BfinfraError."""
         folder = private.folder(self._index.with_name("saved"))
         path = folder / f"{hashlib.sha256(image.encode()).hexdigest()[:16]}.tar"
         path.unlink(missing_ok=True)
@@ -134,17 +132,17 @@ class Images:
             yield path
         finally:
             path.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # another one is in it
+            with contextlib.suppress(OSError):  # another image has this name now
                 folder.rmdir()
 
     def remove(self, path: Path, address: str) -> None:
-        """Remove what was rendered; images stay where they are."""
+        """Remove what was rendered; images are kept."""
         self._count("remove")
         folder.remove(path)
         self._note(address, None)
 
     def forget(self, path: Path) -> None:
-        """Remove the notes; images stay where they are."""
+        """Remove the notes; images are kept."""
         self._count("forget")
         folder.remove(path)
 
@@ -167,7 +165,7 @@ class Images:
 
 
 def _home(site: Site) -> Path:
-    """The site's folder of state on this machine; the sandbox's among its stand-ins."""
+    """The site's state folder on this machine; the sandbox's is inside of its own."""
     if site.stand_ins is not None:
         return site.stand_ins / ".bfinfra" / site.name
     return private.home() / site.name

@@ -1,5 +1,5 @@
-"""The folder that an image is built from, as one digest: what is in it, what it is called, what may run.
-`.git` is left out.
+"""The digest of a folder that an image is built from: contents, names and executable bits. `.git` is left
+out.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ LEFT_OUT = ".git"
 
 
 def digest(folder: Path, dockerfile: str) -> str | Problem:
-    """SHA-256 over everything below, in the order of names; or why it can't be built from. Links count by
-    where they point.
-    """
+    """SHA-256 over all files, sorted by name; or the problem. Links count by their target."""
     if not folder.is_dir():
-        return Problem(f"{folder} is no folder", next="clone the sources there, or correct the path")
+        return Problem(f"{folder} is not a folder", next="clone the sources there, or correct the path")
     if not (folder / dockerfile).is_file():
         return Problem(
-            f"{folder} has no {dockerfile}", next="say in dockerfile where it is, relative to source"
+            f"{folder} has no {dockerfile}", next="give its path in dockerfile, relative to source"
         )
     whole, size = hashlib.sha256(), 0
     try:
@@ -33,7 +31,7 @@ def digest(folder: Path, dockerfile: str) -> str | Problem:
             size += info.st_size
             if count > MOST or size > LARGEST:
                 return Problem(
-                    f"{folder} holds more than {MOST:,} files or {LARGEST >> 30} GiB",
+                    f"{folder} contains more than {MOST:,} files or {LARGEST >> 30} GiB",
                     next="name the folder that the Dockerfile needs, or leave out what it doesn't",
                 )
             whole.update(f"{path.relative_to(folder)}\0{_of(path, info)}\0".encode(errors="surrogateescape"))
@@ -43,7 +41,7 @@ def digest(folder: Path, dockerfile: str) -> str | Problem:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Everything but folders."""
+    """All files and links below, without folders."""
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda each: each.name)
     for entry in entries:

@@ -1,5 +1,5 @@
-"""docker, podman or buildah, whichever works here: found, asked to build, asked to push. Arguments only,
-never a shell.
+"""docker, podman or buildah, whichever works on this machine. Called with arguments, never through a
+shell.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.secret import environment
 
 PROBES = {
-    "docker": ("version", "--format", "{{.Server.Version}}"),  # fails where only the client is there
+    "docker": (
+        "version",
+        "--format",
+        "{{.Server.Version}}",
+    ),  # commands that fail where only the client is installed
     "podman": ("info", "--format", "{{.Host.OCIRuntime.Name}}"),
     "buildah": ("info",),
 }
 PROBING = 10  # seconds
 BUILDING = 3600  # seconds of a build or push
-LINES = 12  # last lines of a failed build that an error shows
+LINES = 12  # last lines of a failed build's output in an error
 LONGEST = 300  # characters of a line
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What an image is built of: a folder, the Dockerfile in it ("" for the one of that name), and build
-    arguments.
-    """
+    """What an image is built from: a folder, its Dockerfile ("" for the default), and build arguments."""
 
     context: Path
     dockerfile: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
 
     def options(self, image: str) -> tuple[str, ...]:
-        """What `docker build` takes."""
+        """The arguments of `docker build`."""
         of = ("--file", str(self.context / self.dockerfile)) if self.dockerfile else ()
         return (
             "--tag",
@@ -59,21 +61,21 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool that works here: `name` and the program's path."""
+    """A tool that works here: its name, and the program's path."""
 
     name: str
     program: str
 
     def build(self, recipe: Recipe, image: str) -> tuple[str, ...]:
-        """The command that builds."""
+        """The command to build."""
         return (self.program, "build", *recipe.options(image))
 
     def push(self, image: str) -> tuple[str, ...]:
-        """The command that pushes."""
+        """The command to push."""
         return (self.program, "push", image)
 
     def save(self, image: str, archive: Path) -> tuple[str, ...]:
-        """The command that writes the image to an archive as `docker load` reads it."""
+        """The command that writes the image to an archive for `docker load`."""
         if self.name == "buildah":
             return (self.program, "push", image, f"docker-archive:{archive}:{full_name(image)}")
         return (self.program, "save", "--output", str(archive), image)
@@ -89,13 +91,13 @@ def find() -> tuple[Tool | None, str]:
         if not (why := _probe((program, *arguments))):
             return Tool(name, program), ""
         reasons.append(f"{name} does not work here: {why}")
-    return None, "; ".join(reasons) or f"none of {', '.join(PROBES)} is there"
+    return None, "; ".join(reasons) or f"none of {', '.join(PROBES)} is installed"
 
 
 def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
-    """Run to the end. Rejected where it fails, with the last lines that it printed.
+    """Run a command to its end. Raises Rejected if it fails, with the last lines of its output.
 
-    In a session of its own: the first SIGINT on the terminal asks bfinfra to finish what runs, so it must not
+    It has its own session: the first SIGINT of the terminal asks bfinfra to finish what runs, so it must not
     end the build.
     """
     try:
@@ -117,7 +119,7 @@ def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
         raise Rejected(
             f"{what} took more than {limit:.0f} s and was stopped",
             why=" | ".join(tail),
-            next="see whether its registry answers",
+            next="check whether its registry answers",
         )
     if code:
         raise Rejected(
@@ -129,7 +131,7 @@ def run(argv: Sequence[str], what: str, limit: float = BUILDING) -> None:
 
 @contextmanager
 def _killed_after(process: subprocess.Popen[bytes], limit: float) -> Iterator[threading.Event]:
-    """Kills the process at the limit, and whenever the body is left early."""
+    """Kills the process at the limit, and if the body is left early."""
     overdue = threading.Event()
 
     def stop() -> None:

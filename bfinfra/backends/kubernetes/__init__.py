@@ -1,5 +1,5 @@
-"""Kubernetes APIs: supervisors, guest clusters, any cluster by kubeconfig; plain manifests in, plain
-manifests out.
+"""Kubernetes APIs: supervisors, guest clusters, any cluster by kubeconfig. Manifests are plain
+dictionaries.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["ClusterClient", "Clusters"]
 
 
 def __getattr__(name: str) -> Any:
-    """The client library is imported when a connection is wanted, not when a site is read."""
+    """Imports the client library when a connection is needed, not when a site is read."""
     if name == "ClusterClient":
         from bfinfra.backends.kubernetes.cluster import ClusterClient  # noqa: PLC0415 - that is the point
 

@@ -1,6 +1,4 @@
-"""How one Kubernetes API is entered: address, whom to trust, and the token or certificate that says who we
-are.
-"""
+"""What entering a Kubernetes API needs: address, trust, and the token or certificate."""
 
 from __future__ import annotations
 
@@ -13,13 +11,13 @@ from dataclasses import field
 from bfinfra.model.records import dataclass
 from bfinfra.model.trust import Trust
 
-MARGIN = 60  # seconds before its end at which a token counts as spent
+MARGIN = 60  # seconds before its expiry from which a token counts as expired
 
 
 @dataclass(frozen=True)
 class Access:
-    """`token` or `identity` (certificate and key, PEM) says who we are; neither is ever printed. `expires`:
-    epoch seconds.
+    """`token` or `identity` (certificate and key, PEM) identifies the user; neither is ever printed.
+    `expires`: epoch seconds.
     """
 
     url: str
@@ -31,18 +29,18 @@ class Access:
 
     @property
     def address(self) -> str:
-        """The server's, with its port where the URL has one."""
+        """The server's address, with its port if the URL has one."""
         return self.url.removeprefix("https://").partition("/")[0]
 
     @property
     def spent(self) -> bool:
-        """Whether the token is about to end."""
+        """Whether the token expires soon."""
         return self.expires is not None and time.time() > self.expires - MARGIN
 
 
 def expiry(token: str) -> float | None:
-    """The `exp` of a JSON Web Token in epoch seconds, unverified: only to know when to log in again. None
-    where it says nothing.
+    """The `exp` of a JSON Web Token in epoch seconds, not verified: it only decides when to log in again.
+    None if it has none.
     """
     parts = token.split(".")
     if len(parts) != 3:

@@ -1,6 +1,4 @@
-"""One Kubernetes API: list, get, create, apply, patch, delete, logs. Manifests go in and come out as plain
-dictionaries.
-"""
+"""One Kubernetes API: list, get, create, apply, patch, delete, logs. Manifests are plain dictionaries."""
 
 from __future__ import annotations
 
@@ -22,15 +20,15 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 Propagation = Literal["Background", "Foreground", "Orphan"]
-PAGE = 500  # objects a list request
-FEW = 3  # objects that are asked for one by one
+PAGE = 500  # objects for each list request
+FEW = 3  # objects that are read one by one
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-CLAIMS = 5  # of a new object: controllers write its status meanwhile
-LOG_BYTES = 1 << 20  # of a log, from its beginning or its end
+CLAIMS = 5  # of a new object, as controllers may write its status meanwhile
+LOG_BYTES = 1 << 20  # of a log, from its start or its end
 
 
 class ClusterClient(Discovery):
-    """What is asked of a cluster. Raises RemoteError and its kin; safe in several threads."""
+    """The operations on a cluster. They raise RemoteError and its subclasses; safe in several threads."""
 
     def __init__(
         self, transport: Transport, name: str, enter: Callable[[], Access], namespace: str = ""
@@ -42,8 +40,8 @@ class ClusterClient(Discovery):
     def list(
         self, api_version: str, kind: str, namespace: str = "", labels: str = "", *, name: str = ""
     ) -> list[Object]:
-        """All objects of a kind, page by page; `namespace` "" means everywhere, `labels` is a selector
-        (`a=b,c`), `name`: those of this name alone.
+        """All objects of a kind, page by page. `namespace` "": everywhere; `labels`: a selector (`a=b,c`);
+        `name`: only those with this name.
         """
         resource = self._resource(api_version, kind)
         scope = {"namespace": namespace or "*"} if resource.namespaced else {}
@@ -61,7 +59,7 @@ class ClusterClient(Discovery):
         return [{**item, "apiVersion": api_version, "kind": kind} for item in found]
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
-        """The object, or None where it isn't. NotServed where the cluster doesn't know the kind."""
+        """The object, or None. Raises NotServed if the cluster doesn't know the kind."""
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
         try:
@@ -81,11 +79,10 @@ class ClusterClient(Discovery):
         namespace: str = "",
         names: Callable[[], Container[tuple[str, str]]] | None = None,
     ) -> tuple[Object, ...]:
-        """The objects that stand at these places, (namespace, name) each, all within `namespace` as for
-        `list`.
+        """The objects at these places, (namespace, name) each, all within `namespace` as for `list`.
 
-        Of many places only those are looked into that `names` has: a list without contents, the method of
-        that name unless another is given.
+        With many places, only those that `names` returns are read: a list without contents, by default this
+        class's own.
         """
         looked = tuple(places)
         if len(looked) > FEW:
@@ -95,7 +92,7 @@ class ClusterClient(Discovery):
         return tuple({**thing, "apiVersion": api_version, "kind": kind} for thing in found if thing)
 
     def create(self, manifest: Mapping[str, Any]) -> Object:
-        """Make the object. Exists where the name is taken: making is exclusive, applying isn't."""
+        """Create the object. Raises Exists if the name is taken."""
         cls, scope = self._of(manifest)
         made = dict(self._do(lambda link: link.objects.create(cls(manifest), **scope)))
         return (
@@ -105,8 +102,8 @@ class ClusterClient(Discovery):
         )
 
     def _claimed(self, cls: Any, scope: dict[str, str], manifest: Mapping[str, Any], made: Object) -> Object:
-        """A new object of a server that notes writers from the first apply on only: what we made is ours to
-        take away later.
+        """Take ownership of a new object's fields, on a server that records writers only from the first
+        apply, so that they can be removed later.
         """
         name = str(made["metadata"]["name"])
         applied = dict(
@@ -146,8 +143,8 @@ class ClusterClient(Discovery):
         )
 
     def apply(self, manifest: Mapping[str, Any], *, force: bool = False) -> Object:
-        """Server-side apply: our fields become these and no others. Conflict where another writer owns one,
-        unless `force`.
+        """Server-side apply: bfinfra's fields become exactly these. Raises Conflict if another writer owns
+        one, unless `force`.
         """
         cls, scope = self._of(manifest)
         name = manifest["metadata"]["name"]
@@ -159,8 +156,8 @@ class ClusterClient(Discovery):
     def patch(
         self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str = ""
     ) -> Object:
-        """Merge patch: given fields change, null removes. Put `metadata.resourceVersion` into it to write
-        only what was seen.
+        """Merge patch: given fields change, null removes. With `metadata.resourceVersion` in it, only the
+        version that was read is changed.
         """
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
@@ -169,7 +166,7 @@ class ClusterClient(Discovery):
     def patch_status(
         self, api_version: str, kind: str, name: str, status: Mapping[str, Any], namespace: str = ""
     ) -> Object:
-        """Merge patch of an object's status alone."""
+        """Merge patch of an object's status only."""
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
         space = f"/namespaces/{namespace or 'default'}" if resource.namespaced else ""
@@ -189,10 +186,10 @@ class ClusterClient(Discovery):
         propagation: Propagation = "Background",
         seen: Mapping[str, str] | None = None,
     ) -> Object | None:
-        """Delete the object; gone already is done too. None: it is gone; else the object, which is on its way
-        out.
+        """Delete the object. Returns None if it is gone (also if it was before), else the object that is
+        being deleted.
 
-        `seen`: `uid` and `resourceVersion`; Conflict where it is another by now, or was changed.
+        `seen`: `uid` and `resourceVersion`; raises Conflict if it is another object by now, or has changed.
         """
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
@@ -207,7 +204,7 @@ class ClusterClient(Discovery):
             if seen
             else None
         )
-        params = None if body else {"propagationPolicy": propagation}  # a server reads either
+        params = None if body else {"propagationPolicy": propagation}  # servers accept either
         path = f"{resources.path(api_version)}{space}/{resource.plural}/{name}"
         try:
             answer = self._do(lambda link: link.raw.request("DELETE", path, params=params, json=body).json())
@@ -218,7 +215,7 @@ class ClusterClient(Discovery):
         return answer if isinstance(answer, dict) and answer.get("kind") == kind else None
 
     def log(self, pod: str, container: str = "", namespace: str = "default", tail: int | None = None) -> str:
-        """A container's log, at most 1 MiB of its beginning, or its last `tail` lines."""
+        """A container's log: its first 1 MiB, or its last `tail` lines."""
         _segment(pod, self.name)
         asked = {"container": container, "limitBytes": LOG_BYTES, "tailLines": tail}
         params = {name: str(value) for name, value in asked.items() if value}
@@ -228,7 +225,7 @@ class ClusterClient(Discovery):
 
     def can(self, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
         """Whether this login may `verb` `resource` (`pods`, `pods/log`, `deployments.apps`) in the namespace
-        ("" = everywhere); `name`: that object alone.
+        ("": everywhere); `name`: only that object.
         """
         whole, _, group = resource.partition(".")
         plural, _, part = whole.partition("/")
@@ -258,7 +255,7 @@ class ClusterClient(Discovery):
         return safe(answer["gitVersion"], 80)
 
     def now(self) -> datetime | None:
-        """The server's own time, to the second, UTC; None where it doesn't say."""
+        """The server's own time in UTC, to the second; None if it sends none."""
         date = self._do(lambda link: link.raw.get("/version").headers.get("date", ""))
         try:
             return parsedate_to_datetime(date)
@@ -266,13 +263,13 @@ class ClusterClient(Discovery):
             return None
 
     def unmanaged(self, site: str, namespace: str = "") -> tuple[str, ...]:
-        """Objects that the site did not make: `Pod default/web`; in the namespace, else the endpoint's own,
-        else all but the system's.
+        """Objects that the site did not make, such as `Pod default/web`: in the namespace, else in the
+        endpoint's, else in all but the system's.
         """
         return unmanaged(self.list, namespace or self._namespace, site)
 
     def names(self, api_version: str, kind: str, namespace: str = "") -> set[tuple[str, str]]:
-        """Where objects of a kind stand, (namespace, name) each; `namespace` "" means everywhere."""
+        """The places of a kind's objects, (namespace, name) each; `namespace` "": everywhere."""
         resource, token = self._resource(api_version, kind), ""
         found: set[tuple[str, str]] = set()
         space = f"/namespaces/{namespace}" if namespace and resource.namespaced else ""
@@ -315,9 +312,11 @@ class ClusterClient(Discovery):
 
 
 def _segment(name: str, server: str) -> None:
-    """A name that would lead to another path is no name."""
+    """A name as part of a path. Raises for a name that would lead elsewhere."""
     if not name or "/" in name or "%" in name or name in (".", ".."):
-        raise Rejected(f"{safe(name, 80)!r} is no name of an object", server=server, next="correct the name")
+        raise Rejected(
+            f"{safe(name, 80)!r} is not a name of an object", server=server, next="correct the name"
+        )
 
 
 def _class(resource: resources.Resource) -> Any:

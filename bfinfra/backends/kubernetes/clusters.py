@@ -1,4 +1,4 @@
-"""Every Kubernetes API of a run, one `ClusterClient` each."""
+"""Every Kubernetes API of a run, with one `ClusterClient` each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 class Clusters:
     """`settings`: the account for supervisors and their guests; `roots()`: vCenter's own authorities as PEM,
-    asked when needed; `cache`: what a survey has read.
+    read when needed; `cache`: what a survey has read.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Clusters:
         self._lock = threading.Lock()
 
     def at(self, endpoint: Endpoint) -> ClusterClient:
-        """The API at an endpoint; connects when it is first asked something."""
+        """The client for an endpoint; it connects at its first request."""
         from bfinfra.backends.kubernetes.cluster import ClusterClient
 
         with self._lock:
@@ -54,18 +54,14 @@ class Clusters:
             return self._made[endpoint]
 
     def kubeconfig(self, endpoint: Endpoint) -> str:
-        """A kubeconfig with a token of a login of its own, contexts named as `kubectl vsphere login` names
-        them.
-        """
+        """A kubeconfig with a token of a new login, its contexts named as `kubectl vsphere login` does."""
         if endpoint.kubeconfig is not None:
             return self._reachable(endpoint.kubeconfig.reveal())
         access = self._enter(endpoint)
         return self._reachable(_kubeconfig(endpoint, access, self._username()))
 
     def _reachable(self, kubeconfig: str) -> str:
-        """The same with the addresses that are really called, for clients that don't know where the sandbox
-        listens.
-        """
+        """The same with the addresses where the sandbox listens, for clients that don't know them."""
         if not self._transport.routed:
             return kubeconfig
         config = yaml.safe_load(kubeconfig)

@@ -1,4 +1,4 @@
-"""The login to one Kubernetes API, and calls over it."""
+"""The login to one Kubernetes API, and requests with it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 
 class Connection:
-    """Logs in when first asked; logs in again when the token ended. Raises RemoteError and its kin; safe in
-    several threads.
+    """Logs in at the first request, and again when the token has expired. Raises RemoteError and its
+    subclasses; safe in several threads.
     """
 
     def __init__(self, transport: Transport, name: str, enter: Callable[[], Access]) -> None:
@@ -34,18 +34,18 @@ class Connection:
 
     @property
     def url(self) -> str:
-        """Where it was entered, https://host:port; "" as long as nothing was asked."""
+        """The URL after login, https://host:port; "" before it."""
         return self._link.access.url if self._link else ""
 
     def close(self) -> None:
-        """Close the connections; the next call opens new ones."""
+        """Close the connections; the next request opens new ones."""
         with self._lock:
             link, self._link = self._link, None
         if link:
             link.close()
 
     def access(self) -> Access:
-        """The login in use, made now if there is none."""
+        """The current login; made now if there is none."""
         return self._linked().access
 
     def _linked(self) -> Link:
@@ -57,8 +57,8 @@ class Connection:
             return self._link
 
     def _do(self, call: Callable[[Link], T]) -> T:
-        """A call; where the server refused the login itself, once more with a new one: nothing was done
-        yet.
+        """Run a request. If the server refuses the login itself, log in again and repeat it once: nothing was
+        done yet.
         """
         link = self._linked()
         try:
@@ -66,7 +66,7 @@ class Connection:
         except Expired:
             self._forget(link)
         except (Unreachable, Untrusted):
-            self._forget(link)  # a cluster made anew under the same name has another address and authority
+            self._forget(link)  # a recreated cluster of the same name has another address and authority
             raise
         try:
             return _sensible(call, self._linked(), self.name)
@@ -75,7 +75,7 @@ class Connection:
                 "the login is not accepted",
                 server=self.name,
                 why=error.problems[0].why,
-                next="check the account, or make the kubeconfig anew",
+                next="check the account, or create the kubeconfig again",
             ) from None
 
     def _forget(self, link: Link) -> None:
@@ -90,7 +90,7 @@ class Connection:
 
 
 def _sensible(call: Callable[[Link], T], link: Link, server: str) -> T:
-    """A body that can't be decoded is the server's fault, not ours."""
+    """Turn a body that can't be decoded into the server's error."""
     try:
         return call(link)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

@@ -1,4 +1,6 @@
-"""What stands in a namespace or cluster that isn't ours: what a deletion would take along."""
+"""Finds the objects in a namespace or cluster that the site did not make, and that a deletion would delete
+too.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from bfinfra.backends.kubernetes.marks import ours
 from bfinfra.backends.words import safe
 
 Listed = Callable[[str, str, str], list[dict[str, Any]]]
-"""A cluster's objects by apiVersion, kind and namespace."""
+"""Reads a cluster's objects by apiVersion, kind and namespace."""
 KINDS = (
     ("v1", "Pod"),
     ("v1", "PersistentVolumeClaim"),
@@ -32,7 +34,7 @@ LISTED = (
     "pods persistentvolumeclaims services configmaps secrets deployments.apps statefulsets.apps "
     "daemonsets.apps jobs.batch cronjobs.batch"
 )
-"""The same as RBAC names them."""
+"""The same kinds as RBAC names them."""
 LISTED_ON_SUPERVISORS = (
     "tanzukubernetesclusters.run.tanzu.vmware.com clusters.cluster.x-k8s.io "
     "virtualmachines.vmoperator.vmware.com"
@@ -44,13 +46,13 @@ OWN_FURNITURE = {
     ("Service", "kubernetes"),
     ("Service", "supervisor"),
 }
-MOST = 50  # names told
+MOST = 50  # names in a message
 TOKENS = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token")
 
 
 def unmanaged(listed: Listed, namespace: str, site: str) -> tuple[str, ...]:
-    """`Pod default/web`, … for what nobody owns and the site did not make; RemoteError where it can't be
-    listed.
+    """`Pod default/web`, … for objects that nobody owns and the site did not make. Raises RemoteError if they
+    can't be listed.
     """
     standing = [(kind, obj) for api, kind in KINDS for obj in _where_served(listed, api, kind, namespace)]
     found = [
@@ -64,7 +66,7 @@ def unmanaged(listed: Listed, namespace: str, site: str) -> tuple[str, ...]:
 
 
 def _where_served(listed: Listed, api: str, kind: str, namespace: str) -> list[dict[str, Any]]:
-    """A cluster has no objects of a kind that it doesn't know: CronJob before 1.21, Tanzu's outside
+    """The objects, or () for a kind that the cluster doesn't know: CronJob before 1.21, Tanzu's outside of
     supervisors.
     """
     try:

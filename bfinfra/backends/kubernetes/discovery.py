@@ -1,4 +1,4 @@
-"""Which kinds of objects a cluster serves, and in which versions."""
+"""Finds which kinds of objects a cluster serves, and in which versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Discovery(Connection):
-    """Tells what a cluster doesn't know from what it names and does not serve at this moment."""
+    """Tells a kind that a cluster doesn't know from one that it does not serve at the moment."""
 
     def serves(self, api_version: str, kind: str) -> bool:
         """Whether the cluster knows this kind of object in this version."""
@@ -28,7 +28,9 @@ class Discovery(Connection):
             return False
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """The versions in which the cluster serves an API group, such as `v1beta1`; none where it doesn't."""
+        """The versions of an API group that the cluster serves, such as `v1beta1`; () if it doesn't know the
+        group.
+        """
         try:
             answer = self._json(f"/apis/{group}")
         except Missing:
@@ -39,9 +41,7 @@ class Discovery(Connection):
         )
 
     def _do(self, call: Callable[[Link], T]) -> T:
-        """As a connection does it. NotYetServed where the path is unknown, and discovery names what stands
-        there.
-        """
+        """Run a request. Raises NotYetServed if the path is unknown although discovery lists it."""
         try:
             return super()._do(call)
         except errors.NotServed as error:
@@ -51,11 +51,11 @@ class Discovery(Connection):
                 error.problems[0].what,
                 server=self.name,
                 why="the cluster names this kind of object and does not serve it at this moment",
-                next="run this again; where it stays so, see the conditions of its CustomResourceDefinition",
+                next="run this again; if it stays so, check the conditions of its CustomResourceDefinition",
             ) from None
 
     def _is_named(self, group: str, version: str, plural: str) -> bool:
-        """Whether discovery names the resource, or the version where `plural` is ""."""
+        """Whether discovery lists the resource, or the version if `plural` is ""."""
         if not plural:
             return version in self.versions(group) if version else False
         api_version = f"{group}/{version}"

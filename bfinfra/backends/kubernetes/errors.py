@@ -1,5 +1,5 @@
-"""What a Kubernetes API says went wrong → bfinfra's errors. Its words are made safe to print; those about
-Secrets are left out.
+"""Turns a Kubernetes API's errors into bfinfra's. Messages are made safe to print; those about Secrets are
+left out.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ NOT_OURS = (
     "is forbidden by",
     "ValidatingAdmissionPolicy",
 )
-"""Words of a 403 that isn't about rights: somebody else's rule refuses the object itself."""
+"""Texts of a 403 that isn't about rights: another rule refuses the object itself."""
 GIVING = "attempting to grant RBAC permissions not currently held"
-"""Words of a 403 where somebody gives rights that they don't have."""
+"""Texts of a 403 for granting rights that the account doesn't have."""
 GIVEN = re.compile(
     (
         r"^\{(?:APIGroups:\[.*?\], Resources:\[(.*?)\](?:, "
@@ -44,12 +44,12 @@ GIVEN = re.compile(
 )
 PATH = re.compile(r"^/(api|apis/[^/]+)/[^/]+")
 YOUNG = '/default: serviceaccount "default" not found'
-"""Words of a 403 about a pod in a namespace so new that its controller has not given it its account yet."""
+"""Texts of a 403 for a pod in a new namespace, before its service account exists."""
 
 
 def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, server: str) -> RemoteError:
-    """An answer that isn't a success; its body has been read. Missing carries the server's own Status where
-    it sent one.
+    """The error of an answer that isn't a success, after its body was read. Missing has the server's own
+    Status if it sent one.
     """
     status = _status(response)
     error, code = _class(response.status_code, status, request), response.status_code
@@ -70,7 +70,7 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
             what,
             server=server,
             why=why,
-            next="give it to the account; all that it needs: bfinfra privileges SITE",
+            next="grant it to the account; all rights that it needs: bfinfra privileges SITE",
             privilege=right,
         )
     if error is Missing and not status:
@@ -78,14 +78,16 @@ def of_answer(response: httpx2.Response, request: httpx2.Request, what: str, ser
             what,
             server=server,
             why=why,
-            next="the cluster does not know this kind of object, or it is no Kubernetes API",
+            next="the cluster does not know this kind of object, or it is not a Kubernetes API",
             path=request.url.path,
         )
     return error(what, server=server, why=why)
 
 
 class NotServed(Missing):
-    """The path is unknown: this kind of object isn't served here. `path`: what was asked, if anything."""
+    """The path is unknown: the cluster doesn't serve this kind of object. `path`: the requested path, or
+    "".
+    """
 
     def __init__(self, what: str, *, server: str = "", why: str = "", next: str = "", path: str = "") -> None:
         self.path = path
@@ -93,18 +95,16 @@ class NotServed(Missing):
 
 
 class NotYetServed(Busy):
-    """The path is unknown, and yet the cluster names what stands there: its definition is being made, or is
-    going.
-    """
+    """The path is unknown although the cluster lists it: its definition is being created or deleted."""
 
 
 def malformed(what: str, server: str, why: object) -> Malformed:
-    """An answer that can't be understood."""
+    """The error of an answer that can't be read."""
     return Malformed(what, server=server, why=safe(why), next="check that this address is a Kubernetes API")
 
 
 def _right(request: httpx2.Request) -> str:
-    """What was asked for as RBAC names it: `create secrets in namespace default`; "" for what is no
+    """The requested right as RBAC names it: `create secrets in namespace default`; "" for a path that is no
     resource.
     """
     rest = PATH.sub("", request.url.path).strip("/").split("/")
@@ -121,7 +121,7 @@ def _right(request: httpx2.Request) -> str:
 
 
 def _giving(request: httpx2.Request) -> str:
-    """The verb that lets an account give what it doesn't have."""
+    """The verb that allows an account to grant rights that it doesn't have."""
     binding = "bindings" in PATH.sub("", request.url.path)
     plural = "clusterroles" if "/cluster" in request.url.path else "roles"
     return (
@@ -132,7 +132,7 @@ def _giving(request: httpx2.Request) -> str:
 
 
 def _lacking(message: str) -> str:
-    """The rights that a role would give, as kubectl names them."""
+    """The rights that the role would grant, as kubectl names them."""
     found = (
         f"{verbs.replace(' ', ',')} {things or urls} {names}".rstrip()
         for things, names, urls, verbs in GIVEN.findall(message[: 64 * LONGEST])
@@ -150,7 +150,7 @@ def _class(code: int, status: dict[str, Any], request: httpx2.Request) -> type[R
     if code == 403 and any(words in message for words in NOT_OURS):
         return Rejected
     if code == 500 and "failed to create typed patch object" in message:
-        return Rejected  # the API server's answer to an apply that its schema does not allow
+        return Rejected  # the answer to an apply that the server's schema does not allow
     if code in (500, 504):
         return Busy if reading else Unanswered
     fixed = {401: Expired, 403: Denied, 404: Missing, 410: Busy, 429: Busy, 502: Busy, 503: Busy}
@@ -163,9 +163,7 @@ def _terminating(status: dict[str, Any]) -> bool:
 
 
 def _words(status: dict[str, Any], request: httpx2.Request) -> str:
-    """The message; of an answer about Secrets only the reason and the fields, for the message may quote a
-    value.
-    """
+    """The message. For Secrets only the reason and the fields, as the message may quote a value."""
     if "/secrets" not in request.url.path:
         return safe(status.get("message", ""))
     causes = (status.get("details") or {}).get("causes") or []

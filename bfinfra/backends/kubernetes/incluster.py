@@ -1,5 +1,5 @@
-"""The API of the cluster that this process itself runs in: where it is and who a pod is there, as its service
-account's folder says.
+"""The API of the cluster that this process runs in: its address and the pod's token, from the service
+account's folder.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def enter(folder: Path = FOLDER, env: Mapping[str, str] = os.environ) -> Access:
-    """Read anew each time: the kubelet puts another token there before one ends. Refusal where this is no
-    pod, or one without an account.
+    """Read again each time: the kubelet replaces the token before it expires. Raises Refusal outside of a
+    pod, or in one without an account.
     """
     host, port = env.get("KUBERNETES_SERVICE_HOST", ""), env.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise Refusal(
             "this does not run in a cluster",
             why="KUBERNETES_SERVICE_HOST is not set",
-            next="name a kubeconfig with --kubeconfig FILE",
+            next="give a kubeconfig with --kubeconfig FILE",
         )
     token = hide(_text(folder / "token").strip())
     return Access(
@@ -38,7 +38,7 @@ def enter(folder: Path = FOLDER, env: Mapping[str, str] = os.environ) -> Access:
 
 
 def namespace(folder: Path = FOLDER) -> str:
-    """The pod's own; "" where this is none."""
+    """The pod's own namespace; "" outside of a pod."""
     try:
         return small(folder / "namespace").strip()
     except OSError:

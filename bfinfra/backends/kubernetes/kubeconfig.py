@@ -1,5 +1,5 @@
-"""A kubeconfig, read by ourselves: nothing in it is executed, verification can't be switched off, the file is
-never written.
+"""Reads a kubeconfig. Nothing in it is executed, verification can't be switched off, the file is never
+written.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ USER_KEYS = {
 
 
 def read(secret: Secret, context: str = "") -> Access:
-    """The access that a kubeconfig grants in `context` ("" = its current one). Refusal says what in it can't
-    be used; SecretMissing.
+    """The access that a kubeconfig grants in `context` ("": its current one). Raises Refusal with what in it
+    can't be used; SecretMissing.
     """
     folder = secret.sources.path(str(secret.target)).parent if secret.way == "file" else None
     config = _parse(secret.reveal(), secret)
@@ -72,9 +72,9 @@ def _parse(text: str, secret: Secret) -> Mapping[str, Any]:
     try:
         config = next(iter(foreign.documents(text)), None)
     except foreign.Unfit as error:
-        raise _refusal(secret, str(error), "check where the reference leads") from None
+        raise _refusal(secret, str(error), "check the reference") from None
     if not isinstance(config, dict) or config.get("kind") != "Config":
-        raise _refusal(secret, "it is not of kind Config", "check where the reference leads")
+        raise _refusal(secret, "it is not of kind Config", "check the reference")
     return config
 
 
@@ -113,7 +113,9 @@ def _url(cluster: Mapping[str, Any], secret: Secret) -> str:
 def _token(user: Mapping[str, object], folder: Path | None, secret: Secret) -> str:
     token = str(user.get("token") or "") or _file(user.get("tokenFile"), folder, secret).strip()
     if not TOKEN.fullmatch(token):
-        raise _refusal(secret, "its token holds what no token holds", "make the kubeconfig again")
+        raise _refusal(
+            secret, "its token has characters that a token can't have", "create the kubeconfig again"
+        )
     return hide(token)
 
 
@@ -125,7 +127,7 @@ def _material(entry: Mapping[str, Any], name: str, folder: Path | None, secret: 
     try:
         return base64.b64decode(str(data), validate=True).decode()
     except (binascii.Error, ValueError):
-        raise _refusal(secret, f"{name}-data is not base64 of PEM", "make the kubeconfig again") from None
+        raise _refusal(secret, f"{name}-data is not base64 of PEM", "create the kubeconfig again") from None
 
 
 def _file(name: Any, folder: Path | None, secret: Secret) -> str:

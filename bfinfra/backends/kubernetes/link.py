@@ -1,5 +1,5 @@
-"""The wire of one Kubernetes API: our transport under lightkube, the token put on, every failure turned into
-bfinfra's errors.
+"""The connection to one Kubernetes API: lightkube on bfinfra's transport, with the token, and with every
+failure as one of bfinfra's errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bfinfra.backends.transport import Transport
 
 ObjectMeta.from_dict(
     {}
-)  # msgspec looks into a class at its first use, and two threads that do so at once end the process (SIGSEGV)
+)  # msgspec inspects a class at its first use; two threads that do so at once crash the process (SIGSEGV)
 
 
 class Link:
@@ -56,14 +56,14 @@ class Link:
 
 @functools.lru_cache(maxsize=256)
 def resource_class(resource: Resource) -> Any:
-    """The class by which lightkube knows a kind of object; its objects are dictionaries and lose nothing."""
+    """The class of lightkube for a kind of object. Its objects are dictionaries and lose nothing."""
     base = GenericNamespacedResource if resource.namespaced else GenericGlobalResource
     info = create_api_info(resource.group, resource.version, resource.kind, resource.plural)
     return type(resource.kind, (base,), {"_api_info": info})
 
 
 def _config(url: str) -> SingleConfig:
-    # The transport brings its own verification; this only keeps lightkube from building a second, unused one.
+    # The transport verifies certificates; this only keeps lightkube from making a second, unused context.
     cluster = ClusterModel(server=url, insecure=True)
     return SingleConfig(
         context_name="bfinfra", context=Context(cluster="bfinfra"), cluster=cluster, user=User()

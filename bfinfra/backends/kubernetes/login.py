@@ -1,5 +1,5 @@
-"""What `kubectl vsphere login` does: POST /wcp/login with the vCenter account, a token back; for guests their
-address and CA too.
+"""Does what `kubectl vsphere login` does: POST /wcp/login with the vCenter account, which returns a token,
+and for guests their address and CA.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ NO_REMEDY = "check vcenter.username and vcenter.password, and that the account h
 def enter(
     transport: Transport, settings: VCenterSettings, roots: Callable[[], str], endpoint: Endpoint
 ) -> Access:
-    """Log in to the supervisor at `endpoint.server`, or through it to a guest cluster. Denied, Missing,
-    Malformed, Untrusted.
+    """Log in to the supervisor at `endpoint.server`, or through it to a guest cluster. Raises Denied,
+    Missing, Malformed, Untrusted.
     """
     host = endpoint.server.rpartition(":")[0] or endpoint.server
     trust, pem = settings.supervisor_trust or Trust(), "" if settings.supervisor_trust else roots()
@@ -85,7 +85,7 @@ def _text(answer: dict[str, Any], name: str, endpoint: Endpoint) -> str:
 
 def _guest_url(answer: dict[str, Any], endpoint: Endpoint) -> str:
     server = answer.get("guest_cluster_server")
-    if not server:  # how a supervisor says that it knows no such cluster, or that it isn't up yet
+    if not server:  # a supervisor's answer for a cluster that it doesn't know, or that isn't up yet
         raise Missing(
             f"log in to {endpoint}",
             server=endpoint.server,

@@ -1,4 +1,4 @@
-"""The mark on Kubernetes objects: a label to select by, an annotation that says whose it is and what was
+"""The mark on Kubernetes objects: a label to select by, and an annotation with the owner and what was
 applied.
 """
 
@@ -17,7 +17,7 @@ Manifest = Mapping[str, Any]
 
 
 def marked(manifest: Manifest, mark: Mark) -> dict[str, Any]:
-    """A copy of the manifest that carries the mark."""
+    """A copy of the manifest with the mark."""
     metadata = dict(manifest.get("metadata") or {})
     metadata["labels"] = {**(metadata.get("labels") or {}), SITE: mark.site}
     metadata["annotations"] = {
@@ -28,9 +28,7 @@ def marked(manifest: Manifest, mark: Mark) -> dict[str, Any]:
 
 
 def mark_of(obj: Manifest) -> Mark | None:
-    """The mark on an object, or None; one that was copied from an object elsewhere, or of another name, is no
-    mark.
-    """
+    """The mark on an object, or None. A mark copied from another object doesn't count."""
     found = Mark.decode(notes(obj).get(MARK))
     return found.where(_place(obj.get("metadata") or {})) if found else None
 
@@ -40,7 +38,7 @@ def _place(metadata: Manifest) -> str:
 
 
 def notes(obj: Manifest) -> Mapping[str, str]:
-    """An object's annotations; empty where it has none."""
+    """An object's annotations; {} if it has none."""
     return (obj.get("metadata") or {}).get("annotations") or {}
 
 
@@ -50,8 +48,8 @@ def selector(site: str) -> str:
 
 
 def ours(obj: Manifest, site: str) -> bool:
-    """Whether the site made the object, or an object that the site made did; not what was copied with its
-    mark.
+    """Whether the site made the object, or one of the site's objects did. A mark copied from another object
+    doesn't count.
     """
     labelled = ((obj.get("metadata") or {}).get("labels") or {}).get(SITE) == site
     return labelled and (MARK not in notes(obj) or mark_of(obj) is not None)

@@ -1,4 +1,4 @@
-"""Who owns which field: `metadata.managedFields` read as plain structures."""
+"""Reads `metadata.managedFields`: who owns which field."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bfinfra.backends.kubernetes.marks import MANAGER
 from bfinfra.backends.words import safe
 
 BEFORE = "before-first-apply"
-"""The server's name for whoever made an object of which no writers are noted: any that Kubernetes 1.16 or
-1.17 made by POST.
+"""The server's name for the maker of an object without recorded writers: any that Kubernetes 1.16 or 1.17
+created by POST.
 """
 
 
 def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
-    """The fields of `obj` that `manager` owns, with their values; lists hold the owned items only, in the
+    """The fields of `obj` that `manager` owns, with their values. Lists have only the owned items, in the
     object's order.
     """
     found: dict[str, Any] = {}
@@ -29,9 +29,9 @@ def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
 
 
 def handed_over(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:
-    """What `managedFields` must become so that what `manager` made is its to apply; None where it is.
+    """The `managedFields` with which an apply can change what `manager` created; None if it can already.
 
-    An object made by POST counts its maker as an updater: an apply by the same name conflicts with it and
+    For an object created by POST, its maker is an updater: an apply with the same name conflicts with it and
     never removes its fields.
     """
     own = _entries(obj, manager)
@@ -45,8 +45,8 @@ def handed_over(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str
 
 
 def claimed(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:
-    """What `managedFields` must become so that all that stood there before the first apply is the applier's,
-    too; None where it is.
+    """The `managedFields` with which the applier also owns what existed before its first apply; None if it
+    does already.
     """
     first = [entry for entry in _entries(obj, BEFORE) if entry.get("operation") == "Update"]
     own = [entry for entry in _entries(obj, manager) if entry.get("operation") == "Apply"]
@@ -62,8 +62,8 @@ def claimed(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, An
 
 
 def known(manifest: Any, live: Any) -> Any:
-    """Of a manifest what the server kept: one that is too old for a field drops it in silence, and refuses to
-    apply it.
+    """The part of a manifest that the server stores. An old server silently drops unknown fields, and refuses
+    to apply them.
     """
     if isinstance(manifest, Mapping) and isinstance(live, Mapping):
         return {name: known(value, live[name]) for name, value in manifest.items() if name in live}
@@ -75,8 +75,8 @@ def known(manifest: Any, live: Any) -> Any:
 def writer(
     obj: Mapping[str, Any], path: Sequence[str], but: str = MANAGER
 ) -> tuple[str, float | None] | None:
-    """Who else wrote a field, or anything below it, last: the manager's name, and when (seconds since the
-    epoch). None where nobody else owns it. `path`: names, or `k:{…}` for an entry of a list.
+    """The other manager who last wrote a field, or anything below it, and when (seconds since the epoch).
+    None if nobody else owns it. `path`: names, or `k:{…}` for an entry of a list.
     """
     entries = (obj.get("metadata") or {}).get("managedFields") or ()
     theirs = [

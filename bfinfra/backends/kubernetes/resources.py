@@ -1,4 +1,6 @@
-"""From (apiVersion, kind) to the path: a table of what bfinfra uses; anything else is asked of the server."""
+"""From (apiVersion, kind) to the path: a table of what bfinfra uses; other kinds are looked up on the
+server.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ VERSIONED = re.compile(r"/apis/([^/]+)/([^/]+)(?:/namespaces/[^/]+(?=/))?(?:/([^
 
 
 class Resource(NamedTuple):
-    """Where objects of a kind stand."""
+    """The path and scope of a kind of object."""
 
     api_version: str
     kind: str
@@ -65,7 +67,7 @@ KNOWN = _table()
 
 
 def discovered(api_version: str, answer: Any) -> dict[tuple[str, str], Resource]:
-    """The resources in an APIResourceList; subresources are left out."""
+    """The resources in an APIResourceList, without subresources."""
     entries = answer.get("resources") if isinstance(answer, dict) else None
     return {
         (api_version, str(e["kind"])): Resource(
@@ -82,6 +84,6 @@ def path(api_version: str) -> str:
 
 
 def named(path_: str) -> tuple[str, str, str]:
-    """The group, version and plural in a path below /apis; "" for what it doesn't name."""
+    """Group, version and plural in a path below /apis; "" for parts that it doesn't have."""
     found = VERSIONED.search(path_)
     return (found[1], found[2], found[3] or "") if found else ("", "", "")

@@ -1,4 +1,4 @@
-"""OVA files: what is in them, whether it is whole, and streams of their disks. Hostile files are refused
+"""OVA files: their contents, whether they are complete, and streams of their disks. Hostile files are refused
 before they are read whole.
 """
 

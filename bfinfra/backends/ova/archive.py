@@ -1,5 +1,5 @@
-"""The archive of an OVA: its members' names, places and sizes, from the tar headers alone; a few hundred
-bytes are read a member.
+"""The archive of an OVA: its members' names, places and sizes, from the tar headers only: a few hundred bytes
+for each.
 
 The standard library's tarfile follows links, sparse maps and extended headers of any length; an OVA has none
 of them.
@@ -32,8 +32,8 @@ NAMES = {
 
 
 def members(path: PurePath, stream: BinaryIO, size: int) -> dict[str, Member]:
-    """Name → member, in the order of the archive. Refusal: no tar, cut short, or something in it that no OVA
-    holds.
+    """Name → member, in the order of the archive. Raises Refusal for a file that is no tar, is cut short, or
+    contains what no OVA has.
     """
     found: dict[str, Member] = {}
     for member in _walk(path, stream, size):
@@ -49,7 +49,7 @@ def members(path: PurePath, stream: BinaryIO, size: int) -> dict[str, Member]:
 
 
 def _walk(path: PurePath, stream: BinaryIO, size: int) -> Iterator[Member]:
-    """The members until the end mark. An extended header speaks of the next member."""
+    """The members up to the end mark. An extended header is about the next member."""
     position, declared = 0, dict[str, str]()
     while (info := _header(path, stream, position)) is not None:
         begin, end = position + BLOCK, position + BLOCK + info.size
@@ -74,8 +74,8 @@ def _walk(path: PurePath, stream: BinaryIO, size: int) -> Iterator[Member]:
         else:
             raise refusal(
                 path,
-                f"it holds {NAMES.get(info.type, 'something that is no file')}: {shown(info.name)}",
-                "an OVA holds plain files only",
+                f"it holds {NAMES.get(info.type, 'something that is not a file')}: {shown(info.name)}",
+                "an OVA contains only regular files",
             )
         position = -(-end // BLOCK) * BLOCK
 
@@ -91,7 +91,7 @@ def _header(path: PurePath, stream: BinaryIO, position: int) -> tarfile.TarInfo 
         if position == 0:
             raise refusal(
                 path,
-                "it is no OVA",
+                "it is not an OVA",
                 "an OVA is a tar archive",
                 "name the .ova file itself, unpacked from any .zip or .gz",
             ) from None
@@ -103,7 +103,7 @@ def _header(path: PurePath, stream: BinaryIO, position: int) -> tarfile.TarInfo 
 
 
 def _extended(path: PurePath, stream: BinaryIO, info: tarfile.TarInfo) -> dict[str, str]:
-    """What an extended header says of the next member: only its name and size matter."""
+    """The name and size of the next member in an extended header."""
     if info.size > LONGEST:
         raise refusal(path, f"one of its headers has {info.size} bytes")
     text = stream.read(info.size).decode(errors="replace")
@@ -114,7 +114,7 @@ def _extended(path: PurePath, stream: BinaryIO, info: tarfile.TarInfo) -> dict[s
     pairs = (line.partition(" ")[2].partition("=") for line in text.split("\n"))
     found = {key: value for key, _, value in pairs}
     if any(key.startswith("GNU.sparse") for key in found):
-        raise refusal(path, "it holds a sparse file", "an OVA holds plain files only")
+        raise refusal(path, "it contains a sparse file", "an OVA contains only regular files")
     return {key: found[key] for key in ("path", "size") if key in found}
 
 
@@ -129,6 +129,6 @@ def _check_name(path: PurePath, name: str) -> None:
         raise refusal(
             path,
             f"it holds a file called {shown(name)!r}",
-            "the files of an OVA lie side by side, under plain names",
+            "the files of an OVA are not in folders, and have plain names",
             "do not use it",
         )

@@ -1,4 +1,4 @@
-"""What an OVA holds, as plain frozen data."""
+"""The contents of an OVA, as plain frozen data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in the archive: where its bytes begin and how many they are."""
+    """A file in the archive: offset and number of its bytes."""
 
     name: str
     offset: int
@@ -28,10 +28,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A vApp property. `key` is what vSphere calls it: `[class.]id[.instance]`; `required`: somebody must
-    give a value before the machine can start.
+    """A vApp property. `key` as vSphere names it: `[class.]id[.instance]`; `required`: the machine needs a
+    value to start.
 
-    `default` is "" where the descriptor gives none. `qualifiers`: as written, such as `MinLen(1) MaxLen(64)`.
+    `default`: "" if the descriptor has none. `qualifiers`: as written, such as `MinLen(1) MaxLen(64)`.
     """
 
     key: str
@@ -48,7 +48,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What the descriptor calls itself."""
+    """The product's names in the descriptor."""
 
     name: str = ""
     vendor: str = ""
@@ -58,7 +58,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network that the appliance wants to be mapped."""
+    """A network of the appliance, to be mapped."""
 
     name: str
     description: str = ""
@@ -66,8 +66,8 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A disk. `href`: its file, "" for an empty disk; `size`: bytes of that file; `capacity`: bytes that the
-    guest sees.
+    """`href`: its file, "" for an empty disk; `size`: bytes of that file; `capacity`: bytes that the guest
+    sees.
     """
 
     id: str
@@ -88,7 +88,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What the descriptor asks for. `memory` in bytes; `version` such as vmx-17; `adapters`: the network of
+    """The hardware in the descriptor. `memory` in bytes; `version` such as vmx-17; `adapters`: the network of
     each, in order.
     """
 
@@ -101,11 +101,10 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Ova:
-    """An OVA that was looked into. `manifest`: file name → (algorithm, hexadecimal digest), empty where there
-    is none.
+    """An OVA's contents. `manifest`: file name → (algorithm, hexadecimal digest), {} if there is none.
 
-    `files`: the referenced files in the order of the descriptor, href → bytes. `signature`: whose the
-    manifest is; it is right.
+    `files`: href → bytes, in the order of the descriptor. `signature`: the manifest's valid signature, or
+    None.
     """
 
     source: Source
@@ -129,7 +128,7 @@ class Ova:
 
     @functools.cached_property
     def configurable(self) -> tuple[tuple[str, str], ...]:
-        """Keys and labels of those that may be set."""
+        """Keys and labels of the properties that may be set."""
         return tuple((each.key, each.label) for each in self.properties if each.user_configurable)
 
     @property
@@ -139,13 +138,11 @@ class Ova:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole."""
+        """Bytes of the whole file."""
         return self.source.size
 
     def open(self, href: str) -> BinaryIO:
-        """A stream of one file, for use from one thread. Refusal where the OVA was changed since it was
-        read.
-        """
+        """A stream of one file, for one thread. Raises Refusal if the OVA was changed since it was read."""
         member = self.members[href]
         stream = self.source.part(member.offset, member.size)
         algorithm, wanted = self.manifest.get(href, ("", ""))

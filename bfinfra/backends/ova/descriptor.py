@@ -33,7 +33,9 @@ class Descriptor:
 
 
 def describe(path: PurePath, root: Element, members: Mapping[str, Member]) -> Descriptor:
-    """Read the Envelope; every file that it refers to must be a member of the size that it says. Refusal."""
+    """The Envelope's contents. Every file that it refers to must be a member of the given size. Raises
+    Refusal.
+    """
     systems = list(children(root, "VirtualSystem"))
     if len(systems) != 1 or first(root, "VirtualSystemCollection") is not None:
         raise refusal(
@@ -60,8 +62,8 @@ def describe(path: PurePath, root: Element, members: Mapping[str, Member]) -> De
 
 
 def _chosen(options: Sequence[Option]) -> str:
-    """The deployment option that an import takes where none is named: the default, else the first; "" where
-    there are none.
+    """The deployment option that an import uses by default: the marked one, else the first; "" without
+    options.
     """
     return next((option.id for option in options if option.default), options[0].id if options else "")
 
@@ -108,7 +110,7 @@ def _disks(
 
 
 def _capacity(path: PurePath, disk: Element, properties: Sequence[Property]) -> str:
-    """A number, or that of the property that `${…}` names; "0" where somebody is still to give it a value."""
+    """A number, or that of the property that `${…}` names; "0" if it has no value yet."""
     written = attribute(disk, "capacity", "0")
     reference = re.fullmatch(r"\s*\$\{([^{}]+)\}\s*", written)
     if reference is None:
@@ -184,7 +186,7 @@ def _property(
 
 
 def _value(element: Element, chosen: str) -> str:
-    """What it is by default; the value that the deployment option gives it counts before its own."""
+    """Its default. The deployment option's value comes first."""
     values = {
         raw(value, "configuration") or "": raw(value, "value") or "" for value in children(element, "Value")
     }
@@ -220,10 +222,9 @@ def _hardware(path: PurePath, section: Element | None, chosen: str) -> Hardware:
 
 
 def _items(section: Element, chosen: str) -> Iterator[Element]:
-    """The hardware of a deployment option: what all options have, but where the option has its own with the
-    same id.
+    """The hardware of a deployment option: that of all options, replaced by its own with the same id.
 
-    An item with a bound says what is allowed, not what is had.
+    An item with a bound is a limit, not hardware.
     """
     items = [
         item
@@ -254,7 +255,7 @@ def _licences(system: Element, words: Mapping[str, str]) -> Iterator[str]:
 
 
 def _words(root: Element) -> dict[str, str]:
-    """Message id → text, English first."""
+    """Message id → text, preferably English."""
     bundles = sorted(
         children(root, "Strings"), key=lambda s: not attribute(s, "lang").lower().startswith("en")
     )

@@ -1,4 +1,4 @@
-"""An OVA as plain data: what `bfinfra ova inspect` shows."""
+"""An OVA as plain data, for `bfinfra ova inspect`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bfinfra.backends.ova.contents import Ova
 
 
 def inspect(ova: Ova, *, verified: bool = False) -> dict[str, Any]:
-    """JSON-ready: sizes in bytes. `manifest.state`: verified, present, absent. `verified`: whether `verify`
-    went through.
+    """JSON-ready; sizes in bytes. `manifest.state`: verified, present, absent. `verified`: whether `verify`
+    succeeded.
     """
     algorithms = sorted({algorithm for algorithm, _ in ova.manifest.values()})
     state = "verified" if verified else "present" if ova.manifest else "absent"
@@ -32,7 +32,7 @@ def inspect(ova: Ova, *, verified: bool = False) -> dict[str, Any]:
 
 
 def _signature(ova: Ova) -> dict[str, Any] | None:
-    """Whose the manifest is; times ISO 8601 in UTC."""
+    """The manifest's signature; times in ISO 8601 UTC."""
     found = ova.signature
     if found is None:
         return None

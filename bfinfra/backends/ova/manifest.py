@@ -1,4 +1,4 @@
-"""The manifest of an OVA: which digest each of its files must have."""
+"""The manifest of an OVA: the digest of each of its files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEX = {"SHA1": 40, "SHA256": 64, "SHA384": 96, "SHA512": 128}  # digits of a dig
 
 
 def parse(path: PurePath, data: bytes, names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """File name → (algorithm, digest in lower case); every one of `names` and no other. Refusal."""
+    """File name → (algorithm, digest in lower case), for exactly these `names`. Raises Refusal."""
     found: dict[str, tuple[str, str]] = {}
     for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
         if not line.strip():
@@ -31,7 +31,7 @@ def parse(path: PurePath, data: bytes, names: Iterable[str]) -> dict[str, tuple[
         found[match["name"]] = (algorithm, match["digest"].lower())
     wanted = set(names)
     if missing := sorted(wanted - set(found)):
-        raise refusal(path, f"its manifest lacks {missing[0]}", "so nothing says whether that file is whole")
+        raise refusal(path, f"its manifest lacks {missing[0]}", "so that file can't be verified")
     if extra := sorted(set(found) - wanted):
         raise refusal(path, f"its manifest names {shown(extra[0])}, which it does not hold")
     return found

@@ -1,4 +1,4 @@
-"""Looking into an OVA: headers, descriptor and manifest; never its disks."""
+"""Reads an OVA's headers, descriptor and manifest; never its disks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from bfinfra.backends.ova.signature import Signature
 
 LARGEST = {".ovf": 4 << 20, ".mf": 1 << 20, ".cert": 1 << 20}  # bytes that are read of each
-STEP = 1 << 16  # bytes that are asked for at a time of what is far
+STEP = 1 << 16  # bytes of each request to a remote source
 
 
 def read(path: Path) -> Ova:
-    """What an OVA holds. Reads a few megabytes at most, whatever its size. Refusal says what is wrong and
-    what to do.
+    """The contents of an OVA. Reads a few megabytes at most. Raises Refusal with what is wrong and what to
+    do.
     """
     try:
         with path.open("rb") as stream:
@@ -40,12 +40,12 @@ def read(path: Path) -> Ova:
         ) from None
     except OSError as error:
         raise refusal(
-            path, "it can't be read", error.strerror or "", "give bfinfra the right to read it"
+            path, "it can't be read", error.strerror or "", "give this user permission to read it"
         ) from None
 
 
 def read_from(source: Source) -> Ova:
-    """The same of a source of any sort. Refusal, RemoteError."""
+    """The same for a source of any sort. Raises Refusal, RemoteError."""
     return _read(source, io.BufferedReader(_Steps(source), STEP))
 
 
@@ -65,7 +65,7 @@ def _read(source: Source, stream: BinaryIO) -> Ova:
         raise refusal(
             path,
             "its OVF descriptor is not its first file",
-            "OVF demands that it comes first",
+            "OVF requires that it comes first",
             "repack it, for instance with ovftool",
         )
     root, text = xml.parse(path, _content(source, stream, descriptors[0], ".ovf"))
@@ -91,13 +91,13 @@ def _read(source: Source, stream: BinaryIO) -> Ova:
 def _vouched(
     source: Source, stream: BinaryIO, stem: str, members: Mapping[str, Member]
 ) -> tuple[dict[str, tuple[str, str]], Signature | None]:
-    """The manifest, and whose it is."""
+    """The manifest and its signature."""
     path, listed, signed = source.name, members.get(f"{stem}.mf"), members.get(f"{stem}.cert")
     for ending, wanted in ((".mf", listed), (".cert", signed)):
         if wanted is None and any(name.lower().endswith(ending) for name in members):
             what = "manifest" if ending == ".mf" else "certificate"
             raise refusal(
-                path, f"its {what} is not called {shown(stem)}{ending}", "so vSphere would not look at it"
+                path, f"its {what} is not called {shown(stem)}{ending}", "so vSphere would ignore it"
             )
     if listed is None:
         if signed is not None:
@@ -126,7 +126,7 @@ def _content(source: Source, stream: BinaryIO, member: Member, ending: str) -> b
 
 
 class _Steps(io.RawIOBase):
-    """A source that one can move about in; a request a buffer."""
+    """A seekable stream of a source, with one request for each buffer."""
 
     def __init__(self, source: Source) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""An OVA behind an HTTP(S) address: parts of it are asked for by range, nothing of it is kept, and a part
-that breaks off goes on where it broke.
+"""An OVA at an HTTP(S) address: parts of it are requested by range, nothing is stored, and an interrupted
+part continues.
 
-No account is sent to anybody. Redirects are followed a few times, never from https to http; a pinned
-certificate is the first server's only.
+No account is sent. A few redirects are followed, never from https to http; a pinned certificate is that of
+the first server only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.transport import Transport
 
 HOPS = 5  # redirects
-TIMES = 4  # in a row that a part breaks off without a byte
+TIMES = 4  # interruptions in a row without a byte
 PASSING = (Unreachable, Busy, Unanswered)
 RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 NEXT = "download it, and give the file"
@@ -35,7 +35,7 @@ NEXT = "download it, and give the file"
 
 @dataclass(frozen=True, slots=True)
 class RemoteSource:
-    """`url` as the site has it. `state`: the server's own word for this version of the file."""
+    """`url` as in the site. `state`: the server's own name for this version of the file."""
 
     url: str
     size: int
@@ -56,7 +56,9 @@ class RemoteSource:
 
     @classmethod
     def of(cls, url: str, trust: Trust, transport: Transport) -> RemoteSource:
-        """As the server has it now. RemoteError; Refusal where it answers no parts."""
+        """The source with the server's current version. Raises RemoteError; Refusal if it doesn't answer
+        parts.
+        """
         answer = _ask(transport, trust, url, 0, 1)
         answer.close()
         if not answer.state:
@@ -69,11 +71,11 @@ class RemoteSource:
         return cls(url, answer.total, answer.state, trust, transport)
 
     def part(self, offset: int, size: int) -> BinaryIO:
-        """Part of it, as it comes. Refusal where the server has another version now."""
+        """A stream of a part. Raises Refusal if the server has another version now."""
         return io.BufferedReader(_Part(self, offset, size), BUFFER)
 
     def ask(self, offset: int, size: int) -> _Answer:
-        """One request."""
+        """Send one request."""
         answer = _ask(self._transport, self._trust, self.url, offset, size)
         if (answer.total, answer.state) == (self.size, self.state):
             return answer
@@ -82,7 +84,7 @@ class RemoteSource:
 
 
 class _Part(io.RawIOBase):
-    """Bytes from `offset` on, over as many requests as it takes."""
+    """Bytes from `offset` on, with as many requests as needed."""
 
     def __init__(self, source: RemoteSource, offset: int, size: int) -> None:
         super().__init__()
@@ -128,7 +130,7 @@ class _Part(io.RawIOBase):
 
 @dataclass(frozen=True)
 class _Answer:
-    """The answer to a request for some bytes: of how many in all, and of which version ("" = not said)."""
+    """The answer to a request for some bytes, with the size and version of the whole ("" if unknown)."""
 
     http: httpx2.Client
     response: httpx2.Response
@@ -147,7 +149,7 @@ class _Answer:
 
 
 def _ask(transport: Transport, trust: Trust, url: str, offset: int, size: int) -> _Answer:
-    """After all redirects."""
+    """The answer after all redirects."""
     name, first = named(url), _origin(url)
     wanted = {"Range": f"bytes={offset}-{offset + size - 1}", "Accept-Encoding": "identity"}
     for _ in range(HOPS + 1):
@@ -165,7 +167,7 @@ def _ask(transport: Transport, trust: Trust, url: str, offset: int, size: int) -
         response.close()
         http.close()
         url = onward
-    raise refusal(name, f"its server leads on more than {HOPS} times", next=NEXT)
+    raise refusal(name, f"its server redirects more than {HOPS} times", next=NEXT)
 
 
 def _onward(name: PurePath, url: str, response: httpx2.Response) -> str:
@@ -173,9 +175,7 @@ def _onward(name: PurePath, url: str, response: httpx2.Response) -> str:
         return ""
     onward = response.url.join(response.headers.get("location", ""))
     if onward.scheme != "https" and not (onward.scheme == "http" and url.startswith("http://")):
-        raise refusal(
-            name, f"its server leads on to {plain(str(onward))}", "that is not https any more", NEXT
-        )
+        raise refusal(name, f"its server redirects to {plain(str(onward))}", "that is not https", NEXT)
     return str(onward.copy_with(userinfo=b"", fragment=None))
 
 
@@ -186,16 +186,18 @@ def _answer(name: PurePath, http: httpx2.Client, response: httpx2.Response, offs
             name, "its server answers the whole file only", "parts of it are asked for by range", NEXT
         )
     if status in (408, 429, 500, 502, 503, 504):
-        raise Busy(f"{name.name} can't be had now", server=_server(response), why=f"it answers {status}")
+        raise Busy(
+            f"{name.name} can't be downloaded now", server=_server(response), why=f"it answers {status}"
+        )
     if status != 206:
         raise Missing(
-            f"{name.name} can't be had",
+            f"{name.name} can't be downloaded",
             server=_server(response),
             why=f"it answers {status}",
             next="check ova.url",
         )
     if content_range is None or int(content_range[1]) != offset:
-        raise refusal(name, "its server answers another part than was asked for", next=NEXT)
+        raise refusal(name, "its server answers another part than requested", next=NEXT)
     state = response.headers.get("etag", "") or response.headers.get("last-modified", "")
     return _Answer(http, response, int(content_range[3]), state, response.iter_raw())
 
@@ -210,7 +212,7 @@ def named(url: str) -> PurePath:
 
 
 def plain(url: str) -> str:
-    """An address as it may be shown: without account, query and fragment."""
+    """An address without account, query and fragment."""
     scheme, _, rest = url.partition("://")
     host, slash, path = re.split(r"[?#]", rest)[0].partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"

@@ -1,9 +1,8 @@
-"""The signature of an OVA's manifest: `<name>.cert` holds a signature of `<name>.mf`, and the certificate of
-whoever made it.
+"""The signature of an OVA's manifest: `<name>.cert` contains a signature of `<name>.mf`, and the signer's
+certificate.
 
-It says that the manifest, and with it every file, is what the holder of that certificate's key packed.
-Whether he is to be trusted is not said by it: the certificate's fingerprint is there to be compared. Source:
-DSP0243, chapter 5.1.
+A valid signature says that the holder of the certificate's key packed the manifest and its files. Whether to
+trust them is for the reader, who can compare the certificate's fingerprint. Source: DSP0243, chapter 5.1.
 """
 
 from __future__ import annotations
@@ -28,9 +27,7 @@ PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature that is right. Times in UTC; `sha256`: the certificate's fingerprint; `own`: it vouches for
-    itself, no authority does.
-    """
+    """A valid signature. Times in UTC; `sha256`: the certificate's fingerprint; `own`: it is self-signed."""
 
     algorithm: str
     subject: str
@@ -42,8 +39,8 @@ class Signature:
 
 
 def check(path: PurePath, data: bytes, name: str, manifest: bytes) -> Signature:
-    """The signature in `data` over the manifest, which is called `name`. Refusal where it is none, or not of
-    this manifest.
+    """The signature in `data` of the manifest `name`. Raises Refusal if it is none, or not of this
+    manifest.
     """
     text = data.decode("latin-1")
     line, pem = LINE.match(text), PEM.search(text)

@@ -1,5 +1,5 @@
-"""Where an OVA's bytes come from: a file, which is looked at each time whether it is still the same. A source
-of another sort is in `remote`.
+"""The source of an OVA's bytes: a local file, which is checked for changes at each read. Remote ones are in
+`remote`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Source(Protocol):
 
     @property
     def where(self) -> str:
-        """As a person finds it."""
+        """Its path or address, for people."""
 
     @property
     def size(self) -> int:
@@ -46,19 +46,19 @@ class Source(Protocol):
 
     @property
     def state(self) -> object:
-        """Changes when the bytes do."""
+        """A value that changes when the bytes do."""
 
     @property
     def far(self) -> bool:
-        """Whether somebody else may answer something else the next time."""
+        """Whether it is remote, so that later answers may differ."""
 
     def part(self, offset: int, size: int) -> BinaryIO:
-        """A stream of these bytes, for use from one thread. Refusal where they are no longer the same."""
+        """A stream of these bytes, for one thread. Raises Refusal if they have changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSource:
-    """A file on this machine. `state`: when it was last written, ns since the epoch."""
+    """A file on this machine. `state`: its last modification, ns since the epoch."""
 
     name: Path
     size: int
@@ -72,12 +72,12 @@ class LocalSource:
 
     @classmethod
     def of(cls, path: Path) -> LocalSource:
-        """As it is now. OSError."""
+        """The file as it is now. Raises OSError."""
         info = path.stat()
         return cls(path, info.st_size, info.st_mtime_ns)
 
     def part(self, offset: int, size: int) -> BinaryIO:
-        """Part of it. Refusal where it was changed since."""
+        """A stream of a part. Raises Refusal if the file has changed."""
         try:
             stream = io.FileIO(self.name)
         except OSError as error:
@@ -91,7 +91,7 @@ class LocalSource:
 
 
 class Window(io.RawIOBase):
-    """The next `size` bytes of a stream, which closes with it."""
+    """The next `size` bytes of a stream, which is closed with it."""
 
     def __init__(self, stream: io.FileIO, size: int) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class Window(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """As the standard library has it."""
+        """As in the standard library."""
         view = memoryview(buffer)[: self._left]
         count = self._stream.readinto(view) or 0
         self._left -= count
@@ -115,8 +115,8 @@ class Window(io.RawIOBase):
 
 
 class Checked(io.RawIOBase):
-    """A stream whose end is an error where its bytes don't have a digest: of what comes from far, and was
-    read once before.
+    """A stream of a remote part that was read before: it ends with an error if its bytes have another
+    digest.
     """
 
     def __init__(self, name: PurePath, stream: BinaryIO, digest: Any, wanted: str) -> None:
@@ -128,7 +128,7 @@ class Checked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """As the standard library has it. Refusal at the end."""
+        """As in the standard library. Raises Refusal at the end."""
         view = memoryview(buffer)
         block = self._stream.read(len(view))
         self._digest.update(block)
@@ -142,6 +142,6 @@ class Checked(io.RawIOBase):
         return len(block)
 
     def close(self) -> None:
-        """Closes what it reads."""
+        """Closes its source."""
         self._stream.close()
         super().close()

@@ -1,4 +1,4 @@
-"""Whether a value fits a vApp property, by its type and qualifiers, before vSphere sees it."""
+"""Checks whether a value fits a vApp property, by its type and qualifiers, before vSphere does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTEGER = re.compile(
 
 
 def check(prop: Property, value: str) -> str:
-    """Why `value` can't be that of `prop`; "" where it can. Never repeats the value."""
+    """Why `value` doesn't fit `prop`, or "". Never quotes the value."""
     if not value:
         return "it can't be empty" if prop.required else ""
     return _checker(prop.type.strip(), prop.qualifiers)(value)
@@ -23,7 +23,7 @@ def check(prop: Property, value: str) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _checker(kind: str, qualifiers: str) -> Callable[[str], str]:
-    """What says of a value why it doesn't fit."""
+    """The function that checks a value."""
     if kind.lower() == "boolean":
         return _boolean
     if match := INTEGER.fullmatch(kind):
@@ -74,8 +74,8 @@ def _text(low: int, high: int, choices: tuple[str, ...], value: str) -> str:
 
 
 def _rules(rules: str) -> tuple[int, int, tuple[str, ...]]:
-    """Least and most characters, and the choices: `MinLen(1) MaxLen(64) ValueMap{"a","b"}`, `string(1..64)`,
-    `string["a","b"]`.
+    """Minimum and maximum of characters, and the choices: `MinLen(1) MaxLen(64) ValueMap{"a","b"}`,
+    `string(1..64)`, `string["a","b"]`.
     """
     span = re.search(r"string\((\d*)\.\.(\d*)\)", rules, re.IGNORECASE)
     least = re.search(r"MinLen\(\s*(\d+)", rules, re.IGNORECASE)

@@ -1,6 +1,4 @@
-"""Whether an OVA is whole: every digest, in one pass over the file; each byte is digested as often as
-somebody vouches for it.
-"""
+"""Verifies an OVA: every digest, in one pass over the file."""
 
 from __future__ import annotations
 
@@ -12,26 +10,26 @@ from typing import Any, BinaryIO
 from bfinfra.backends.ova.contents import Ova
 from bfinfra.backends.ova.source import refusal
 
-BLOCK = 1 << 20  # bytes read at a time; two blocks are kept: one is digested while the next is read
+BLOCK = 1 << 20  # bytes read at a time; two blocks are kept: one is hashed while the next is read
 
 
 def verify(ova: Ova, on_progress: Callable[[int], None], *, sha256: str = "") -> None:
-    """Check every file against the manifest, and the whole against `sha256` where given. `on_progress`: bytes
+    """Check every file against the manifest, and the whole against `sha256` if given. `on_progress`: bytes
     read so far, of `ova.size`.
 
-    Refusal where something differs, or where there is neither a manifest nor a digest to check against.
+    Raises Refusal if a digest differs, or if there is neither a manifest nor `sha256`.
     """
     if not ova.manifest and ova.source.far:
         raise refusal(
             ova.path,
-            "it has no manifest, and comes from far",
-            "so nothing says whether what is sent later is the same",
+            "it has no manifest, and is remote",
+            "so later answers can't be verified",
             "download it, and give the file",
         )
     if not ova.manifest and not sha256:
         raise refusal(
             ova.path,
-            "it has no manifest, so nothing says whether it is whole",
+            "it has no manifest, so it can't be verified",
             next="give its sha256 from the download page",
         )
     whole = [hashlib.sha256()] if sha256 else []
@@ -52,13 +50,13 @@ def verify(ova: Ova, on_progress: Callable[[int], None], *, sha256: str = "") ->
     if sha256 and whole[0].hexdigest() != sha256.lower().replace(":", ""):
         raise refusal(
             ova.path,
-            "it is not the file that is wanted",
-            f"its SHA-256 is {whole[0].hexdigest()}, and {sha256.lower()} is asked for",
+            "it is not the expected file",
+            f"its SHA-256 is {whole[0].hexdigest()}, expected {sha256.lower()}",
         )
 
 
 class _Reader:
-    """Reads on, while what was read before is digested, each digest in a thread of its own."""
+    """Reads while earlier blocks are hashed, each digest in its own thread."""
 
     def __init__(
         self, stream: BinaryIO, pool: ThreadPoolExecutor, on_progress: Callable[[int], None]
@@ -67,7 +65,7 @@ class _Reader:
         self.position = 0
 
     def take(self, count: int, digests: Sequence[Any]) -> None:
-        """The next `count` bytes, into all the digests."""
+        """Read the next `count` bytes into all digests."""
         busy: list[Future[None]] = []
         while count > 0 and (block := self._stream.read(min(BLOCK, count))):
             _wait(busy)

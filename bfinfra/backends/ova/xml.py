@@ -1,5 +1,5 @@
-"""The OVF descriptor as XML, hardened: no entities, no document type, no network, bounded; and small readers
-of it.
+"""Parses the OVF descriptor's XML safely: no entities, no document type, no network, bounded; with small
+readers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNITS = {
 
 
 def parse(path: PurePath, data: bytes) -> tuple[Element, str]:
-    """The Envelope and the descriptor's text. Refusal."""
+    """The Envelope and the descriptor's text. Raises Refusal."""
     from lxml import etree  # noqa: PLC0415 - start-up is a feature
 
     if (count := data.count(b"<")) > MOST:
@@ -69,25 +69,25 @@ def parse(path: PurePath, data: bytes) -> tuple[Element, str]:
 
 
 def children(parent: Element, *names: str) -> Iterator[Element]:
-    """The child elements of these local names."""
+    """The child elements with these local names."""
     for child in parent:
         if isinstance(child.tag, str) and child.tag.rpartition("}")[2] in names:
             yield child
 
 
 def first(parent: Element, name: str) -> Element | None:
-    """The first child element of a local name."""
+    """The first child element with a local name."""
     return next(children(parent, name), None)
 
 
 def text(parent: Element | None, name: str) -> str:
-    """The text of the first child of a local name, made safe to print; "" where there is none."""
+    """The text of the first child with a local name, safe to print; "" if there is none."""
     child = first(parent, name) if parent is not None else None
     return safe(child.text) if child is not None else ""
 
 
 def attribute(element: Element, name: str, otherwise: str = "") -> str:
-    """An attribute by its local name, whatever its namespace; made safe to print."""
+    """An attribute by its local name in any namespace, safe to print."""
     found = next(
         (value for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), otherwise
     )
@@ -95,7 +95,7 @@ def attribute(element: Element, name: str, otherwise: str = "") -> str:
 
 
 def raw(element: Element, name: str) -> str | None:
-    """An attribute as it is; None where it isn't there."""
+    """An attribute as it is, or None."""
     return next(
         (str(value) for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), None
     )
@@ -122,5 +122,7 @@ def bytes_in(path: PurePath, units: str, what: str) -> int:
 
 
 def safe(value: Any) -> str:
-    """Text of the descriptor, fit for a screen: lines stay, other control characters go, bounded."""
+    """Text of the descriptor, safe for a screen: lines are kept, other control characters removed,
+    bounded.
+    """
     return "".join(c for c in str(value or "")[:LONGEST] if c.isprintable() or c == "\n").strip()

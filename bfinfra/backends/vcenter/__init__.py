@@ -1,4 +1,4 @@
-"""vCenter: SOAP and REST on one session each, as small typed operations and frozen values."""
+"""vCenter: SOAP and REST with one session each, as small typed operations and frozen values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["VCenter"]
 
 
 def __getattr__(name: str) -> Any:
-    """The client library is imported when a connection is wanted, not when a site is read."""
+    """Imports the client library when a connection is needed, not when a site is read."""
     if name != "VCenter":
         raise AttributeError(name)
     from bfinfra.backends.vcenter.client import VCenter  # noqa: PLC0415 - that is the point

@@ -1,5 +1,5 @@
-"""Custom attributes, in which notes on hosts and clusters are kept. A definition is the whole vCenter's, so
-that the last note takes it along.
+"""Custom attributes, which hold notes on hosts and clusters. A definition is for the whole vCenter, so the
+last note to go removes it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ Defined = Callable[[Any], Mapping[int, str]]
 
 
 class LastOne:
-    """Who empties an attribute takes its definition along where no other has a note in it. One at a time.
-
-    Two that empty theirs side by side would leave a definition without a note, of which nothing tells a run
-    after a killed one.
+    """Removes an attribute's definition with its last note, one caller at a time: two in parallel could leave
+    a definition without notes, which no later run would notice.
     """
 
     def __init__(self) -> None:
@@ -30,7 +28,9 @@ class LastOne:
     def drop(
         self, moid: str, notes: Callable[[], Mapping[str, tuple[str, str]]], empty: Callable[[bool], None]
     ) -> None:
-        """`notes`: id and note of each, by name; `empty`: do it, the definition included where told so."""
+        """Remove a note. `notes`: name → id and note; `empty`: does it, and removes the definition too if its
+        argument is true.
+        """
 
         def last() -> bool:
             return not any(text and other != moid for other, text in notes().values())
@@ -39,27 +39,27 @@ class LastOne:
             if not last():
                 empty(False)
                 if not last():
-                    return  # else the others went meanwhile, and saw this one's note: another machine's run
+                    return  # otherwise another machine's run removed its note at the same time
             empty(True)
 
 
 def defined(content: Any) -> dict[int, str]:
-    """What attributes are called, by their key; none where vCenter keeps none."""
+    """Key → name of each attribute; {} if vCenter has none."""
     if content.customFieldsManager is None:
         return {}
     return names(properties.one(content, content.customFieldsManager, ["field"]))
 
 
 def names(row: Row) -> dict[int, str]:
-    """The same of a row that has the manager's `field`."""
+    """The same from a row with the manager's `field`."""
     return {each.key: each.name for each in row["field"] or ()}
 
 
 def noted(
     content: Any, sort: type[Any], prefix: str, *, everyone: bool, ask: Defined | None = None
 ) -> dict[str, Noted]:
-    """The entities of a sort by name, with those of their attributes that begin so. Unless `everyone`: none
-    where there is no such attribute at all. `ask`: who tells what there is, in place of `defined`.
+    """The entities of a type by name, with their attributes that have this prefix. Unless `everyone`: {} if
+    no such attribute exists. `ask`: replaces `defined`.
     """
     known = {key: name for key, name in (ask or defined)(content).items() if name.startswith(prefix)}
     if not known and not everyone:
@@ -74,24 +74,24 @@ def noted(
 
 
 def keys(content: Any, attribute: str, ask: Defined | None = None) -> list[int]:
-    """The keys of the attribute of this name. `ask`: who tells what there is, in place of `defined`."""
+    """The keys of the attribute with this name. `ask`: replaces `defined`."""
     return [int(key) for key, name in (ask or defined)(content).items() if name == attribute]
 
 
 def write(content: Any, entity: Any, attribute: str, text: str) -> None:
-    """Set the attribute of an entity; it is defined for entities of that type where it isn't yet."""
+    """Set the attribute of an entity; it is defined for entities of that type if it isn't yet."""
     manager = content.customFieldsManager
     found = keys(content, attribute)
     if not found:
         try:
             found = [int(manager.AddCustomFieldDef(attribute, type(entity), None, None).key)]
-        except Exists:  # another run defined it in between
+        except Exists:  # another run defined it meanwhile
             found = keys(content, attribute)
     manager.SetField(entity, found[0], text)
 
 
 def drop(content: Any, entity: Any, attribute: str, *, last: bool) -> None:
-    """Empty the attribute of an entity; the `last` one takes the definition along."""
+    """Empty the attribute of an entity; the `last` one also removes the definition."""
     manager = content.customFieldsManager
     for key in keys(content, attribute):
         try:
@@ -100,5 +100,5 @@ def drop(content: Any, entity: Any, attribute: str, *, last: bool) -> None:
             else:
                 manager.SetField(entity, key, "")
         except (Missing, Rejected):
-            if key in defined(content):  # else another's last note took it along in between
+            if key in defined(content):  # otherwise another's last note removed it meanwhile
                 raise

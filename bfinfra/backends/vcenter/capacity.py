@@ -1,4 +1,4 @@
-"""What clusters have to give: the sum of their hosts that run."""
+"""The capacity of clusters: the sum of their running hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a cluster has for VMs: `cpu` in MHz, `memory` in bytes; `core`: MHz of a core of its slowest
+    """A cluster's capacity for VMs: `cpu` in MHz, `memory` in bytes; `core`: MHz of a core of its slowest
     host.
     """
 
@@ -35,7 +35,7 @@ class Capacities:
         self._session = session
 
     def read(self) -> Mapping[str, Capacity]:
-        """Every cluster's by its id, in one bulk read."""
+        """Cluster's id → capacity, in one bulk read."""
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole)
         )

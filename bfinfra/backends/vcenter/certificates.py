@@ -1,7 +1,7 @@
-"""Whom to trust where vCenter sends us: ESXi hosts, by its own authorities, else by the very certificate that
-it holds of the host.
+"""The trust for ESXi hosts that vCenter refers to: vCenter's own authorities, else the certificate that
+vCenter has for the host.
 
-A lease gives its host's SHA-1 thumbprint too; nothing is trusted by SHA-1.
+A lease also has its host's SHA-1 thumbprint; SHA-1 is never trusted.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from bfinfra.model.trust import Trust
 
 
 class HostTrust:
-    """`authorities`: vCenter's own as PEM, asked when needed."""
+    """`authorities`: vCenter's own as PEM, read when needed."""
 
     def __init__(self, session: SoapSession, transport: Transport, authorities: Callable[[], str]) -> None:
         self._session, self._transport, self._authorities = session, transport, authorities
 
     def of(self, url: httpx2.URL, moid: str) -> Trust:
-        """How to trust an upload's address; `moid` is the host that the machine is placed on. Untrusted says
-        both fingerprints.
+        """The trust for an upload's address; `moid`: the host of the machine. Raises Untrusted with both
+        fingerprints.
         """
         if url.scheme != "https":
             raise Untrusted(
-                f"the lease leads to {url.scheme}://{url.host}",
+                f"the lease names {url.scheme}://{url.host}",
                 server=self._session.server,
-                why="what is sent there could be read and changed on its way",
+                why="it could be read and changed on the way",
             )
         if url.host == httpx2.URL(f"https://{self._session.server}").host:
             return self._session.settings.trust
@@ -48,7 +48,7 @@ class HostTrust:
                 return by_authority
             shown = hashlib.sha256(tls.shown(address, url.host)).hexdigest()
         except OSError:
-            return by_authority  # nobody answers: the upload says so
+            return by_authority  # nobody answers: the upload reports it
         held = self._held(moid)
         if held == shown:
             return Trust(sha256=held)
@@ -68,8 +68,8 @@ class HostTrust:
         )
 
     def _held(self, moid: str) -> str:
-        """SHA-256 of the certificate that vCenter itself knows the host by; "" where it shows none."""
-        with contextlib.suppress(RemoteError):  # it takes a right that is no other's condition
+        """SHA-256 of the certificate that vCenter has for the host; "" if it shows none."""
+        with contextlib.suppress(RemoteError):  # reading it needs a privilege that nothing else does
             row = self._session.read(
                 lambda content: properties.one(
                     content, refs.refer(content, vim.HostSystem, moid), ["config.certificate"]
@@ -80,7 +80,7 @@ class HostTrust:
 
 
 def _sha256(written: Any) -> str:
-    """Of a certificate as vCenter writes it: the bytes of its PEM, signed, or DER."""
+    """The SHA-256 of a certificate in vCenter's form: the bytes of its PEM, signed, or DER."""
     raw = bytes(each & 0xFF for each in written or ())
     with contextlib.suppress(ValueError):
         raw = ssl.PEM_cert_to_DER_cert(raw.decode("ascii"))

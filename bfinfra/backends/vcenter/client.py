@@ -1,4 +1,4 @@
-"""The vCenter of a site: one object per run, handed to every kind that needs it."""
+"""The vCenter of a site: one object for each run, which every kind that needs it gets."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class VCenter:
         self.imports = Imports(self.session, self.tasks, transport, self.authorities)
 
     def share(self, cache: SurveyCache) -> None:
-        """Ask once in a survey what custom attributes are called: several kinds of resources want it."""
+        """Read the names of custom attributes once in a survey: several kinds need them."""
 
         def defined(content: object) -> Mapping[int, str]:
             return cache.shared("custom attributes", lambda: attributes.defined(content))
@@ -78,15 +78,13 @@ class VCenter:
         self.host_settings.defined = self.cluster_notes.defined = defined
 
     def about(self) -> tuple[str, str]:
-        """The server's name with its build, and the API version that it speaks, as `8.0.3.0`."""
+        """The server's name with its build, and its API version, such as `8.0.3.0`."""
         about = self.session.content().about
         return safe(about.fullName), safe(about.apiVersion)
 
     @functools.cached_property
     def identity(self) -> Identity:
-        """Which one it is, as whoever registers with it must know it; its certificate is looked at when first
-        asked.
-        """
+        """The identity for servers that register with it. Its certificate is read at the first call."""
         return identify.look(self.settings, self.transport, str(self.session.content().about.instanceUuid))
 
     def now(self) -> datetime:
@@ -97,9 +95,7 @@ class VCenter:
         return found.astimezone(UTC)
 
     def authorities(self) -> str:
-        """The server's own certificate authorities as PEM, from the server that `vcenter.trust` already
-        vouches for.
-        """
+        """The certificate authorities of vCenter as PEM, from the server that `vcenter.trust` verifies."""
         return self._authorities
 
     @functools.cached_property
@@ -117,7 +113,7 @@ class VCenter:
             raise faults.malformed(f"{AUTHORITIES} can't be read", self.server, error) from None
 
     def close(self) -> None:
-        """Log out everywhere, side by side."""
+        """Log out of both APIs, in parallel."""
         rest = background.start(self.rest.close, "logout")
         self.session.close()
         rest.result()

@@ -1,5 +1,5 @@
-"""Notes on clusters, kept in custom attributes: whose something on the cluster is that has no place for a
-mark itself.
+"""Notes on clusters in custom attributes: the owner of something on the cluster that can't have a mark
+itself.
 """
 
 from __future__ import annotations
@@ -24,13 +24,11 @@ class ClusterNotes:
     def __init__(self, session: SoapSession) -> None:
         self._session = session
         self.defined: attributes.Defined | None = None
-        """Who tells what custom attributes are called; None: vCenter, each time."""
+        """Reads the names of custom attributes; None: from vCenter each time."""
         self._notes = attributes.LastOne()
 
     def read(self, attribute: str, *, everyone: bool) -> Mapping[str, tuple[str, str]]:
-        """Clusters by name: id and note, "" for none. Unless `everyone`: none where there is no such
-        attribute at all.
-        """
+        """Clusters by name: id and note, "" for none. Unless `everyone`: {} if no such attribute exists."""
 
         def read(content: Any) -> Mapping[str, tuple[str, str]]:
             keys = attributes.keys(content, attribute, self.defined)
@@ -44,8 +42,8 @@ class ClusterNotes:
         return self._session.read(read)
 
     def noted(self, prefix: str, *, everyone: bool) -> dict[str, Noted]:
-        """Clusters by name, with those of their attributes that begin so. Unless `everyone`: none where there
-        is no such attribute at all.
+        """Clusters by name, with their attributes that have this prefix. Unless `everyone`: {} if no such
+        attribute exists.
         """
         return self._session.read(
             lambda content: attributes.noted(
@@ -54,13 +52,13 @@ class ClusterNotes:
         )
 
     def set(self, moid: str, attribute: str, text: str) -> None:
-        """Write a note; the attribute is defined for clusters where it isn't yet."""
+        """Write a note; the attribute is defined for clusters if it isn't yet."""
         self._session.write(
             lambda content: attributes.write(content, _cluster(content, moid), attribute, text)
         )
 
     def drop(self, moid: str, attribute: str) -> None:
-        """Empty a note; the last one takes the attribute's definition along."""
+        """Empty a note; the last one removes the attribute's definition."""
         self._notes.drop(
             moid,
             lambda: self.read(attribute, everyone=False),

@@ -1,4 +1,4 @@
-"""Advanced options of clusters' DRS: one bulk read, one write an option."""
+"""Advanced options of clusters' DRS: one bulk read, one write for each option."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ClusterOptions:
         self._tasks = tasks
 
     def read(self, moids: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Values by cluster and key; what nobody set is left out."""
+        """Cluster → key → value, without unset options."""
         listed = list(dict.fromkeys(moids))
         return dict(
             self._session.read(
@@ -38,7 +38,7 @@ class ClusterOptions:
         )
 
     def set(self, moid: str, key: str, value: str) -> None:
-        """Set an option, the others stay as they are; "" takes it away."""
+        """Set an option and keep the others; "" removes it."""
         options = [vim.option.OptionValue(key=key, value=value)]
         spec = vim.cluster.ConfigSpecEx(drsConfig=vim.cluster.DrsConfigInfo(option=options))
         self._tasks.run(

@@ -1,5 +1,5 @@
-"""The way into a vCenter: one connection, and which API versions it speaks. Needs no client library: it can
-be asked while that is imported.
+"""The connection to a vCenter, and the API versions that it speaks. Needs no client library, so it connects
+while that is imported.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from bfinfra.model.site import VCenterSettings
 
 
 def agent(site: str) -> str:
-    """The user agent of a site's run: who begins the next run can tell what was left behind."""
+    """The user agent of a site's run, by which the next run recognises sessions that were left behind."""
     return f"bfinfra ({quote(site) or '-'}; {quote(process.me(), safe='/')})"
 
 
 class Connector:
-    """Connects when first asked, or at once with `connect`."""
+    """Connects at the first use, or at once with `connect`."""
 
     def __init__(self, settings: VCenterSettings, transport: Transport, site: str = "") -> None:
         self._settings = settings
@@ -33,7 +33,7 @@ class Connector:
         self._started: Future[httpx2.Response] | None = None
 
     def connect(self) -> None:
-        """Connect now, and ask for the versions; who needs them first hears what came of it."""
+        """Connect now, and read the versions; an error reaches the first caller that needs them."""
         self._started = background.start(self._versions, "connect")
 
     def versions(self) -> httpx2.Response:
@@ -45,7 +45,7 @@ class Connector:
         return self.http().get("/sdk/vimServiceVersions.xml")
 
     def http(self) -> httpx2.Client:
-        """The client of SOAP; it keeps the session's cookie."""
+        """The HTTP client for SOAP, which keeps the session's cookie."""
         with self._lock:
             if self._http is None:
                 self._http = self._transport.client(

@@ -1,5 +1,5 @@
-"""Content libraries as such: local, or subscribed to another one. Source: com.vmware.content (vmware-vcenter
-9.1).
+"""Content libraries: local ones, and those subscribed to another one. Source: com.vmware.content
+(vmware-vcenter 9.1).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ LOCAL = "/api/content/local-library"
 SUBSCRIBED = "/api/content/subscribed-library"
 ITEMS = "/api/content/library/item"
 DATASTORES = "/api/vcenter/datastore"
-AT_ONCE = 8  # details read side by side: the API has no bulk form
+AT_ONCE = 8  # details read in parallel: the API has no bulk form
 OURS = "bfinfra keeps this appliance here, under its digest"
-"""What the description of each item says that bfinfra stored."""
+"""The description of each item that bfinfra stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a library follows. `thumbprint`: SHA-1 of the publisher's certificate, "" = by the store;
-    `on_demand`: files come when they are used.
+    """The publisher of a library. `thumbprint`: SHA-1 of its certificate, "" for trust by the store;
+    `on_demand`: files are copied when they are used.
     """
 
     url: str
@@ -40,7 +40,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """`datastore`: its id where one was read, its name where one is made; `synced`: it was, at least once."""
+    """A library. `datastore`: its id if it was read, its name to make one; `synced`: whether it ever was."""
 
     name: str
     datastore: str
@@ -57,8 +57,8 @@ class ContentLibraries:
         self._rest = rest
 
     def list(self) -> Sequence[Library]:
-        """All of them, each in a request of its own; one that went in between is left out, and all where the
-        API isn't there.
+        """All libraries, one request each. Those deleted meanwhile are left out; () if the API doesn't
+        exist.
         """
         try:
             ids = self._list(LIBRARIES)
@@ -77,13 +77,13 @@ class ContentLibraries:
             ) from None
 
     def items(self, library: str) -> tuple[str, ...]:
-        """The items in a library, `name (description)`, in order."""
+        """The items in a library, as `name (description)`, in order."""
         ids = self._list(ITEMS, {"library_id": library})
         found = (self._rest.get(f"{ITEMS}/{quote(identity)}") for identity in ids)
         return tuple(sorted(safe(f"{each.get('name')} ({each.get('description')})") for each in found))
 
     def create(self, wanted: Library) -> None:
-        """Make one. Missing where there is no such datastore."""
+        """Make a library. Raises Missing if there is no such datastore."""
         stores = [identity for identity, name in self.datastores().items() if name == wanted.datastore]
         if not stores:
             raise Missing(
@@ -114,7 +114,7 @@ class ContentLibraries:
             )
 
     def delete(self, identity: str, *, subscribed: bool) -> None:
-        """Remove one with all that is in it; one that is gone already is fine."""
+        """Delete a library and its contents. One that is already gone is fine."""
         try:
             if subscribed:
                 self._rest.delete(f"{SUBSCRIBED}/{quote(identity)}")

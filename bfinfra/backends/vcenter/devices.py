@@ -1,4 +1,6 @@
-"""Virtual devices between vSphere's types and plain values: PCI passthrough, network adapters, disks."""
+"""Converts virtual devices between vSphere's types and plain values: PCI passthrough, network adapters,
+disks.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ Spec = vim.vm.device.VirtualDeviceSpec
 
 
 class Devices(NamedTuple):
-    """What counts of a VM's devices, each sort by key."""
+    """A VM's relevant devices, each sort by key."""
 
     pci: tuple[Attached, ...]
     nics: tuple[Nic, ...]
@@ -30,7 +32,7 @@ class Devices(NamedTuple):
 
 
 def found(hardware: Iterable[Any] | None) -> Devices:
-    """The PCI devices, the network adapters and the disks among a VM's devices, of which most are neither."""
+    """The PCI devices, network adapters and disks among a VM's devices."""
     sorts: dict[type[Any] | None, list[Any]] = {Passthrough: [], Card: [], Hard: [], Scsi: [], None: []}
     for device in hardware or ():
         sorts[_sort(kind_of(device))].append(device)
@@ -58,7 +60,7 @@ def _attached(key: int, backing: Any) -> Attached:
 
 
 def _nic(card: Any) -> Nic:
-    """The `network` of one on a distributed port group is the group's key."""
+    """The adapter. On a distributed port group, `network` is the group's key."""
     rdma = (card.deviceProtocol or "rocev1") if is_a(card, Rdma) else ""
     return Nic(
         card.key,
@@ -77,7 +79,7 @@ def _network(backing: Any) -> str:
 
 
 def _disk(disk: Any, buses: Mapping[int, int]) -> Disk:
-    """`buses`: SCSI controllers by key."""
+    """The disk. `buses`: SCSI controllers by key."""
     address = f"scsi{buses[disk.controllerKey]}:{disk.unitNumber}" if disk.controllerKey in buses else ""
     backing = disk.backing
     capacity = disk.capacityInBytes or (disk.capacityInKB or 0) * 1024
@@ -96,8 +98,8 @@ def _label(device: Any) -> str:
 
 
 def add_pci(wanted: Attach, key: int, system: str) -> Any:
-    """The change that adds a PCI device; `key` is a negative number of one's own choice, `system` what
-    vCenter calls the host in a fixed card.
+    """The change that adds a PCI device. `key`: a negative number of the caller's choice; `system`: vCenter's
+    id of the host, for a fixed card.
     """
     if wanted.profile:
         backing: Any = Passthrough.VmiopBackingInfo(vgpu=wanted.profile)
@@ -120,12 +122,12 @@ def _short(number: int) -> int:
 
 
 def remove(device: Any) -> Any:
-    """The change that takes a device out."""
+    """The change that removes a device."""
     return Spec(operation="remove", device=device)
 
 
 def add_nic(backing: Any, key: int, rdma: str = "") -> Any:
-    """The change that adds a vmxnet3 adapter, or one for paravirtual RDMA by this protocol."""
+    """The change that adds a vmxnet3 adapter, or one for paravirtual RDMA with this protocol."""
     start = vim.vm.device.VirtualDevice.ConnectInfo(
         startConnected=True, connected=True, allowGuestControl=True
     )
@@ -150,12 +152,12 @@ def grow_disk(device: Any, capacity: int) -> Any:
 
 
 def destroy_disk(device: Any) -> Any:
-    """The change that takes a disk out and deletes its file."""
+    """The change that removes a disk and deletes its file."""
     return Spec(operation="remove", fileOperation="destroy", device=device)
 
 
 def add_scsi(bus: int, key: int) -> Any:
-    """The change that adds a paravirtual SCSI controller; `key` is a negative number of one's own choice."""
+    """The change that adds a paravirtual SCSI controller. `key`: a negative number of the caller's choice."""
     return Spec(
         operation="add",
         device=vim.vm.device.ParaVirtualSCSIController(key=key, busNumber=bus, sharedBus="noSharing"),
@@ -163,7 +165,7 @@ def add_scsi(bus: int, key: int) -> Any:
 
 
 def add_disk(wanted: NewDisk, key: int, controller: int, store: Any, name: str) -> Any:
-    """The change that adds an empty disk; `store`, `name`: its datastore, None and "" for the machine's
+    """The change that adds an empty disk. `store`, `name`: its datastore, None and "" for the machine's
     own.
     """
     backing = Hard.FlatVer2BackingInfo(

@@ -1,4 +1,4 @@
-"""Who is in the directories that vCenter asks: its own, and those that are joined to it."""
+"""Searches users and groups in vCenter's directories: its own, and those joined to it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bfinfra.model.records import dataclass
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.session import SoapSession
 
-NEAR = 3  # letters that a name of like spelling begins with: a whole directory may hold a hundred thousand
+NEAR = 3  # first letters of similar names: a whole directory may have a hundred thousand
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Whether there is a user, and a group, of a name; where there is neither: the `users` and `groups` with
-    the same first letters.
+    """Whether a user or a group has the name. If neither: the `users` and `groups` with the same first
+    letters.
     """
 
     user: bool = False
@@ -28,15 +28,13 @@ class Found:
 
 
 class Directory:
-    """Asks vCenter's UserDirectory. Raises RemoteError: Denied and Rejected where it can't be asked."""
+    """Searches vCenter's UserDirectory. Raises RemoteError: Denied and Rejected if it can't be searched."""
 
     def __init__(self, session: SoapSession) -> None:
         self._session = session
 
     def find(self, account: str) -> Found:
-        """What there is under `name@domain`; letters' case does not count. A domain that isn't there holds
-        nobody.
-        """
+        """The user and group `name@domain`; case does not count. An unknown domain has nobody."""
         name, _, domain = account.partition("@")
         if exact := self._search(domain, name, exact=True):
             return Found(any(not each.group for each in exact), any(each.group for each in exact))
@@ -63,5 +61,5 @@ class Directory:
 
 
 def _plain(principal: str) -> str:
-    """Without the domain, in either form."""
+    """A name without its domain, in either form."""
     return safe(principal.rpartition("\\")[2].partition("@")[0], 80)

@@ -1,4 +1,6 @@
-"""ESXi hosts as plain values: their PCI devices, and who holds them. Light: reading a site imports it."""
+"""ESXi hosts as plain values: their PCI devices, and which VMs have them. Light, as reading a site imports
+it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PciDevice:
-    """One PCI device. `capable`, `enabled` (after the next reboot), `active` (now): of passthrough."""
+    """One PCI device. `capable`, `enabled` (after the next reboot) and `active` (now) are about
+    passthrough.
+    """
 
     address: str
     vendor: int
@@ -26,10 +30,10 @@ class PciDevice:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A VM on the host that has PCI devices. `addresses`: those fixed or assigned to it; `mark`: the text of
-    its mark.
+    """A VM on the host with PCI devices. `addresses`: those fixed or assigned to it; `mark`: the text of its
+    mark.
 
-    `machine`: all of it, with the extraConfig keys that were asked for.
+    `machine`: the whole VM, with the requested extraConfig keys.
     """
 
     moid: str
@@ -43,8 +47,8 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A host's memory, and what the VMs that run there reserve of it: id → name and bytes. Of `memory`, in
-    bytes, the host keeps some for itself.
+    """A host's memory, and what its running VMs reserve: id → name and bytes. The host keeps some of `memory`
+    (bytes) for itself.
     """
 
     memory: int

@@ -1,4 +1,4 @@
-"""What is set on hosts besides their devices, as plain values. Light: reading a site imports it."""
+"""Settings of hosts besides their devices, as plain values. Light, as reading a site imports it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = str | int | bool
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A host or cluster, and the custom attributes on it whose names begin as asked for."""
+    """A host or cluster, with its custom attributes that have the requested prefix."""
 
     moid: str
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -20,8 +20,8 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Vmk:
-    """A VMkernel adapter. `group`: key of its distributed port group, "" for none; `address`:
-    `192.168.0.24/24`, or dhcp.
+    """A VMkernel adapter. `group`: key of its distributed port group, or ""; `address`: `192.168.0.24/24`, or
+    dhcp.
     """
 
     device: str
@@ -32,7 +32,7 @@ class Vmk:
 
 @dataclass(frozen=True, slots=True)
 class VmkPlan:
-    """What an adapter is to be; `switch`: UUID of the distributed switch of its port group."""
+    """The desired adapter; `switch`: UUID of the distributed switch of its port group."""
 
     switch: str
     group: str
@@ -42,8 +42,8 @@ class VmkPlan:
 
 @dataclass(frozen=True, slots=True)
 class HostSetup:
-    """How a host is set up. `ntp`: its time servers; `cards`: `0000:3b:00.0 10de:1eb8`; `graphics`: the type
-    for new machines, `firmware`: its version, "" = not told.
+    """A host's set-up. `ntp`: its time servers; `cards`: `0000:3b:00.0 10de:1eb8`; `graphics`: the type for
+    new machines; `firmware`: its version, or "".
     """
 
     ntp: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Who changed a machine last, by vCenter's own events: asked of few machines only, one request each."""
+"""Finds who last changed a machine, in vCenter's events: for a few machines only, with one request each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.words import safe
 from bfinfra.model.records import dataclass
 
-MOST = 1000  # events an answer; vCenter itself gives no more
+MOST = 1000  # events in an answer; vCenter gives no more
 RECONFIGURED, POWERED, MOVED, REMOVED = "reconfigured", "powered", "moved", "removed"
 KINDS: dict[str, tuple[type[Any], ...]] = {
     RECONFIGURED: (vim.event.VmReconfiguredEvent,),
@@ -24,8 +24,8 @@ KINDS: dict[str, tuple[type[Any], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What was done to a machine. `by`: the user as vCenter names it, "" where it doesn't; `at`: seconds
-    since the epoch; `set`: what a reconfiguration named.
+    """An event of a machine. `by`: the user as vCenter names it, or ""; `at`: seconds since the epoch; `set`:
+    the settings that a reconfiguration names.
     """
 
     what: str
@@ -43,7 +43,7 @@ class Events:
         self._session = session
 
     def of(self, moid: str) -> list[Happened]:
-        """What was done to a machine, the newest first."""
+        """A machine's events, newest first."""
 
         def read(content: Any) -> list[Happened]:
             entity = vim.event.EventFilterSpec.ByEntity(
@@ -58,7 +58,7 @@ class Events:
         return self._session.read(read)
 
     def removed(self) -> list[Happened]:
-        """The machines that were removed, the newest first."""
+        """The deleted machines, newest first."""
 
         def read(content: Any) -> list[Happened]:
             return _sorted(
@@ -80,7 +80,7 @@ def _sorted(events: Iterable[Any]) -> list[Happened]:
 
 
 def _read(event: Any) -> Happened | None:
-    """None for what changes nothing, or is about no machine."""
+    """The event; None if it changes nothing, or is about no machine."""
     what = next((what for what, types in KINDS.items() if isinstance(event, types)), None)
     if what is None or event.vm is None:
         return None
@@ -96,7 +96,7 @@ def _read(event: Any) -> Happened | None:
 
 
 def _named(spec: Any) -> frozenset[str]:
-    """The parts of a machine that a reconfiguration names; never their values."""
+    """The parts of a machine that a reconfiguration names, without their values."""
     return (
         frozenset()
         if spec is None

@@ -1,4 +1,4 @@
-"""What vCenter says went wrong → bfinfra's errors. SOAP faults by type, REST errors by `error_type`."""
+"""Turns vCenter's errors into bfinfra's: SOAP faults by type, REST errors by `error_type`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from bfinfra.model.errors import (
     Unanswered,
 )
 
-LARGEST_PAGE = 1 << 16  # bytes of a web page in which its title is looked for
+LARGEST_PAGE = 1 << 16  # bytes of a web page in which its title is searched
 PAGE = re.compile(r"\A\s*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
-GRANT = "give it to the account; all that it needs, and where: bfinfra privileges SITE"
+GRANT = "grant it to the account; all that it needs, and where: bfinfra privileges SITE"
 SOAP: dict[str, type[RemoteError]] = {
     "NotAuthenticated": Expired,
     "InvalidLogin": Denied,
@@ -76,9 +76,7 @@ STATUS: dict[int, type[RemoteError]] = {
 
 
 def of_fault(fault: Any, what: str, server: str) -> RemoteError:
-    """A SOAP fault (raised, or standing in a task, a lease or a missing set) as an error; `what` says what
-    was tried.
-    """
+    """The error of a SOAP fault (raised, or in a task, a lease or a missing set); `what`: what was tried."""
     name = type(fault).__name__.rpartition(".")[2]
     error = next(
         (SOAP[n] for n in (c.__name__.rpartition(".")[2] for c in type(fault).__mro__) if n in SOAP), Rejected
@@ -108,7 +106,7 @@ def _on(ref: Any) -> str:
 
 
 def _words(fault: Any) -> str:
-    """The fault's message, its detail messages and what stands in its fields, each once."""
+    """The fault's message, its detail messages and its fields, each once."""
     parts = [
         getattr(fault, "msg", "") or "",
         *(m.message or "" for m in getattr(fault, "faultMessage", None) or ()),
@@ -125,7 +123,7 @@ def _words(fault: Any) -> str:
 
 
 def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
-    """A REST answer that isn't a success as an error. Server errors of a read may be asked again."""
+    """The error of a REST answer that isn't a success. Server errors of a read may be retried."""
     kind, words = _rest(_json(response))
     words = words or web_page(response)
     error = REST.get(kind) or STATUS.get(response.status_code, Rejected)
@@ -140,8 +138,8 @@ def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
 
 
 def web_page(response: httpx2.Response) -> str:
-    """What an answer that is HTML calls itself; "" for any other. Something that stands before vCenter, or is
-    none, speaks so.
+    """The title of an answer that is HTML; "" for any other. A proxy, or a server that is no vCenter, answers
+    so.
     """
     text = response.read()[:LARGEST_PAGE].decode(errors="replace")
     if not PAGE.search(text):
@@ -151,15 +149,15 @@ def web_page(response: httpx2.Response) -> str:
 
 
 def of_entrance(response: httpx2.Response, what: str, server: str) -> RemoteError:
-    """The same of what is asked before there is a session: who sends a web page there is no vCenter, or one
-    that is broken, and time does not mend that.
+    """The same for requests before login: a web page there comes from no vCenter, or a broken one, which time
+    does not repair.
     """
     if response.status_code == 500 and (page := web_page(response)):
         return Malformed(
             f"no vCenter answers {response.request.method} {response.request.url.path}",
             server=server,
             why=f"{page}; {response.status_code}",
-            next="check vcenter.server; if it is right, look at what runs there",
+            next="check vcenter.server; if it is right, check what runs there",
         )
     return of_answer(response, what, server)
 
@@ -172,7 +170,7 @@ def _json(response: httpx2.Response) -> Any:
 
 
 def _rest(body: Any) -> tuple[str, str]:
-    """The error type and the messages, from `/api` bodies and from the older `/rest` ones."""
+    """The error type and the messages, from `/api` bodies and the older `/rest` ones."""
     if not isinstance(body, dict):
         return "", ""
     old = body.get("value") if isinstance(body.get("value"), dict) else {}
@@ -192,7 +190,7 @@ def _retry_after(response: httpx2.Response) -> float | None:
 
 
 def malformed(what: str, server: str, why: object) -> Malformed:
-    """An answer that can't be read."""
+    """The error of an answer that can't be read."""
     return Malformed(
         what,
         server=server,

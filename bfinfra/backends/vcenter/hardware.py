@@ -1,6 +1,4 @@
-"""What a VM shall have, as the ConfigSpec that says so to vCenter: for an import and for a reconfiguration
-alike.
-"""
+"""The ConfigSpec of a VM's desired hardware, for an import and for a reconfiguration."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ SHARES = vim.SharesInfo.Level.normal
 
 
 def needed(wanted: Hardware) -> list[str]:
-    """What must be known of a VM to write its `config_spec`."""
+    """What must be known of a VM to make its `config_spec`."""
     host = ["runtime.host"] if any(device.address for device in wanted.attach) else []
     present = (
         ["config.hardware.device"]
@@ -35,7 +33,7 @@ def config_spec(
     present: Iterable[Any] | None,
     vapp: Iterable[Any] | None,
 ) -> Any:
-    """The change for a VM on `host` that has the devices `present` and the vApp properties `vapp`."""
+    """The change of a VM on `host` that has the devices `present` and the vApp properties `vapp`."""
     spec = vim.vm.ConfigSpec()
     extend(spec, wanted, content, host)
     spec.deviceChange = [
@@ -47,7 +45,7 @@ def config_spec(
 
 
 def extend(spec: Any, wanted: Hardware, content: vim.ServiceInstanceContent, host: object) -> None:
-    """Add what shall be to a ConfigSpec that an import already filled; its own devices and options stay."""
+    """Add the desired hardware to the ConfigSpec of an import; its own devices and options are kept."""
     if wanted.cpus is not None:
         spec.numCPUs = wanted.cpus
     if wanted.memory is not None:
@@ -56,7 +54,7 @@ def extend(spec: Any, wanted: Hardware, content: vim.ServiceInstanceContent, hos
         spec.memoryReservationLockedToMax = wanted.reserve
     if (
         wanted.reserve is not None and wanted.memory is not None
-    ):  # some servers need the number as well, and erase what isn't sent along
+    ):  # some servers need the number as well, and erase properties that aren't sent
         spec.memoryAllocation = vim.ResourceAllocationInfo(
             reservation=wanted.memory >> 20 if wanted.reserve else 0,
             limit=-1,
@@ -85,10 +83,10 @@ def extend(spec: Any, wanted: Hardware, content: vim.ServiceInstanceContent, hos
 
 
 def _system_id(content: vim.ServiceInstanceContent, host: object) -> str:
-    """What vCenter calls the host in the backing of a fixed card; asked when a card is attached, as there is
-    no asking for many hosts at once.
+    """The id that vCenter has for the host in the backing of a fixed card. It is read when a card is
+    attached, as there is no bulk read for it.
 
-    It never changes, so that a session asks once for each host.
+    It never changes, so a session reads it once for each host.
     """
     known: dict[str, str] = refs.stub(content).systems
     if known_as := known.get(refs.moid(host)):
@@ -102,13 +100,13 @@ def _system_id(content: vim.ServiceInstanceContent, host: object) -> str:
     found = browser.QueryConfigTarget(host) if browser is not None else None
     cards = (
         [*(found.pciPassthrough or ()), *(found.sriov or ())] if found else ()
-    )  # a card with SR-IOV stands there only
+    )  # the only place of a card with SR-IOV
     system = next((str(card.systemId) for card in cards if card.systemId), "")
-    if not system:  # it restarts, or its cards are not in effect any more
+    if not system:  # it restarts, or its cards are no longer active
         raise Busy(
             "the host names no cards that could be attached",
             server=refs.server(content),
-            why="its passthrough is not in effect at the moment",
+            why="its passthrough is not active at the moment",
         )
     known[refs.moid(host)] = system
     return system
@@ -128,7 +126,7 @@ def _changes(wanted: Hardware, content: vim.ServiceInstanceContent, present: Map
 def _disks(
     wanted: Sequence[NewDisk], content: vim.ServiceInstanceContent, present: Mapping[int, Any]
 ) -> list[Any]:
-    """New disks, after the controllers that aren't there yet."""
+    """New disks, after the controllers that they need."""
     keys = {d.busNumber: d.key for d in present.values() if isinstance(d, devices.Scsi)}
     buses = {each.address: int(each.address.removeprefix("scsi").partition(":")[0]) for each in wanted}
     new = {bus: -500 - bus for bus in sorted(set(buses.values()) - set(keys))}
@@ -149,7 +147,7 @@ def _at(present: Mapping[int, Any], key: int, content: vim.ServiceInstanceConten
 
 
 def network_backing(content: vim.ServiceInstanceContent, moid: str) -> Any:
-    """The backing of an adapter on the network or distributed port group with this id."""
+    """The backing of an adapter for the network or distributed port group with this id."""
     card = vim.vm.device.VirtualEthernetCard
     if not moid.startswith("dvportgroup"):
         network = refs.refer(content, vim.Network, moid)

@@ -1,5 +1,5 @@
 """Settings of hosts: advanced options, firewall rule sets, VMkernel adapters. Bulk reads, and one small
-method per write.
+method for each write.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ CARDS = "config.graphicsConfig.deviceType"
 
 
 class HostSettings:
-    """Settings of the hosts of one vCenter; notes on hosts are written by Hosts."""
+    """Settings of the hosts of one vCenter. Hosts writes notes on hosts."""
 
     def __init__(self, session: SoapSession) -> None:
         self._session = session
         self.defined: attributes.Defined | None = None
-        """Who tells what custom attributes are called; None: vCenter, each time."""
+        """Reads the names of custom attributes; None: from vCenter each time."""
 
     def noted(self, prefix: str, *, everyone: bool) -> dict[str, Noted]:
-        """The hosts by name, with those of their custom attributes that begin so. Unless `everyone`: none
-        where there is no such attribute at all.
+        """The hosts by name, with their custom attributes that have this prefix. Unless `everyone`: {} if no
+        such attribute exists.
         """
         return self._session.read(
             lambda content: attributes.noted(
@@ -53,7 +53,7 @@ class HostSettings:
         )
 
     def options(self, moids: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, Value]]:
-        """Values of advanced options by host and key; what a host doesn't have is left out."""
+        """Host → key → value of advanced options, without those that the host doesn't have."""
         paths = {key: f'config.option["{key}"].value' for key in dict.fromkeys(keys)}
 
         def make(row: Row) -> tuple[str, dict[str, Value]]:
@@ -62,7 +62,7 @@ class HostSettings:
         return dict(self._hosts(moids, list(paths.values()), make))
 
     def rulesets(self, moids: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, bool]]:
-        """Whether the firewall's rule sets are on, by host and key; what a host doesn't have is left out."""
+        """Host → key → whether the firewall's rule set is on, without those that the host doesn't have."""
         paths = {key: f'config.firewall.ruleset["{key}"].enabled' for key in dict.fromkeys(keys)}
 
         def make(row: Row) -> tuple[str, dict[str, bool]]:
@@ -81,12 +81,12 @@ class HostSettings:
         )
 
     def setups(self, moids: Iterable[str]) -> dict[str, HostSetup]:
-        """How the hosts are set up."""
+        """Host → its set-up."""
         return dict(self._hosts(moids, SETUP, lambda row: (row.moid, _setup(row))))
 
     def packages(self, moids: Iterable[str]) -> dict[str, frozenset[str]]:
-        """The VIBs of hosts, `name version`, a call each; hosts that have no such manager or don't answer are
-        left out. Denied without Host.Config.Image.
+        """Host → its VIBs, `name version`, one call each. Hosts without such a manager, or that don't answer,
+        are left out. Raises Denied without Host.Config.Image.
         """
         found: dict[str, frozenset[str]] = {}
         for moid in moids:
@@ -100,8 +100,8 @@ class HostSettings:
         return found
 
     def graphics(self, moids: Iterable[str]) -> dict[str, dict[str, str]]:
-        """How hosts share their GPUs, in the API's words, by host and key: `type`, `placement`, and of each
-        card `type 0000:3b:00.0` and `mode 0000:3b:00.0`; what a host doesn't tell is left out.
+        """How hosts share their GPUs, in the API's words: host → key → value, with `type`, `placement`, and
+        for each card `type 0000:3b:00.0` and `mode 0000:3b:00.0`, as far as the host says.
         """
 
         def make(row: Row) -> tuple[str, dict[str, str]]:
@@ -113,7 +113,7 @@ class HostSettings:
         return dict(self._hosts(moids, [DEFAULT_TYPE, PLACEMENT, CARDS], make))
 
     def set_graphics(self, moid: str, key: str, value: str) -> None:
-        """Set one of them; all else stays as it is."""
+        """Set one of them, and keep all others."""
 
         def write(content: vim.ServiceInstanceContent) -> None:
             path = "config.graphicsConfig"
@@ -131,7 +131,7 @@ class HostSettings:
         self._session.write(write)
 
     def set_option(self, moid: str, key: str, value: str) -> None:
-        """Set an advanced option; the text becomes what the option is: a number, a truth value, a text."""
+        """Set an advanced option; the text becomes the option's type: number, boolean or text."""
         now = self.options([moid], [key]).get(moid, {}).get(key)
         typed: Value = (
             value == "True" if isinstance(now, bool) else type(now)(value) if isinstance(now, int) else value
@@ -140,7 +140,7 @@ class HostSettings:
         self._session.write(lambda content: _system(content, moid, "advancedOption").UpdateOptions([changed]))
 
     def set_ruleset(self, moid: str, key: str, *, on: bool) -> None:
-        """Switch a rule set of the firewall on or off."""
+        """Switch a firewall rule set on or off."""
 
         def write(content: vim.ServiceInstanceContent) -> None:
             system = _system(content, moid, "firewallSystem")
@@ -149,19 +149,19 @@ class HostSettings:
         self._session.write(write)
 
     def add_vmk(self, moid: str, plan: VmkPlan) -> None:
-        """A new VMkernel adapter; the host says which number it gets."""
+        """Add a VMkernel adapter; the host chooses its number."""
         self._session.write(
             lambda content: _system(content, moid, "networkSystem").AddVirtualNic("", _nic(plan))
         )
 
     def change_vmk(self, moid: str, device: str, plan: VmkPlan) -> None:
-        """Address and size of frames of one that stands."""
+        """Change the address and MTU of an adapter."""
         self._session.write(
             lambda content: _system(content, moid, "networkSystem").UpdateVirtualNic(device, _nic(plan))
         )
 
     def remove_vmk(self, moid: str, device: str) -> None:
-        """Take one away."""
+        """Remove an adapter."""
         self._session.write(lambda content: _system(content, moid, "networkSystem").RemoveVirtualNic(device))
 
     def _hosts(self, moids: Iterable[str], paths: list[str], make: Any) -> list[Any]:

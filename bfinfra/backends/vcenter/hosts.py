@@ -1,4 +1,4 @@
-"""Hosts: PCI devices and passthrough, who holds which device, maintenance, reboot, and notes kept in custom
+"""Hosts: PCI devices and passthrough, the VMs that have them, maintenance, reboot, and notes in custom
 attributes.
 """
 
@@ -42,11 +42,11 @@ NOTED: Mapping[type[Any], Sequence[str]] = {
     vim.HostSystem: ["name", "customValue", "vm"],
     vim.ComputeResource: ["name"],
 }
-LEAVING = 900  # seconds that a host may take to go down
+LEAVING = 900  # seconds that a host may take to shut down
 
 
 class Hosts:
-    """Bulk reads, and one small method per write."""
+    """Bulk reads, and one small method for each write."""
 
     def __init__(self, session: SoapSession, tasks: Tasks) -> None:
         self._session = session
@@ -54,7 +54,7 @@ class Hosts:
         self._notes = attributes.LastOne()
 
     def notes(self, attribute: str) -> dict[str, tuple[str, str]]:
-        """Every host by name: its id and the value of one custom attribute ("" where it isn't set). Names may
+        """Every host by name: its id and the value of one custom attribute ("" if it isn't set). Names may
         repeat never.
         """
         return self.survey(attribute)[0]
@@ -62,8 +62,8 @@ class Hosts:
     def survey(
         self, attribute: str
     ) -> tuple[dict[str, tuple[str, str]], dict[str, str], dict[str, tuple[str, ...]]]:
-        """In one bulk read: the notes; by id, the name of each cluster (or host that stands alone), and the
-        ids of the VMs on each host.
+        """In one bulk read: the notes; id → name of each cluster (or standalone host); the ids of the VMs on
+        each host.
         """
 
         def read(
@@ -90,10 +90,10 @@ class Hosts:
     def read(
         self, moids: Iterable[str], mark_key: str, keys: Iterable[str] = (), machines: Collection[str] = ()
     ) -> list[HostDetail]:
-        """All there is to know of these hosts and of the VMs there that have PCI devices.
+        """These hosts in detail, with the VMs there that have PCI devices.
 
-        `mark_key` is the extraConfig key of VMs' marks; `keys`: further ones to read of them; `machines`: ids
-        of VMs that were seen there, which are read meanwhile.
+        `mark_key`: the extraConfig key of VMs' marks; `keys`: further ones to read; `machines`: ids of known
+        VMs there, which are read meanwhile.
         """
         listed, wanted, known = list(moids), list(dict.fromkeys([mark_key, *keys])), frozenset(machines)
 
@@ -120,7 +120,7 @@ class Hosts:
         return self._session.read(read)
 
     def rooms(self, moids: Collection[str]) -> dict[str, Room]:
-        """The memory of these hosts by their ids."""
+        """The memory of these hosts, by id."""
 
         def read(content: vim.ServiceInstanceContent) -> dict[str, Room]:
             hosts = properties.of(
@@ -143,7 +143,7 @@ class Hosts:
         return self._session.read(read)
 
     def set_passthrough(self, moid: str, wanted: Mapping[str, bool]) -> None:
-        """Enable or disable passthrough by PCI address; at once where the device can, else with the next
+        """Enable or disable passthrough by PCI address; at once if the device can, else with the next
         reboot.
         """
 
@@ -161,11 +161,11 @@ class Hosts:
         self._session.write(write)
 
     def set_attribute(self, moid: str, name: str, value: str) -> None:
-        """Set a custom attribute of a host; it is defined for hosts where it isn't yet."""
+        """Set a custom attribute of a host; it is defined for hosts if it isn't yet."""
         self._session.write(lambda content: attributes.write(content, _host(content, moid), name, value))
 
     def drop_attribute(self, moid: str, name: str) -> None:
-        """Empty a custom attribute of a host; the last host to do so takes its definition along."""
+        """Empty a custom attribute of a host; the last host also removes its definition."""
         self._notes.drop(
             moid,
             lambda: self.notes(name),
@@ -175,8 +175,8 @@ class Hosts:
         )
 
     def enter_maintenance(self, moid: str, *, limit: int = 3600) -> None:
-        """Into maintenance mode; running VMs must be able to leave within `limit` seconds. Harmless where it
-        is in it already.
+        """Enter maintenance mode; running VMs must leave within `limit` seconds. Fine if it is in it
+        already.
         """
         with self._unless_already(moid, maintenance=True):
             self._tasks.run(
@@ -188,7 +188,7 @@ class Hosts:
             )
 
     def exit_maintenance(self, moid: str) -> None:
-        """Out of maintenance mode. Harmless where it is out of it already."""
+        """Leave maintenance mode. Fine if it is out of it already."""
         with self._unless_already(moid, maintenance=False):
             self._tasks.run(
                 lambda content: _host(content, moid).ExitMaintenanceMode_Task(timeout=600),
@@ -198,7 +198,7 @@ class Hosts:
 
     @contextlib.contextmanager
     def _unless_already(self, moid: str, *, maintenance: bool) -> Iterator[None]:
-        """A refusal is none where another run of the site was faster."""
+        """Ignores a refusal if another run of the site was faster."""
         try:
             yield
         except Rejected:
@@ -209,10 +209,10 @@ class Hosts:
         return self._session.read(lambda content: properties.one(content, _host(content, moid), [path]))[path]
 
     def reboot(self, moid: str, boot: str) -> None:
-        """Reboot a host in maintenance mode and return once it left or came back; `boot` is its start as last
-        read.
+        """Reboot a host in maintenance mode, and return when it went down or came back. `boot`: its start as
+        last read.
 
-        A host that has started since then is not rebooted again: another run of the site was faster.
+        A host that has started since is not rebooted again: another run was faster.
         """
         if _time(self._now(moid, "runtime.bootTime")) != boot:
             return
@@ -235,7 +235,7 @@ def _host(content: vim.ServiceInstanceContent, moid: str) -> Any:
 
 
 def _detail(row: Row) -> HostDetail:
-    """All but its attributes, which are known by key only, and the holders of its devices."""
+    """All but its attributes, known by key only, and the VMs with its devices."""
     return HostDetail(
         moid=row.moid,
         name=str(row["name"]),
@@ -300,7 +300,7 @@ def _holder(machine: Vm, mark_key: str) -> Holder:
 
 
 def _definitions(content: vim.ServiceInstanceContent) -> dict[Any, list[str]]:
-    """What is asked beside hosts, to learn what their attributes are called."""
+    """What is read beside hosts to learn the names of their attributes."""
     return {content.customFieldsManager: ["field"]} if content.customFieldsManager is not None else {}
 
 

@@ -1,4 +1,4 @@
-"""Looking at which vCenter this is."""
+"""Reads the identity of a vCenter."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from bfinfra.model.site import VCenterSettings
 
 
 def look(settings: VCenterSettings, transport: Transport, guid: str) -> Identity:
-    """The identity of the vCenter whose GUID that is; its certificate is looked at with a connection of its
-    own.
-    """
+    """The identity of the vCenter with this GUID; its certificate is read over its own connection."""
     parts = urlsplit(f"https://{settings.server}")
     host, port = parts.hostname or "", parts.port or 443
     url = f"https://{settings.server.removesuffix(':443')}"
@@ -25,7 +23,7 @@ def look(settings: VCenterSettings, transport: Transport, guid: str) -> Identity
         OSError,
         RemoteError,
         Untrusted,
-    ):  # behind a proxy, perhaps: what isn't known is neither filled in nor held against anything
+    ):  # perhaps behind a proxy: what is unknown is neither filled in nor compared
         return Identity(settings.server, guid, url)
     sha1 = hashlib.sha1(der, usedforsecurity=False).hexdigest()
     return Identity(

@@ -1,4 +1,4 @@
-"""Which vCenter this is, as whoever registers with it must know it."""
+"""The identity of a vCenter, for servers that register with it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True)
 class Identity:
-    """`server` as the site names it; `guid`: its instance UUID; `url`: `https://HOST`, with the port where it
-    isn't 443.
+    """`server` as in the site; `guid`: its instance UUID; `url`: `https://HOST`, with the port unless 443.
 
-    `thumbprint`: SHA-1 of its certificate with colons, "" where that can't be had; `sha256`: the other one;
-    `names`: whom the certificate is for, nobody where that isn't known.
+    `thumbprint`: SHA-1 of its certificate with colons, or ""; `sha256`: its SHA-256; `names`: those that the
+    certificate is valid for, () if unknown.
     """
 
     server: str
@@ -26,16 +25,16 @@ class Identity:
     names: tuple[str, ...] = ()
 
     def has_guid(self, guid: str) -> bool:
-        """Whether it is this one's."""
+        """Whether this is its GUID."""
         return guid.lower() == self.guid.lower()
 
     def shows(self, thumbprint: str) -> bool:
-        """Whether it is of this one's certificate: SHA-1 or SHA-256, with any marks between the digits."""
+        """Whether this is its certificate's SHA-1 or SHA-256, with any separators."""
         digits = _digits(thumbprint)
         return digits in (_digits(self.thumbprint), _digits(self.sha256))
 
     def answers_at(self, url: str) -> bool:
-        """Whether it leads here: to the name that the site has, or to one that its certificate is for."""
+        """Whether this address is the site's name of it, or one that its certificate is valid for."""
         scheme, host, port = _parts(url)
         _, own, at = _parts(self.url)
         named = (

@@ -1,4 +1,4 @@
-"""Reading the fixed part of the inventory: clusters, hosts, datastores, networks, folders, pools."""
+"""Reads the fixed part of the inventory: clusters, hosts, datastores, networks, folders, pools."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ ABOVE_POOLS = (vim.Datacenter, vim.Folder, vim.ComputeResource, vim.ResourcePool
 
 
 class Inventories:
-    """Reads inventories; use one reading for one decision."""
+    """Reads inventories. Use one inventory for one decision."""
 
     def __init__(self, session: SoapSession) -> None:
         self._session = session
 
     def read(self) -> Inventory:
-        """Everything, in one bulk read. Raises Rejected where the site's datacenter isn't there."""
+        """The whole inventory, in one bulk read. Raises Rejected if the site's datacenter doesn't exist."""
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole)
         )
         return _assemble(rows, self._session.settings.datacenter, self._session.server)
 
     def pools(self) -> Inventory:
-        """The clusters and their pools alone. Raises Rejected where the site's datacenter isn't there."""
+        """Only the clusters and their pools. Raises Rejected if the site's datacenter doesn't exist."""
         asked = {sort: PATHS[sort] for sort in ABOVE_POOLS}
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, asked, properties.whole)

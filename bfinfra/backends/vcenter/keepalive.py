@@ -1,5 +1,5 @@
-"""A thread that keeps a lease alive and says in vCenter's task how far it is, so that a slow or stalled
-upload doesn't lose it.
+"""A thread that keeps a lease alive and reports progress to vCenter's task, so that a slow upload doesn't
+lose the lease.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Self
 
 from bfinfra.model.errors import Busy, RemoteError, Unanswered, Unreachable
 
-SHORTEST, LONGEST = 1.0, 60.0  # seconds between two signs of life
-NEWS = 5.0  # seconds between two, where there is something new to say
+SHORTEST, LONGEST = 1.0, 60.0  # seconds between two reports
+NEWS = 5.0  # seconds between two reports, if there is progress
 PASSING = (Unreachable, Busy, Unanswered)
 
 
 class KeepAlive:
-    """`with KeepAlive(tell, timeout)`: tells `percent` three times within the lease's time-out (seconds), and
-    soon after it grew.
+    """`with KeepAlive(tell, timeout)`: reports `percent` three times within the lease's time-out (seconds),
+    and soon after it grew.
 
-    A sign of life that isn't answered is given again, as long as the lease can't have run out.
+    A report without an answer is repeated, as long as the lease can't have expired.
     """
 
     def __init__(self, tell: Callable[[int], object], timeout: int) -> None:
@@ -50,7 +50,7 @@ class KeepAlive:
             raise self._error
 
     def wait(self, seconds: float) -> None:
-        """Let time pass; raise what ends the lease meanwhile."""
+        """Wait some seconds; raise what ends the lease meanwhile."""
         self._over.wait(seconds)
         self.check()
 

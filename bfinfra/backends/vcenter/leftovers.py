@@ -1,8 +1,7 @@
-"""Sessions that killed runs left behind: a run names itself in its user agent, and the next run of its site
-and machine ends what is left.
+"""Ends sessions that killed runs left behind: a run names itself in its user agent, and the next run of its
+site and machine ends them.
 
-vCenter shows sessions to who may end them; without that right (Sessions.TerminateSession) they are left to
-time out.
+vCenter lists sessions only to accounts with the right Sessions.TerminateSession; otherwise they time out.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ AGENT = re.compile(r"bfinfra \((?P<site>[^ ;()]+); (?P<who>[^ ;()]+)\)")
 
 
 def end(content: Any, own: Any, site: str) -> None:
-    """End the sessions of the site's earlier runs on this machine whose process is gone; `own` is the session
+    """End the sessions of the site's earlier runs on this machine whose process is gone. `own`: the session
     that asks.
     """
     manager = content.sessionManager
-    with contextlib.suppress(RemoteError):  # without the right, or where another run was faster
+    with contextlib.suppress(RemoteError):  # without the right, or if another run was faster
         listed = properties.one(content, manager, ["sessionList"])["sessionList"] or ()
         if left := [
             each.key

@@ -1,7 +1,7 @@
-"""A content library as a store of appliances by their digest: what is there is never uploaded again. Source:
+"""A content library as a store of appliances by their digest: what is stored is never uploaded again. Source:
 com.vmware.content, com.vmware.vcenter.ovf.
 
-All of it goes to vCenter's own port: no host is spoken to.
+All requests go to vCenter's own port, none to a host.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from bfinfra.model.site import VCenterSettings
 ITEMS = "/api/content/library/item"
 SESSIONS = "/api/content/library/item/update-session"
 VERSION = re.compile(r"; content version (\S+);")
-IDLE = 300  # seconds that a session lives at least without a sign of life
+IDLE = 300  # seconds that an update session lives at least between two keep-alives
 STORING, LONGEST = (
     1800.0,
     5.0,
-)  # seconds that a library may take to store what came; between two looks at that
-DEPLOYING = 7200.0  # seconds of a deployment: the answer comes when all disks are copied
+)  # seconds that a library may take to store an upload; between two checks of that
+DEPLOYING = 7200.0  # seconds of a deployment: the answer comes after all disks are copied
 ALGORITHMS = ("SHA1", "SHA256", "SHA512")
 EXTRA = {"@class": "com.vmware.vcenter.ovf.extra_config_params", "type": "ExtraConfigParams"}
 
@@ -48,10 +48,10 @@ class Libraries:
         self._lock = threading.Lock()
 
     def store(self, library: str, datastore: str, appliance: Appliance, report: Report) -> str:
-        """The id of the item that holds the appliance, uploaded where none does. `datastore`: id of where a
-        new library lives.
+        """The id of the item with the appliance, which is uploaded if it is missing. `datastore`: id of the
+        datastore for a new library.
 
-        Busy where another process stores it just now. Threads of one process wait for each other.
+        Raises Busy if another process is storing it. Threads of one process wait for each other.
         """
         with self._lock:
             home = self._library(library, datastore)
@@ -64,7 +64,7 @@ class Libraries:
             return item
 
     def deploy(self, item: str, wanted: Deployment) -> str:
-        """The id of a VM made from the OVF item, with its notes, and nothing else of its hardware."""
+        """The id of a VM made from the OVF item, with its notes, and no other change of its hardware."""
         notes = [{"key": key, "value": value} for key, value in sorted(wanted.extra.items())]
         spec = {
             "name": wanted.name,
@@ -132,8 +132,8 @@ class Libraries:
         )
 
     def _whole(self, item: str, appliance: Appliance) -> bool:
-        """Whether the item holds just these files, as they were stored. Rejected where it holds others:
-        somebody changed it.
+        """Whether the item contains exactly these files as they were stored. Raises Rejected if it contains
+        others: somebody changed it.
         """
         held = {each["name"]: each for each in self._rest.get(f"{ITEMS}/{item}/file")}
         if not held:
@@ -143,7 +143,7 @@ class Libraries:
             VERSION.search(str(info.get("description", ""))),
             str(info.get("content_version", "")),
         )
-        if noted and noted[1] != version:  # a server need not tell a digest of what it holds
+        if noted and noted[1] != version:  # a server need not give the digests of its files
             raise self._changed(
                 appliance, f"its content is of version {safe(version)}, stored was {noted[1]}"
             )
@@ -160,7 +160,7 @@ class Libraries:
             f"the library's item {appliance.name} does not hold that appliance",
             server=self._rest.server,
             why=why,
-            next="delete the item; the next apply stores it anew",
+            next="delete the item; the next apply stores it again",
         )
 
     def _fill(self, item: str, appliance: Appliance, report: Report) -> None:
@@ -183,7 +183,7 @@ class Libraries:
         self._rest.patch(f"{ITEMS}/{item}", {"description": _note(appliance, version)})
 
     def _take_over(self, item: str, appliance: Appliance) -> None:
-        """End what a process that is no more left open. Busy where somebody is at work."""
+        """End what a dead process left open. Raises Busy if a process is at work."""
         who = str(self._rest.get(f"{ITEMS}/{item}").get("description", "")).rpartition(" ")[2]
         for session in self._rest.get(SESSIONS, params={"library_item_id": item}):
             if self._rest.get(f"{SESSIONS}/{session}").get("state") == "ACTIVE" and not (
@@ -232,7 +232,7 @@ class Libraries:
             try:
                 found = self._rest.get(f"{SESSIONS}/{session}")
             except Missing:
-                return  # a session that is done may be gone
+                return  # a finished session may be gone
             if found.get("state") == "DONE":
                 self._drop(session)
                 return
@@ -250,7 +250,7 @@ class Libraries:
         )
 
     def _drop(self, session: str) -> None:
-        """What can't be dropped ends by itself on the server."""
+        """Cancel a session. One that can't be cancelled ends by itself on the server."""
         with contextlib.suppress(RemoteError):
             self._rest.post(f"{SESSIONS}/{session}", params={"action": "cancel"})
         with contextlib.suppress(RemoteError):
@@ -258,7 +258,7 @@ class Libraries:
 
 
 def _note(appliance: Appliance, version: str = "") -> str:
-    """Of an item that is whole with the version of its content, which whatever is added or exchanged there
+    """The note of a complete item, with the version of its content, which every change of its files
     changes.
     """
     return (

@@ -1,4 +1,4 @@
-"""What is to be deployed from a content library: an OVF, or a VM template. Source: com.vmware.content,
+"""Items of content libraries that can be deployed: an OVF, or a VM template. Source: com.vmware.content,
 com.vmware.vcenter.ovf.LibraryItem, com.vmware.vcenter.vm_template.LibraryItems (vmware-vcenter 9.1).
 """
 
@@ -20,8 +20,8 @@ OVF, TEMPLATE = "ovf", "vm-template"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`type`: as the library says (ovf, vm-template, iso); `template`: id of the VM template that a
-    vm-template item holds, "" for others.
+    """`type`: as the library has it (ovf, vm-template, iso); `template`: id of a vm-template item's VM
+    template, "" for others.
     """
 
     id: str
@@ -31,29 +31,27 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A property that an OVF item lets one set: its key, `[class.]id[.instance]`, and its type as an OVF
-    writes it.
-    """
+    """A property of an OVF item that may be set: its key, `[class.]id[.instance]`, and its OVF type."""
 
     key: str
     type: str
 
 
 class LibraryItems:
-    """The items of one vCenter's libraries, by their names. Raises RemoteError."""
+    """Searches the items of one vCenter's libraries by name. Raises RemoteError."""
 
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
 
     def find(self, library: str, name: str) -> Item | None:
-        """The item of that name in the library of that name; None where either isn't there."""
+        """The item with this name in the library with this name, or None."""
         for home in self._ids(LIBRARIES, {"name": library}):
             for identity in self._ids(ITEMS, {"library_id": home, "name": name}):
                 return self._item(identity)
         return None
 
     def declared(self, item: str, pool: str) -> tuple[Declared, ...]:
-        """What an OVF item lets one set of its properties, where it is deployed to this resource pool."""
+        """The properties of an OVF item that may be set when it is deployed to this resource pool."""
         found = self._rest.post(
             f"/api/vcenter/ovf/library-item/{quote(item)}",
             {"target": {"resource_pool_id": pool}},

@@ -1,4 +1,4 @@
-"""Virtual machines: a survey by mark, everything of one, and one small method per write."""
+"""Virtual machines: a survey by mark, one machine in detail, and one small method for each write."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ DETAIL = [
     "recentTask",
 ]
 ORIGIN = ("config.template", "config.managedBy", "config.vAppConfig.product", "config.vAppConfig.property")
-LAPSE = 360  # seconds after which a lease that nobody keeps alive has lapsed
-HANDOVER = 10  # seconds from the end of an import until its machine must be noted as finished: a request away
+LAPSE = 360  # seconds after which a lease that nobody keeps alive has expired
+HANDOVER = 10  # seconds from the end of an import until its machine is noted as finished: one request
 SHUTDOWN = 300  # seconds that a guest may take to shut down
 
 
 class Machines:
-    """Reads are bulk; every write raises RemoteError or has happened."""
+    """Reads are bulk. Every write raises RemoteError or has happened."""
 
     def __init__(self, session: SoapSession, tasks: Tasks) -> None:
         self._session = session
         self._tasks = tasks
 
     def survey(self, mark_key: str, *keys: str) -> list[Brief]:
-        """Every VM, with the value of one extraConfig key, or of some."""
+        """Every VM, with the value of one extraConfig key, or of several."""
         path, *others = _extra([mark_key, *keys])
 
         def brief(row: Row) -> Brief:
@@ -68,7 +68,7 @@ class Machines:
         return self._session.read(lambda content: properties.below(content, content.rootFolder, asked, brief))
 
     def read(self, moids: Iterable[str], keys: Iterable[str]) -> list[Vm]:
-        """Everything of these VMs, with these extraConfig keys; VMs that are gone are left out."""
+        """These VMs in detail, with these extraConfig keys; deleted ones are left out."""
         wanted, listed = list(keys), list(moids)
 
         def read(content: vim.ServiceInstanceContent) -> list[Vm]:
@@ -82,14 +82,14 @@ class Machines:
         return self._session.read(read)
 
     def origins(self) -> list[Origin]:
-        """Every VM, with what tells where it comes from."""
+        """Every VM, with what shows its origin."""
         asked = {vim.VirtualMachine: ["name", *ORIGIN]}
         return self._session.read(
             lambda content: properties.below(content, content.rootFolder, asked, _origin)
         )
 
     def reconfigure(self, moid: str, wanted: Hardware, what: str = "the reconfiguration") -> None:
-        """One ReconfigVM_Task with all of it."""
+        """One ReconfigVM_Task with the whole change."""
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             vm = refs.refer(content, vim.VirtualMachine, moid)
@@ -108,7 +108,7 @@ class Machines:
         self._tasks.run(start, what)
 
     def clone(self, wanted: Clone, progress: Progress | None = None) -> None:
-        """One CloneVM_Task; what the clone shall have goes along. Exists where the name is taken."""
+        """One CloneVM_Task, with the clone's desired hardware. Raises Exists if the name is taken."""
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             source = refs.refer(content, vim.VirtualMachine, wanted.source)
@@ -125,7 +125,7 @@ class Machines:
         self._tasks.run(start, f"cloning {wanted.name}", progress=progress)
 
     def power_on(self, moid: str) -> None:
-        """Power on; harmless for a VM that is on."""
+        """Power on. Fine for a VM that is on."""
         if self._on(moid):
             return
         try:
@@ -134,11 +134,11 @@ class Machines:
                 "powering on",
             )
         except Rejected:
-            if not self._on(moid):  # else another run of the site was faster
+            if not self._on(moid):  # otherwise another run of the site was faster
                 raise
 
     def stop(self, moid: str, progress: Progress | None = None) -> None:
-        """Shut the guest down where its tools run, else power off; harmless for a VM that is off."""
+        """Shut down the guest if its tools run, else power off. Fine for a VM that is off."""
         row = self._session.read(
             lambda content: properties.one(
                 content, self._ref(moid), ["runtime.powerState", "guest.toolsRunningStatus"]
@@ -163,11 +163,11 @@ class Machines:
                 progress=progress,
             )
         except Rejected:
-            if self._on(moid):  # else it went off meanwhile
+            if self._on(moid):  # otherwise it went off meanwhile
                 raise
 
     def move(self, moid: str, folder: str, pool: str) -> None:
-        """Into another folder and resource pool ("" leaves it where it is)."""
+        """Move to another folder and resource pool ("" keeps the current one)."""
         if folder:
             self._tasks.run(
                 lambda content: refs.refer(content, vim.Folder, folder).MoveIntoFolder_Task(
@@ -189,13 +189,13 @@ class Machines:
         )
 
     def discard(self, moid: str, flag: str, *, cancel: bool) -> None:
-        """Remove a half-imported VM once its import is over; one whose extraConfig `flag` is gone by then was
-        finished, and stays.
+        """Remove a half-imported VM once its import is over. A VM without the extraConfig `flag` was
+        finished, and is kept.
 
         `cancel`: nobody works on it any more, so end its import now instead of waiting until its lease
-        lapses, or until it is noted as finished.
+        expires, or until it is noted as finished.
         """
-        with contextlib.suppress(Missing):  # an import that ends takes its VM along
+        with contextlib.suppress(Missing):  # an import that ends deletes its VM
             for task in (task for found in self.read([moid], [flag]) for task in found.tasks):
                 if cancel:
                     with contextlib.suppress(Rejected):  # it is over, or can't be cancelled
@@ -217,12 +217,12 @@ class Machines:
     def _delete_or_lapse(self, moid: str, flag: str) -> None:
         try:
             self.destroy(moid)
-        except Busy:  # its lease is still open: it lapses, or whoever holds it finishes
+        except Busy:  # its lease is still open: it expires, or its owner finishes
             if not self._finished(moid, flag, LAPSE):
                 raise
 
     def _finished(self, moid: str, flag: str, limit: float) -> bool:
-        """Whether it is noted within so many seconds that the machine is whole. Missing where it goes
+        """Whether the machine is noted as finished within so many seconds. Raises Missing if it is deleted
         instead.
         """
 
@@ -250,7 +250,7 @@ class Machines:
 
 
 def _deletable(values: Values) -> bool:
-    """Whether nothing but its power keeps it from being deleted: one that runs is stopped first."""
+    """Whether only its power state prevents deletion: a running one is stopped first."""
     return values.get("runtime.powerState") == "poweredOn" or "Destroy_Task" not in (
         values.get("disabledMethod") or ()
     )
@@ -273,7 +273,7 @@ def port_groups(content: vim.ServiceInstanceContent) -> dict[str, str]:
 def with_devices(
     content: vim.ServiceInstanceContent, machines: Iterable[str], keys: Sequence[str]
 ) -> list[Vm]:
-    """Those of these VMs that have PCI devices; part of a read that is under way."""
+    """The VMs with PCI devices among these; part of a read in progress."""
 
     def held(row: Row) -> Vm | None:
         hardware = devices.found(row["config.hardware.device"])
@@ -290,8 +290,8 @@ def with_devices(
 
 
 def _grouped(found: Sequence[Vm], content: vim.ServiceInstanceContent) -> list[Vm]:
-    """The machines, their adapters on distributed port groups with the groups' ids instead of keys. Groups
-    are read only where there are such.
+    """The machines, with ids instead of keys for distributed port groups, which are read only if there are
+    any.
     """
     if not any(nic.grouped for machine in found for nic in machine.nics):
         return list(found)
@@ -316,7 +316,7 @@ def _extra(keys: Iterable[str]) -> list[str]:
 
 
 def _machine(row: Row, keys: Iterable[str], hardware: devices.Devices | None = None) -> Vm:
-    """The networks of adapters on distributed port groups are still the groups' keys."""
+    """The machine. Adapters on distributed port groups still have the groups' keys."""
     hardware = hardware or devices.found(row["config.hardware.device"])
     extra = {key: value for key in keys if (value := _option(row[f'config.extraConfig["{key}"]']))}
     return Vm(
@@ -364,7 +364,7 @@ def _origin(row: Row) -> Origin:
 
 
 def full_key(info: Mapping[str, str]) -> str:
-    """`class.id.instance` of a vApp property, the parts that are set."""
+    """`class.id.instance` of a vApp property, without unset parts."""
     return ".".join(filter(None, map(info.get, ("classId", "id", "instanceId"))))
 
 

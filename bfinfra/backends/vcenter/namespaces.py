@@ -23,14 +23,12 @@ SUPERVISORS = "/api/vcenter/namespace-management/clusters"
 POLICIES = "/api/vcenter/storage/policies"
 LIBRARIES = "/api/content/library"
 MIB = 2**20
-AT_ONCE = 8  # details read side by side: the API has no bulk form
+AT_ONCE = 8  # details read in parallel: the API has no bulk form
 
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:
-    """`cluster`: id of the vSphere cluster; `endpoint`: address of its Kubernetes API, "" while it has
-    none.
-    """
+    """`cluster`: id of the vSphere cluster; `endpoint`: address of its Kubernetes API, or ""."""
 
     cluster: str
     endpoint: str
@@ -39,8 +37,8 @@ class Supervisor:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What a namespace may name: supervisors by cluster name, policies and libraries by name → id, VM classes
-    by name.
+    """What a namespace may refer to: supervisors by cluster name, policies and libraries by name → id, VM
+    classes by name.
     """
 
     supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
@@ -51,7 +49,7 @@ class Catalog:
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Grant:
-    """A right: `account` is name@domain; `role` is view, edit or owner."""
+    """A grant of access: `account` is name@domain; `role` is view, edit or owner."""
 
     account: str
     group: bool
@@ -60,7 +58,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What can be set on a namespace. `cpu` in MHz, memory and storage in bytes; None = no limit."""
+    """What can be set on a namespace. `cpu` in MHz, memory and storage in bytes; None: no limit."""
 
     description: str = ""
     cpu: int | None = None
@@ -95,7 +93,7 @@ class Namespaces:
         self._server = vcenter.server
 
     def catalog(self) -> Catalog:
-        """What a namespace may name: four lists, and the details of each supervisor."""
+        """What a namespace may refer to: four lists, and the details of each supervisor."""
         found = [
             (s["cluster_name"], self._object(f"{SUPERVISORS}/{quote(s['cluster'])}"), s["cluster"])
             for s in self._list(SUPERVISORS)
@@ -121,13 +119,13 @@ class Namespaces:
         return {s["namespace"]: s.get("description") or "" for s in self._list(INSTANCES)}
 
     def details(self, names: Iterable[str], catalog: Catalog) -> Mapping[str, Namespace]:
-        """These namespaces whole; one that went in between is left out."""
+        """These namespaces in detail; those deleted meanwhile are left out."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
             found = pool.map(lambda name: self._details(name, catalog), names)
             return {namespace.name: namespace for namespace in found if namespace is not None}
 
     def create(self, name: str, cluster: str, settings: Settings) -> None:
-        """Start making one; it is CONFIGURING until it runs."""
+        """Start to create a namespace; it is CONFIGURING until it runs."""
         catalog = self.catalog()
         body = {
             "namespace": name,
@@ -137,7 +135,7 @@ class Namespaces:
         self._rest.post(INSTANCES, {**body, "resource_spec": _quota(settings)})
 
     def update(self, name: str, settings: Settings) -> None:
-        """Set everything that can be set; a limit that is None is lifted."""
+        """Set everything that can be set; None removes a limit."""
         quota = _quota(settings)
         lifted = {
             f"{limit}_unset": True
@@ -150,7 +148,7 @@ class Namespaces:
         )
 
     def delete(self, name: str) -> None:
-        """Start removing one, and all that is in it; one that is gone already is fine."""
+        """Start to delete a namespace and its contents. One that is already gone is fine."""
         try:
             self._rest.delete(f"{INSTANCES}/{quote(name)}")
         except Missing:

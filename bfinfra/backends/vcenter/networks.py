@@ -1,4 +1,4 @@
-"""Distributed switches and their port groups as plain values. Light: reading a site imports it."""
+"""Distributed switches and their port groups as plain values. Light, as reading a site imports it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A distributed switch. `hosts`: the NICs that it has on each host, by the host's id; `version`: as
-    `8.0.0`; `mtu` in bytes.
+    """A distributed switch. `hosts`: host's id → its NICs there; `version`: such as `8.0.0`; `mtu` in
+    bytes.
     """
 
     moid: str
@@ -29,8 +29,8 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class PortGroup:
-    """A port group. `vlan`: its id, 0 for none, None where it is a trunk or private; `uplink`: the switch's
-    own, for NICs; `vms`: ids of the VMs on it.
+    """A port group. `vlan`: its id, 0 for none, None for a trunk or private VLAN; `uplink`: the switch's own,
+    for NICs; `vms`: ids of its VMs.
     """
 
     moid: str
@@ -47,7 +47,7 @@ class PortGroup:
 
 @dataclass(frozen=True)
 class Networks:
-    """One reading. `hosts`: ids by name; `folders`: the network folder's id by datacenter."""
+    """The result of one read. `hosts`: ids by name; `folders`: datacenter → id of its network folder."""
 
     switches: tuple[Switch, ...] = ()
     groups: tuple[PortGroup, ...] = ()
@@ -57,7 +57,7 @@ class Networks:
 
 @dataclass(frozen=True)
 class SwitchPlan:
-    """What a switch is to be; NICs by host id. `leaving`: ids of hosts that it gives up."""
+    """The desired switch; NICs by host id. `leaving`: ids of hosts that it leaves."""
 
     name: str
     description: str
@@ -71,7 +71,7 @@ class SwitchPlan:
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """What a port group is to be."""
+    """The desired port group."""
 
     name: str
     description: str

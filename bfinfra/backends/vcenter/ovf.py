@@ -1,5 +1,5 @@
-"""Importing an OVF: the import spec, the lease, the upload with constant memory, and an end that is either
-whole or undone.
+"""Imports an OVF: the import spec, the lease, the upload with constant memory, and an end that is either
+complete or undone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bfinfra.backends.words import safe
 from bfinfra.model.errors import Busy, Exists, Rejected, RemoteError, Unanswered, Unreachable
 
 LEASE = ("state", "error", "info")
-SAYS = {"ready": "info", "error": "error"}  # what a lease says besides in a state
+SAYS = {"ready": "info", "error": "error"}  # further parts of a lease, read with its state
 GETTING_READY = 600  # seconds that a lease may take to become ready
 
 
@@ -41,11 +41,11 @@ class Imports:
         self._hosts = HostTrust(session, transport, authorities)
 
     def run(self, wanted: Import, report: Report) -> str:
-        """Import and return the VM's id. `report` gets bytes sent and bytes in all. After an error nothing of
-        it is left to keep.
+        """Import and return the VM's id. `report` gets bytes sent and bytes in all. After an error nothing is
+        left of the VM.
 
-        Hardware that the server refuses at import is left out, all but the mark: the caller reconfigures what
-        is missing.
+        Hardware that the server refuses at import is left out, except the mark: the caller reconfigures the
+        rest.
         """
         try:
             ready = self._lease(wanted)
@@ -60,7 +60,7 @@ class Imports:
         return self._upload(*ready, wanted, report)
 
     def _lease(self, wanted: Import) -> tuple[Any, Any, list[Any]]:
-        """A ready lease, what it says, and the files that it asks for. Raises RemoteError: then there is no
+        """A ready lease, its contents, and the files that it requests. Raises RemoteError: then there is no
         lease and no VM.
         """
         spec, items = self._spec(wanted)
@@ -98,13 +98,12 @@ class Imports:
         return lease, reported["info"], items
 
     def _not_there(self, content: Any, folder: Any, name: str) -> None:
-        """Exists where a VM of the name stands in the folder, or is being imported.
-
-        A server may make a folder on the datastore before it refuses the name.
+        """Raises Exists if a VM of the name is in the folder, or is being imported. Otherwise a server may
+        make a folder on the datastore before it refuses the name.
         """
         if found := content.searchIndex.FindChild(folder, name):
             raise Exists(
-                f"vCenter has a VM {name} in this folder by now",
+                f"vCenter has a VM {name} in this folder already",
                 server=self._session.server,
                 why=f"somebody else made {safe(refs.moid(found))}, or imports it right now",
             )
@@ -150,7 +149,7 @@ class Imports:
                 )
             with contextlib.suppress(
                 Busy, Unanswered, Unreachable
-            ):  # a figure for people; the end tells whether the lease still is
+            ):  # only for people; the end shows whether the lease still exists
                 lease.HttpNfcLeaseProgress(100)
             self._complete(lease)
         except RemoteError as error:
@@ -167,7 +166,7 @@ class Imports:
         return refs.moid(info.entity)
 
     def _ended(self, lease: vim.HttpNfcLease) -> object:
-        """The fault that the lease ended with; None where it stands, or can't be asked."""
+        """The fault that ended the lease; None if it is open, or can't be read."""
         try:
             row = self._session.read(lambda content: properties.one(content, lease, ["state", "error"]))
         except RemoteError:
@@ -175,8 +174,8 @@ class Imports:
         return row["error"] if row["state"] == "error" else None
 
     def _complete(self, lease: Any) -> None:
-        """The end of the import; where its answer is lost, the lease is looked at: nothing that is whole is
-        sent again.
+        """Complete the import. If the answer is lost, the lease is read: nothing that is complete is sent
+        again.
         """
         try:
             lease.HttpNfcLeaseComplete()
@@ -199,7 +198,7 @@ def _network_type(ident: str) -> type[Any]:
 
 
 def _url(info: Any, item: Any, server: str) -> httpx2.URL:
-    """Where a file goes; `*` in an address stands for the server itself."""
+    """The address for a file; `*` in it means the server itself."""
     found = next((d.url for d in info.deviceUrl or () if d.importKey == item.deviceId), None)
     if found is None:
         raise faults.malformed(f"the lease offers no address for {safe(item.path)}", server, "deviceUrl")

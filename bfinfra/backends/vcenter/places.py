@@ -1,5 +1,5 @@
-"""Where VMs can go, as plain values: clusters, hosts, datastores, networks, folders, pools. Light: reading a
-site imports it.
+"""Where VMs can be placed, as plain values: clusters, hosts, datastores, networks, folders, pools. Light, as
+reading a site imports it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    """Anything in the inventory. `ref` is the server's object, for this package only."""
+    """An object of the inventory. `ref`: the server's object, for this package only."""
 
     moid: str
     name: str
@@ -24,7 +24,7 @@ class Thing:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster(Thing):
-    """A cluster, or a host that stands alone. `pool`: its root resource pool's id."""
+    """A cluster, or a standalone host. `pool`: its root resource pool's id."""
 
     pool: str
     browser: Any = field(repr=False, compare=False, default=None)
@@ -41,7 +41,7 @@ class Host(Thing):
 
 @dataclass(frozen=True, kw_only=True)
 class Datastore(Thing):
-    """Sizes in bytes; `hosts`: ids of the hosts that reach it."""
+    """Sizes in bytes; `hosts`: ids of the hosts with access."""
 
     free: int
     capacity: int
@@ -74,10 +74,10 @@ class Pool(Thing):
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What a resource pool may have of one thing: of CPU in MHz, of memory in MiB.
+    """A resource pool's share of CPU (MHz) or memory (MiB).
 
-    `limit`: None for none; `shares`: low, normal, high, or a number; `expandable`: whether more than the
-    reservation may come out of the parent's.
+    `limit`: None for none; `shares`: low, normal, high, or a number; `expandable`: whether the reservation
+    may grow into the parent's.
     """
 
     reservation: int = 0
@@ -88,8 +88,8 @@ class Allocation:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourcePool(Thing):
-    """A pool below another one. `owner`: id of its cluster; `parent`: of the pool that it is in; `vms`: ids;
-    `note`: what bfinfra wrote on it.
+    """A pool below another one. `owner`: id of its cluster; `parent`: id of its parent; `vms`: ids; `note`:
+    bfinfra's note on it.
     """
 
     owner: str
@@ -105,7 +105,7 @@ E = TypeVar("E", bound=Thing)
 
 @dataclass(frozen=True)
 class Inventory:
-    """One reading. Each mapping goes from the name to everything of that name in the site's datacenter."""
+    """The result of one read. Each mapping has all objects of a name in the site's datacenter."""
 
     clusters: tuple[Cluster, ...] = ()
     hosts: tuple[Host, ...] = ()
@@ -117,7 +117,7 @@ class Inventory:
 
     @property
     def moids(self) -> frozenset[str]:
-        """Everything's ids."""
+        """The ids of all objects."""
         everything: tuple[tuple[Thing, ...], ...] = (
             self.clusters,
             self.hosts,
@@ -130,7 +130,7 @@ class Inventory:
         return frozenset(thing.moid for things in everything for thing in things)
 
     def cluster(self, name: str) -> Cluster | None:
-        """The cluster of that name. Rejected where there are several."""
+        """The cluster with that name. Raises Rejected if there are several, as all methods below do."""
         return _only(self.clusters, name, "clusters")
 
     def host(self, name: str) -> Host | None:
@@ -146,12 +146,12 @@ class Inventory:
         return _only(self.networks, name, "networks")
 
     def pool(self, name: str, cluster: str) -> Pool | None:
-        """The resource pool of that name in the cluster with that id; the cluster's own for ""."""
+        """The resource pool with that name in the cluster with that id; for "" the cluster's own."""
         here = [p for p in self.pools if p.owner == cluster and (p.root if not name else p.name == name)]
         return _only(here, name or "Resources", "resource pools") if name else next(iter(here), None)
 
     def folder(self, path: str, datacenter: str) -> Folder | None:
-        """The VM folder at that path (`gpu/bitfusion`; "" is the datacenter's root for VMs)."""
+        """The VM folder at that path (`gpu/bitfusion`; "": the datacenter's root for VMs)."""
         full = f"vm/{path.strip('/')}".rstrip("/")
         return next((f for f in self.folders if f.datacenter == datacenter and f.path == full), None)
 
@@ -161,7 +161,7 @@ def _only(things: Sequence[E], name: str, what: str) -> E | None:
     if len(found) > 1:
         homes = ", ".join(sorted({t.datacenter for t in found}))
         raise Rejected(
-            f"{len(found)} {what} are called {name}",
+            f"{len(found)} {what} have the name {name}",
             why=f"in {homes}",
             next="write vcenter.datacenter to say which is meant",
         )

@@ -1,4 +1,4 @@
-"""Storage policies that ask for tags: listed over REST, all else over SOAP's /pbm. Source:
+"""Storage policies that require tags: listed over REST, the rest over SOAP's /pbm. Source:
 pbm.profile.ProfileManager; com.vmware.vcenter.storage.Policies.
 """
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 POLICIES = "/api/vcenter/storage/policies"
 NAMESPACE, PROPERTY = "http://www.vmware.com/storage/tag", "com.vmware.storage.tag.{}.property"
-VERSION = "pbm.version.v7_0"  # the oldest that bfinfra speaks; what is asked here is older still
+VERSION = "pbm.version.v7_0"  # the oldest version that bfinfra speaks; these calls are older still
 COOKIE = "vmware_soap_session"
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`tags`: category → tags of which a datastore has one, of each category; `others`: it asks for what is
-    no tag.
+    """`tags`: category → tags, of which a datastore must have one for each category; `others`: whether it
+    requires anything else.
     """
 
     name: str
@@ -56,7 +56,7 @@ class StoragePolicies:
             ) from None
 
     def read(self, identities: Iterable[str]) -> Sequence[Policy]:
-        """These whole."""
+        """These policies in detail."""
         wanted = list(identities)
         return (
             self._session.read(
@@ -67,8 +67,8 @@ class StoragePolicies:
         )
 
     def read_standing(self, listed: Iterable[Policy]) -> Sequence[Policy]:
-        """These whole; those that somebody deleted meanwhile, for which all are refused together, are left
-        out.
+        """These policies in detail, without those deleted meanwhile, for which vCenter refuses all
+        together.
         """
         wanted = [each.id for each in listed]
         try:
@@ -83,7 +83,7 @@ class StoragePolicies:
             return ()
 
     def create(self, wanted: Policy) -> str:
-        """Make one; its id. Exists where the name is taken."""
+        """Make a policy; returns its id. Raises Exists if the name is taken."""
         pbm = _types()
         spec = pbm.profile.CapabilityBasedProfileCreateSpec(
             name=wanted.name,
@@ -102,7 +102,7 @@ class StoragePolicies:
         self._session.write(lambda content: _manager(content).Update(_ids([wanted.id])[0], spec))
 
     def delete(self, identity: str) -> None:
-        """Remove one; one that is gone already is fine. Rejected while something uses it."""
+        """Delete a policy. One that is already gone is fine. Raises Rejected while something uses it."""
         from bfinfra.backends.vcenter import faults  # noqa: PLC0415 - reading a site loads no pyVmomi
 
         failed = [
@@ -120,7 +120,7 @@ class StoragePolicies:
                         "the storage policy is in use",
                         server=self._rest.server,
                         why=error.problems[0].why,
-                        next="take it from what uses it first",
+                        next="remove it from its users first",
                     )
                 )
 
@@ -132,9 +132,7 @@ def _types() -> Any:
 
 
 def _manager(content: vim.ServiceInstanceContent) -> Any:
-    """The manager of policies; the session of `content` is told in the header of each call, as SPBM
-    wants it.
-    """
+    """The manager of policies. SPBM requires the session of `content` in the header of each call."""
     from bfinfra.backends.vcenter import refs, soap  # noqa: PLC0415 - as above
 
     main = refs.stub(content)
@@ -149,7 +147,7 @@ def _ids(identities: Iterable[str]) -> Any:
 
 
 def _constraints(wanted: Policy) -> Any:
-    """One rule a category, all in one set."""
+    """One rule for each category, all in one set."""
     pbm = _types()
 
     def rule(category: str, tags: tuple[str, ...]) -> Any:

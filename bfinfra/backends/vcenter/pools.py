@@ -1,4 +1,4 @@
-"""Resource pools: one bulk read, and one small method per write."""
+"""Resource pools: one bulk read, and one small method for each write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ResourcePools:
         self._notes = attributes.LastOne()
 
     def read(self, attribute: str) -> tuple[ResourcePool, ...]:
-        """Every pool but clusters' own and vApps, with its note under this attribute."""
+        """Every pool but clusters' own and vApps, with its note in this attribute."""
 
         def read(content: vim.ServiceInstanceContent) -> tuple[ResourcePool, ...]:
             keys = attributes.keys(content, attribute)
@@ -44,7 +44,9 @@ class ResourcePools:
         return self._session.read(read)
 
     def create(self, parent: str, name: str, cpu: Allocation, memory: Allocation) -> str:
-        """Make a pool below the one with this id; its own id. Exists where the name is taken there."""
+        """Make a pool below the one with this id; returns its id. Raises Exists if the name is taken
+        there.
+        """
 
         def create(content: vim.ServiceInstanceContent) -> str:
             spec = vim.ResourceConfigSpec(cpuAllocation=_sent(cpu), memoryAllocation=_sent(memory))
@@ -53,7 +55,7 @@ class ResourcePools:
         return self._session.write(create)
 
     def update(self, moid: str, name: str, cpu: Allocation, memory: Allocation) -> None:
-        """Its name and what it may have. Exists where the name is taken beside it."""
+        """Set its name and allocations. Raises Exists if the name is taken there."""
 
         def update(content: vim.ServiceInstanceContent) -> None:
             spec = vim.ResourceConfigSpec(cpuAllocation=_sent(cpu), memoryAllocation=_sent(memory))
@@ -62,11 +64,11 @@ class ResourcePools:
         self._session.write(update)
 
     def rename(self, moid: str, name: str) -> None:
-        """Its name alone. Exists where it is taken beside it."""
+        """Set its name only. Raises Exists if it is taken there."""
         self._session.write(lambda content: refs.refer(content, POOL, moid).UpdateConfig(name, None))
 
     def move(self, moid: str, parent: str) -> None:
-        """Below another pool of the same cluster, with all that is in it."""
+        """Move it with its contents below another pool of the same cluster."""
         self._session.write(
             lambda content: refs.refer(content, POOL, parent).MoveIntoResourcePool(
                 [refs.refer(content, POOL, moid)]
@@ -74,13 +76,13 @@ class ResourcePools:
         )
 
     def note(self, moid: str, attribute: str, text: str) -> None:
-        """Write a note; the attribute is defined for resource pools where it isn't yet."""
+        """Write a note; the attribute is defined for resource pools if it isn't yet."""
         self._session.write(
             lambda content: attributes.write(content, refs.refer(content, POOL, moid), attribute, text)
         )
 
     def forget(self, moid: str, attribute: str) -> None:
-        """Empty a note; the last one takes the attribute's definition along."""
+        """Empty a note; the last one removes the attribute's definition."""
 
         def empty(last: bool) -> Callable[[Any], None]:
             return lambda content: attributes.drop(
@@ -94,7 +96,7 @@ class ResourcePools:
         )
 
     def remove(self, moid: str) -> None:
-        """Delete it; the machines in it go to its parent."""
+        """Delete it; its machines move to its parent."""
         self._tasks.run(
             lambda content: refs.refer(content, POOL, moid).Destroy_Task(), f"removing resource pool {moid}"
         )

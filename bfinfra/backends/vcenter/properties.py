@@ -1,7 +1,7 @@
-"""Reading properties: leaf or keyed paths only, pages always, and nothing missing goes unnoticed.
+"""Reads properties: leaf or keyed paths only, always in pages, and missing properties are noticed.
 
-Many objects are read through trees (tree.py) and handed on one by one, so that no more than four pages are in
-memory; one object by pyVmomi.
+Many objects are read through trees (tree.py) and passed on one by one, so that at most four pages are in
+memory; a single object by pyVmomi.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from bfinfra.backends.vcenter import faults, queries, refs, tree
 from bfinfra.model.errors import Missing
 from bfinfra.model.records import dataclass
 
-PAGE = 500  # objects; a real server pages anyway, asking exercises the loop everywhere
-PART = (50, 500)  # objects that are named in one request: fewer are not worth one of their own
-ASIDE = 3  # such requests that are under way at once
+PAGE = 500  # objects in a page; real servers use pages anyway, and asking tests the loop everywhere
+PART = (50, 500)  # objects that are named in one request; fewer are not worth a request of their own
+ASIDE = 3  # such requests in parallel
 Collector = vmodl.query.PropertyCollector
 MissingProperty = Collector.MissingProperty
 ABSENT = (vmodl.fault.ManagedObjectNotFound, vmodl.query.InvalidProperty)
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One object: its reference and the properties that are set, by path as asked."""
+    """One object: its reference and its set properties, by path."""
 
     ref: Any
     values: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Row:
 
 
 def whole(row: Row) -> Row:
-    """The row itself: what its Nodes need of its page stays in memory."""
+    """The row itself. Its Nodes keep their page in memory."""
     return row
 
 
@@ -58,11 +58,12 @@ def below(
     make: Callable[[Row], T],
     beside: Mapping[Any, Sequence[str]] = NOTHING,
 ) -> list[T]:
-    """What `make` makes of all objects of the asked types below `root`, each with the asked paths, in one
-    collector call (and its pages).
+    """The results of `make` for all objects of these types below `root`, with these paths, in one collector
+    call (and its pages).
 
-    `beside`: single objects of other types, with their paths; their rows come anywhere among the others. The
-    view stays for the session. It must answer for itself, or a view that is gone would show an empty world.
+    `beside`: single objects of other types, with their paths; their rows come among the others. The view
+    lives as long as the session. It must return itself too: a view that is gone would look like an empty
+    inventory.
     """
     views, key = refs.views(content), (refs.moid(root), *sorted(kind.__name__ for kind in asked))
     for _ in range(2):
@@ -86,7 +87,7 @@ def _through(
     make: Callable[[Row], T],
     beside: Mapping[Any, Sequence[str]],
 ) -> list[T] | None:
-    """None where the view doesn't answer for itself."""
+    """The rows; None if the view doesn't return itself."""
     objects = [queries.viewed(view), *_each(beside)]
     paths = {
         **asked,
@@ -112,7 +113,7 @@ def of(  # noqa: PLR0913 - what, of which, and what of it
     make: Callable[[Row], T],
     beside: Mapping[Any, Sequence[str]] = NOTHING,
 ) -> list[T]:
-    """What `make` makes of these objects of one type, with these paths; objects that are gone are left out.
+    """The results of `make` for these objects of one type, with these paths; deleted ones are left out.
     `beside`: as in `below`.
     """
     listed = list(moids)
@@ -138,8 +139,8 @@ def _each(beside: Mapping[Any, Sequence[str]]) -> list[str]:
 
 
 def one(content: vim.ServiceInstanceContent, ref: Any, paths: Sequence[str]) -> Row:
-    """The paths of one object, whole as pyVmomi has them: they can be handed back to vCenter. Raises Missing
-    where it is gone.
+    """The properties of one object, as pyVmomi's values, which can be sent back to vCenter. Raises Missing if
+    it is gone.
     """
     query = Collector.FilterSpec(
         objectSet=[Collector.ObjectSpec(obj=ref, skip=False)],
@@ -163,7 +164,7 @@ def _readable(content: vim.ServiceInstanceContent) -> Iterator[None]:
 
 
 def _side_by_side(content: vim.ServiceInstanceContent, questions: Iterator[str]) -> Iterator[Element | None]:
-    """The first page of each, in their order; some are under way while one is worked on."""
+    """The first page of each, in order; the next ones are requested meanwhile."""
     with ThreadPoolExecutor(ASIDE, thread_name_prefix="part") as asking:
         asked = [asking.submit(_first, content, each) for each in itertools.islice(questions, ASIDE)]
         while asked:
@@ -173,14 +174,14 @@ def _side_by_side(content: vim.ServiceInstanceContent, questions: Iterator[str])
 
 
 def _first(content: vim.ServiceInstanceContent, question: str) -> Element | None:
-    """The first page of what is asked for."""
+    """The first page of an answer."""
     answer = refs.stub(content).read(content.propertyCollector, "RetrievePropertiesEx", question)
     found: Element | None = answer.find("{*}returnval")
     return found
 
 
 def _rows(content: vim.ServiceInstanceContent, page: Element | None) -> Iterator[Row]:
-    """Row by row, of this page and those behind it; the next is asked for while one is worked on."""
+    """Row by row, of this page and the following ones; the next is requested meanwhile."""
     collector, stub = content.propertyCollector, refs.stub(content)
     with ThreadPoolExecutor(1, thread_name_prefix="page") as ahead:
         while page is not None:
@@ -206,7 +207,7 @@ def _row(found: Element, content: vim.ServiceInstanceContent, stub: Any) -> Row 
 
 
 def _property(element: Element, stub: Any) -> tuple[str, Any]:
-    """Name and value, in this order; vcsim leaves out the value of what is empty."""
+    """Name and value, in this order; vcsim leaves out an empty value."""
     if not len(element):
         raise tree.Unfit("a property has no name")
     name, *found = element

@@ -1,5 +1,5 @@
-"""Questions to the property collector, written as the XML that it reads: pyVmomi would make an object of each
-of thousands of references first.
+"""Requests to the property collector, written as XML: pyVmomi would first make an object for each of
+thousands of references.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ VIEW = (
 
 
 def first(asked: Mapping[type[Any], Sequence[str]], objects: Iterable[str], page: int) -> str:
-    """The parameters of RetrievePropertiesEx: these paths of each type, of these objects, so many at once."""
+    """The parameters of RetrievePropertiesEx: these paths of each type, of these objects, so many in a
+    page.
+    """
     wanted = "".join(
         (
             f"<propSet><type>{_type(kind)}"
@@ -48,12 +50,12 @@ def named(kind: type[Any], moids: Iterable[str]) -> list[str]:
 
 
 def viewed(view: Any) -> str:
-    """A container view, and all that it shows, for `first`."""
+    """A container view and all its objects, for `first`."""
     return f'<objectSet><obj type="ContainerView">{escape(refs.moid(view))}</obj>{VIEW}</objectSet>'
 
 
 def envelope(mo: Any, method: str, parameters: str) -> bytes:
-    """The document that is sent to have a method of `mo` run."""
+    """The document that calls a method of `mo`."""
     this = f"<_this type={quoteattr(_type(type(mo)))}>{escape(refs.moid(mo))}</_this>"
     return (
         f'{XML_HEADER}\n{SOAP_START}<{method} xmlns="urn:vim25">{this}{parameters}</{method}>{SOAP_END}'

@@ -21,7 +21,7 @@ MIB = 2**20
 @dataclass(frozen=True, slots=True)
 class Registry:
     """`cluster`: id of the vSphere cluster; `status`: STARTING, RUNNING, WARNING, ERROR or DELETING;
-    `authority`: PEM; `storage`: policies' ids → bytes that there are.
+    `authority`: PEM; `storage`: policy's id → bytes.
     """
 
     id: str
@@ -40,7 +40,7 @@ class Registries:
         self._rest = rest
 
     def list(self) -> Mapping[str, Registry]:
-        """All, by the id of their cluster; none where the API isn't there, or no more (9.0)."""
+        """Cluster's id → registry; {} if the API doesn't exist, or no longer (9.0)."""
         try:
             listed = self._rest.get(HARBOR)
         except Missing:
@@ -55,18 +55,18 @@ class Registries:
         return found
 
     def projects(self, identity: str) -> tuple[str, ...]:
-        """Names of a registry's projects: one a namespace, and those that somebody made."""
+        """Names of a registry's projects: one for each namespace, and those that users made."""
         return tuple(
             sorted(str(each["name"]) for each in self._rest.get(f"{HARBOR}/{quote(identity)}/projects"))
         )
 
     def create(self, cluster: str, policy: str, limit: int | None) -> None:
-        """Begin to make one; `limit` in bytes. Exists where the cluster has one."""
+        """Start to make a registry; `limit` in bytes. Raises Exists if the cluster has one."""
         storage = {"policy": policy, **({} if limit is None else {"limit": limit // MIB})}
         self._rest.post(HARBOR, {"spec": {"cluster": cluster, "storage": [storage]}})
 
     def delete(self, identity: str) -> None:
-        """Begin to remove one with all its images; one that is gone already is fine."""
+        """Start to delete a registry with all its images. One that is already gone is fine."""
         try:
             self._rest.delete(f"{HARBOR}/{quote(identity)}")
         except Missing:

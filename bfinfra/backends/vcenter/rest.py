@@ -1,4 +1,4 @@
-"""vCenter's REST API (`/api`): one small typed client, one session, errors by `error_type`."""
+"""vCenter's REST API (`/api`): a small typed client with one session; errors by `error_type`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Params = Mapping[str, Any]
 
 
 class Rest:
-    """Paths start with `/api/` (or `/rest/`), bodies and answers are plain JSON values. Raises
+    """Paths start with `/api/` (or `/rest/`); bodies and answers are plain JSON values. Raises
     RemoteError.
     """
 
@@ -52,7 +52,7 @@ class Rest:
         self._lock = threading.Lock()
 
     def get(self, path: str, *, params: Params | None = None) -> Any:
-        """Read. An ended session is opened anew once."""
+        """Read. After an expired session it logs in again, once."""
         try:
             return self._call("GET", path, None, params)
         except Expired:
@@ -61,11 +61,11 @@ class Rest:
     def post(
         self, path: str, body: Any = None, *, params: Params | None = None, timeout: float | None = None
     ) -> Any:
-        """Create, or act (`params={"action": …}`). `timeout`: seconds, where the answer may take long."""
+        """Create, or act (`params={"action": …}`). `timeout`: seconds, if the answer may take long."""
         return self._call("POST", path, body, params, timeout)
 
     def headers(self) -> dict[str, str]:
-        """What says who asks, for uploads to the same server."""
+        """The headers of the session, for uploads to the same server."""
         return {HEADER: self._session()}
 
     def patch(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
@@ -81,14 +81,14 @@ class Rest:
         return self._call("DELETE", path, body, params)
 
     def bytes(self, path: str) -> bytes:
-        """An unauthenticated download (`/certs/download.zip`)."""
+        """A download without login (`/certs/download.zip`)."""
         answer = self._client().get(path)
         if answer.status_code != 200:
             raise faults.of_answer(answer, f"GET {path} failed", self.server)
         return answer.content
 
     def close(self) -> None:
-        """Log out, for good: what still reads gets no session any more."""
+        """Log out for good: later requests get no session."""
         with self._lock:
             self._closed = True
             token, http = self._token, self._http
@@ -151,7 +151,7 @@ class Rest:
     def _login(self, http: httpx2.Client) -> str:
         who = credentials(self._settings, self._env)
         basic = base64.b64encode(f"{who.username}:{who.password.reveal()}".encode()).decode()
-        for path in (SESSION, OLD_SESSION):  # the old door is the only one before 7.0 U2
+        for path in (SESSION, OLD_SESSION):  # the only login before 7.0 U2
             answer = http.post(path, headers={"Authorization": f"Basic {basic}"})
             if answer.status_code != 404:
                 break

@@ -1,4 +1,4 @@
-"""Which privileges the account that is logged in doesn't have, asked of vCenter itself."""
+"""Asks vCenter which privileges the logged-in account lacks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Needed = Mapping[Entity, Sequence[str]]
 
 
 class Grants:
-    """Asks. Raises RemoteError."""
+    """Reads privileges. Raises RemoteError."""
 
     def __init__(self, session: SoapSession, inventory: Inventories) -> None:
         self._session = session
         self._inventory = inventory
 
     def lacking(self, wanted: Needed) -> dict[str, tuple[str, ...]]:
-        """By inventory path, what is lacking there; () for a path where nothing is."""
+        """Inventory path → missing privileges; () for a path without an object."""
         there = list(_paths(self._inventory.read()))
         found: dict[str, tuple[str, ...]] = {}
         for entity, privileges in wanted.items():
@@ -57,7 +57,7 @@ class Grants:
 
 
 def _paths(inventory: Inventory) -> Iterator[tuple[str, str, Any]]:
-    """Type, inventory path without folders of one's own, and reference: as rights name places."""
+    """Type, inventory path without folders made by users, and reference, as rights name places."""
     for center in inventory.datacenters:
         yield "Datacenter", f"/{center.name}", center.ref
     clusters = {each.moid: each for each in inventory.clusters}

@@ -1,4 +1,4 @@
-"""One session per server and API, opened when first needed, always closed. Who logs in, and as whom."""
+"""One session for each server and API, opened when first needed and always closed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FINAL = (Denied, Malformed, Rejected, Untrusted)
 
 
 def refused(username: str, server: str) -> Denied:
-    """A login that both APIs refuse in words of their own."""
+    """The error of a refused login, which the two APIs word differently."""
     return Denied(
         f"vCenter refused the login of {username}",
         server=server,
@@ -34,12 +34,12 @@ def refused(username: str, server: str) -> Denied:
 
 
 def over(server: str) -> Rejected:
-    """What who still asks gets after `close`."""
+    """The error of a request after `close`."""
     return Rejected("the session is over", server=server, why="the run that it belongs to has ended")
 
 
 class SoapSession:
-    """The SOAP session. `read` logs in again once if the session ended; `write` never repeats anything.
+    """The SOAP session. `read` logs in again once if the session has expired; `write` never repeats anything.
 
     With `site`, a run that writes ends the sessions that killed runs of the site left behind.
     """
@@ -65,11 +65,11 @@ class SoapSession:
         self._lock = threading.Lock()
 
     def open(self) -> None:
-        """Log in now, while the caller goes on; who needs the session first hears of it if that fails."""
+        """Log in now, in the background; an error reaches the first caller that needs the session."""
         self._entry = background.start(self._login, "login")
 
     def content(self) -> Any:
-        """ServiceContent of a session that is logged in."""
+        """ServiceContent of a session after login."""
         with self._lock:
             if self._closed:
                 raise over(self.server)
@@ -80,7 +80,7 @@ class SoapSession:
                     self._content = self._enter()
                 except (
                     FINAL
-                ) as error:  # nobody else of this run tries: that takes time, and may lock the account
+                ) as error:  # nobody else in this run tries again: that takes time, and may lock the account
                     self._shut = error
                     raise
             return self._content

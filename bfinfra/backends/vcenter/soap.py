@@ -1,4 +1,4 @@
-"""SOAP over the transport: pyVmomi's types, serialiser and parser on httpx2's requests. Faults come out as
+"""SOAP over the transport: pyVmomi's types, serialiser and parser on httpx2's requests. Faults become
 bfinfra's errors.
 """
 
@@ -18,7 +18,7 @@ from bfinfra.backends.vcenter import faults, queries, refs, tree
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Rejected
 
-OLDEST = (7, 0)  # older versions drop newer fields (Dynamic DirectPath) in silence
+OLDEST = (7, 0)  # older versions silently drop newer fields (Dynamic DirectPath)
 LARGEST = 1 << 20  # bytes of a list of versions
 
 
@@ -41,7 +41,7 @@ class Stub(SoapStubAdapterBase):
         self.views: dict[tuple[str, ...], object] = {}
         """The session's container views, by container and types; they end with the session."""
         self.systems: dict[str, str] = {}
-        """What vCenter calls hosts in the backing of a fixed card, by host."""
+        """vCenter's id of a host in the backing of a fixed card, by host."""
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""
@@ -56,8 +56,8 @@ class Stub(SoapStubAdapterBase):
         return result
 
     def read(self, mo: Any, method: str, parameters: str) -> Element:
-        """Send one method with its parameters as XML, and return its results (`returnval`) as a tree, read as
-        it comes. Raises RemoteError.
+        """Send one method with its parameters as XML, and return its results (`returnval`) as a tree that is
+        read while it arrives. Raises RemoteError.
         """
         what = f"{method} on {safe(refs.moid(mo))}"
         question = queries.envelope(mo, method, parameters)
@@ -84,11 +84,11 @@ class Stub(SoapStubAdapterBase):
     def _deserialised(self, document: bytes, info: Any, what: str) -> Any:
         if (
             b"<!DOCTYPE" in document or b"\0" in document
-        ):  # expat would follow entities, and read encodings in which they can't be seen
+        ):  # expat would follow entities, and read encodings that hide them
             raise faults.malformed(
                 f"the answer to {what} can't be read",
                 self.server,
-                "it declares a document type, or is no UTF-8",
+                "it declares a document type, or is not UTF-8",
             )
         try:
             return SoapResponseDeserializer(self).Deserialize(document, info.result)
@@ -99,9 +99,7 @@ class Stub(SoapStubAdapterBase):
 
 
 def negotiate(answer: httpx2.Response, server: str) -> str:
-    """The newest API version that both sides speak, as pyVmomi names it, of a server's list. Raises Rejected
-    below 7.0.
-    """
+    """The newest API version that both sides speak, as pyVmomi names it. Raises Rejected below 7.0."""
     if answer.status_code != 200:
         raise faults.of_entrance(answer, "this doesn't answer as a vCenter does", server)
     offered = _offered(answer.content, server)
@@ -134,5 +132,5 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def service_instance(stub: Stub) -> Any:
-    """The door of the API."""
+    """The root object of the API."""
     return vim.ServiceInstance("ServiceInstance", stub)

@@ -1,4 +1,4 @@
-"""Supervisors over REST: which there are, enabling, changing, disabling one. Source:
+"""Supervisors over REST: listing, enabling, changing, disabling. Source:
 com.vmware.vcenter.namespace_management.Clusters (vmware-vcenter 9.1).
 """
 
@@ -23,7 +23,7 @@ Body = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Supervisor:
     """`cluster`: id of the vSphere cluster; `status`: CONFIGURING, RUNNING, REMOVING or ERROR; `kubernetes`:
-    READY, WARNING or ERROR; `info`: all that vCenter says.
+    READY, WARNING or ERROR; `info`: vCenter's whole answer.
     """
 
     cluster: str
@@ -41,7 +41,7 @@ class Supervisors:
         self._rest = rest
 
     def read(self, clusters: Iterable[str]) -> Mapping[str, Supervisor]:
-        """Those on these clusters, by the clusters' ids; a cluster without one is left out."""
+        """Cluster's id → supervisor, for these clusters; those without one are left out."""
         found = {}
         for cluster in clusters:
             try:
@@ -61,15 +61,17 @@ class Supervisors:
         }
 
     def enable(self, cluster: str, body: Body) -> None:
-        """Begin; it is CONFIGURING for tens of minutes. Exists where it is enabled already."""
+        """Start to enable one; it is CONFIGURING for tens of minutes. Raises Exists if it is enabled
+        already.
+        """
         self._rest.post(f"{CLUSTERS}/{quote(cluster)}", body, params={"action": "enable"})
 
     def update(self, cluster: str, body: Body) -> None:
-        """Set what is given."""
+        """Set the given fields."""
         self._rest.patch(f"{CLUSTERS}/{quote(cluster)}", body)
 
     def disable(self, cluster: str) -> None:
-        """Begin to remove it with every namespace on it; one that is gone already is fine."""
+        """Start to remove it with all its namespaces. One that is already gone is fine."""
         try:
             self._rest.post(f"{CLUSTERS}/{quote(cluster)}", params={"action": "disable"})
         except Missing:

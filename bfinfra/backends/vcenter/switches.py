@@ -1,4 +1,4 @@
-"""Distributed switches: one bulk read, and one small method per write."""
+"""Distributed switches: one bulk read, and one small method for each write."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Switches:
         )
 
     def create(self, folder: str, plan: SwitchPlan) -> None:
-        """Make a switch in a network folder. Exists where the name is taken."""
+        """Make a switch in a network folder. Raises Exists if the name is taken."""
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             product = vim.dvs.ProductSpec(version=plan.version) if plan.version else None
@@ -64,7 +64,7 @@ class Switches:
         self._tasks.run(start, f"creating the switch {plan.name}")
 
     def reconfigure(self, moid: str, plan: SwitchPlan) -> None:
-        """Description, size of frames, uplinks, hosts and their NICs."""
+        """Set description, MTU, uplinks, hosts and their NICs."""
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             switch = refs.refer(content, VDS, moid)
@@ -77,12 +77,12 @@ class Switches:
         self._tasks.run(start, f"changing the switch {plan.name}")
 
     def remove(self, moid: str, *, group: bool = False) -> None:
-        """A switch with its port groups, or one port group."""
+        """Delete a switch with its port groups, or one port group."""
         kind = GROUP if group else VDS
         self._tasks.run(lambda content: refs.refer(content, kind, moid).Destroy_Task(), f"removing {moid}")
 
     def create_group(self, switch: str, plan: GroupPlan) -> None:
-        """Make a port group. Exists where the name is taken."""
+        """Make a port group. Raises Exists if the name is taken."""
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             return refs.refer(content, VDS, switch).AddDVPortgroup_Task([_group_config(plan)])
@@ -90,7 +90,7 @@ class Switches:
         self._tasks.run(start, f"creating the port group {plan.name}")
 
     def reconfigure_group(self, moid: str, plan: GroupPlan) -> None:
-        """VLAN, ports, description."""
+        """Set VLAN, ports, description."""
 
         def start(content: vim.ServiceInstanceContent) -> Any:
             group = refs.refer(content, GROUP, moid)

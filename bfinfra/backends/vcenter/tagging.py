@@ -1,5 +1,5 @@
-"""Tags, their categories, and what bears them. The API knows each by its id only: each is a request. Source:
-com.vmware.cis.tagging.
+"""Tags, their categories, and the objects that have them. The API knows them by id only, so each is one
+request. Source: com.vmware.cis.tagging.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ CATEGORIES = "/api/cis/tagging/category"
 TAGS = "/api/cis/tagging/tag"
 BEARERS = "/api/cis/tagging/tag-association"
 DATASTORE = "Datastore"
-AT_ONCE = 8  # details read side by side: the API has no bulk form
+AT_ONCE = 8  # details read in parallel: the API has no bulk form
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """`bearers`: types and ids of what it is on."""
+    """`bearers`: types and ids of the objects that have it."""
 
     id: str
     name: str
@@ -35,14 +35,14 @@ class Tag:
 
     @property
     def datastores(self) -> frozenset[str]:
-        """The ids of the datastores that bear it."""
+        """The ids of the datastores that have it."""
         return frozenset(identity for sort, identity in self.bearers if sort == DATASTORE)
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """`single`: an object bears one of its tags at most; `types`: what its tags are for, everything where it
-    is empty.
+    """`single`: an object has at most one of its tags; `types`: the types that its tags are for, () for
+    all.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Category:
     tags: tuple[Tag, ...] = ()
 
     def tag(self, name: str) -> Tag | None:
-        """The tag of that name."""
+        """The tag with that name."""
         return next((each for each in self.tags if each.name == name), None)
 
 
@@ -64,8 +64,8 @@ class Tagging:
         self._rest = rest
 
     def read(self, wanted: Callable[[str, str], bool]) -> tuple[Category, ...]:
-        """The categories of which `wanted` says so by name and description, with their tags and what bears
-        them.
+        """The categories that `wanted` accepts by name and description, with their tags and the objects that
+        have them.
         """
         try:
             listed = _each(
@@ -96,7 +96,7 @@ class Tagging:
         return found
 
     def _bearers(self, tags: Sequence[str]) -> Mapping[str, frozenset[tuple[str, str]]]:
-        """By tag. A tag that was removed since they were listed is left out."""
+        """Tag → its objects. Tags deleted meanwhile are left out."""
         action = {"action": "list-attached-objects-on-tags"}
         try:
             found = self._rest.post(BEARERS, {"tag_ids": list(tags)}, params=action) if tags else ()
@@ -109,8 +109,8 @@ class Tagging:
         }
 
     def make_category(self, name: str, description: str) -> str:
-        """A category of tags for datastores, of which one may bear several; its id. Exists where the name is
-        taken.
+        """Make a category of tags for datastores, which may have several; returns its id. Raises Exists if
+        the name is taken.
         """
         return str(
             self._rest.post(
@@ -125,15 +125,15 @@ class Tagging:
         )
 
     def make_tag(self, category: str, name: str, description: str) -> str:
-        """A tag in the category with this id; its id. Exists where the name is taken."""
+        """Make a tag in the category with this id; returns its id. Raises Exists if the name is taken."""
         return str(self._rest.post(TAGS, {"name": name, "description": description, "category_id": category}))
 
     def describe(self, tag: str, description: str) -> None:
-        """Give a tag another description."""
+        """Set a tag's description."""
         self._rest.patch(f"{TAGS}/{quote(tag)}", {"description": description})
 
     def attach(self, tag: str, datastores: Iterable[str]) -> None:
-        """Put the tag on datastores, by their ids; harmless where it is on them."""
+        """Add the tag to datastores, by id. Fine if they have it."""
         objects = [{"id": each, "type": DATASTORE} for each in datastores]
         found = self._rest.post(
             f"{BEARERS}/{quote(tag)}",
@@ -151,7 +151,7 @@ class Tagging:
             )
 
     def detach(self, tag: str, datastores: Iterable[str]) -> None:
-        """Take the tag off datastores, by their ids; harmless where it isn't on them."""
+        """Remove the tag from datastores, by id. Fine if they don't have it."""
         for each in datastores:
             self._rest.post(
                 f"{BEARERS}/{quote(tag)}",
@@ -160,19 +160,19 @@ class Tagging:
             )
 
     def remove(self, tag: str) -> None:
-        """Remove a tag from everything; one that is gone already is fine."""
+        """Delete a tag, also from its objects. One that is already gone is fine."""
         with contextlib.suppress(Missing):
             self._rest.delete(f"{TAGS}/{quote(tag)}")
 
     def remove_empty(self, category: str) -> None:
-        """Remove a category without tags; one that has some stays, one that is gone already is fine."""
+        """Delete a category without tags; one with tags is kept, one that is already gone is fine."""
         with contextlib.suppress(Missing):
             if not self._ids_of(category):
                 self._rest.delete(f"{CATEGORIES}/{quote(category)}")
 
 
 def _each(ids: Iterable[str], ask: Callable[[str], Any]) -> Sequence[Mapping[str, Any]]:
-    """All of them; what went in between is left out."""
+    """All of them, without those deleted meanwhile."""
 
     def one(identity: str) -> Mapping[str, Any] | None:
         try:

@@ -1,6 +1,4 @@
-"""Waiting for what vCenter does: a collector of its own for each waiter, so that no update is lost to
-another.
-"""
+"""Waits for vCenter's tasks, with a collector for each waiter, so that none loses updates to another."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from bfinfra.backends.vcenter import faults, properties, refs
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.errors import Busy, Expired, Missing, RemoteError, Unanswered, Unreachable
 
-ROUND = 20  # seconds per wait call at most, well below the transport's read time-out
+ROUND = 20  # seconds of each wait call at most, well below the transport's read time-out
 Progress = Callable[[int], None]
 T = TypeVar("T")
 Values = Mapping[str, Any]
@@ -36,13 +34,13 @@ class Tasks:
     ) -> Any:
         """Start a task (`start` gets ServiceContent) and return its result. `limit` in seconds.
 
-        Raises RemoteError: the task's own fault, or Unanswered where its end is not known.
+        Raises RemoteError: the task's own fault, or Unanswered if its end is unknown.
         """
         task = self._session.write(start)
         return self.wait(task, what, progress=progress, limit=limit)
 
     def wait(self, task: Any, what: str, *, progress: Progress | None = None, limit: float = 3600) -> Any:
-        """Wait for a task's end and return its result; `progress` gets percents."""
+        """Wait for a task's end and return its result; `progress` gets per cents."""
 
         def ended(values: Values) -> bool:
             info = values.get("info")
@@ -52,7 +50,7 @@ class Tasks:
 
         info = self.watch(task, ("info",), ended, what, limit=limit)[
             "info"
-        ]  # whole, so that its end comes with what it ended in
+        ]  # the whole object, so that its end comes with its result
         if info.state == "error":
             raise faults.of_fault(info.error, f"{what} failed", self._session.server)
         return info.result
@@ -60,8 +58,8 @@ class Tasks:
     def watch(
         self, ref: Any, paths: tuple[str, ...], enough: Callable[[Values], bool], what: str, *, limit: float
     ) -> Values:
-        """Follow an object's properties until they are `enough`: these. Raises Unanswered after `limit`
-        seconds or on a lost session.
+        """Follow an object's properties until `enough` accepts them, and return them. Raises Unanswered after
+        `limit` seconds or if the session is lost.
         """
         try:
             return self._follow(self._session.content(), ref, paths, enough, time.monotonic() + limit)
@@ -109,8 +107,8 @@ class Tasks:
             _drop(collector)
 
     def _waited(self, wait: Callable[[], T], look: Callable[[], object]) -> T:
-        """What changed since. Missing where `look` says that the object is gone; where only the collector is,
-        nothing is known of the object.
+        """What changed since. Raises Missing if `look` finds that the object is gone; if only the collector
+        is, the object is unknown.
         """
         try:
             return wait()

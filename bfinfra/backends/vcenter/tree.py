@@ -1,7 +1,7 @@
-"""An answer of vCenter as a tree, read by lxml as it comes: values are made when they are asked for.
-pyVmomi's parser makes them all, ten times as slowly.
+"""An answer of vCenter as a tree, which lxml reads while it arrives. Values are made when they are read;
+pyVmomi's parser makes all, ten times as slowly.
 
-pyVmomi's type metadata says what each value is, so that what comes out is what pyVmomi would have made of it.
+pyVmomi's type metadata decides what each value is, so the values equal pyVmomi's.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pyVmomi.VmomiSupport import DataObject, GetPropertyInfo, GuessWsdlType, Man
 
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}type"
 Reader = Callable[[Element, Any], Any]
-"""An element, and the stub that its references are bound to, to the value."""
+"""Turns an element, and the stub for its references, into the value."""
 TRUE, FALSE = ("true", "1"), ("false", "0")
 
 
 class Unfit(ValueError):
-    """An element that is not what its type says."""
+    """An element does not fit its type."""
 
 
 def parse(blocks: Iterable[bytes]) -> Element:
-    """The root of a document that comes in blocks. Raises etree.XMLSyntaxError, Unfit."""
+    """The root of a document that arrives in blocks. Raises etree.XMLSyntaxError, Unfit."""
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
@@ -46,8 +46,8 @@ def parse(blocks: Iterable[bytes]) -> Element:
 
 
 class Node:
-    """A data object: `kind` is its vSphere type; attributes are read from the tree, once. What is not set is
-    None, a list empty.
+    """A data object. `kind`: its vSphere type; attributes are read from the tree once. Unset ones are None,
+    or an empty list.
     """
 
     def __init__(self, element: Element, kind: Any, stub: Any) -> None:
@@ -59,7 +59,7 @@ class Node:
 
 
 class Nodes(Sequence[Any]):
-    """A list of data objects, each made when it is looked at."""
+    """A list of data objects, each made when it is read."""
 
     def __init__(self, element: Element, kind: Any, stub: Any) -> None:
         self._element, self._kind, self._stub = element, kind, stub
@@ -74,8 +74,8 @@ class Nodes(Sequence[Any]):
         return (value(each, self._kind, self._stub) for each in self._element)
 
     def table(self, *names: str) -> list[tuple[str | None, ...]]:
-        """Plain attributes of each, as text, None where not set: of thousands of small objects in a fifth of
-        the time that `texts` takes.
+        """Plain attributes of each object, as text, None if unset. For thousands of small objects this takes
+        a fifth of the time of `texts`.
         """
         columns = [
             [each.text or "" for each in self._element.iterdescendants(f"{{*}}{name}")] for name in names
@@ -86,14 +86,12 @@ class Nodes(Sequence[Any]):
 
 
 def texts(found: Any) -> Mapping[str, str]:
-    """What stands in the attributes of a Node that are plain, by name and as text: many small objects are
-    read so in half the time. Not for lists.
-    """
+    """Name → text of the plain attributes of a Node, in half the time of reading each. Not for lists."""
     return {child.tag.rpartition("}")[2]: child.text or "" for child in found._element}  # noqa: SLF001 - this module's own
 
 
 def number(name: str, text: str | None) -> int:
-    """A whole number, of the attribute of this name. Raises Unfit."""
+    """A whole number from the attribute with this name. Raises Unfit."""
     try:
         return int(text or "")
     except ValueError as error:
@@ -101,7 +99,7 @@ def number(name: str, text: str | None) -> int:
 
 
 def truth(name: str, text: str | None) -> bool:
-    """A yes or no, of the attribute of this name; what is not there is no. Raises Unfit."""
+    """A boolean from the attribute with this name; False if it is missing. Raises Unfit."""
     try:
         return text is not None and _bool(text)
     except TypeError as error:
@@ -109,26 +107,24 @@ def truth(name: str, text: str | None) -> bool:
 
 
 def kind_of(found: Any) -> Any:
-    """The vSphere type of a value, pyVmomi's own or a Node."""
+    """The vSphere type of a value, pyVmomi's or a Node."""
     return found.kind if isinstance(found, Node) else type(found)
 
 
 def is_a(found: Any, kind: type[Any]) -> bool:
-    """Whether a value, pyVmomi's own or a Node, is of this vSphere type."""
+    """Whether a value, pyVmomi's or a Node, is of this vSphere type."""
     return issubclass(kind_of(found), kind)
 
 
 def value(element: Element, declared: Any, stub: Any) -> Any:
-    """What an element says: text, numbers, times, references as pyVmomi has them, lists, Nodes. Raises
-    Unfit.
-    """
+    """An element's value: text, numbers, times and references as in pyVmomi, lists, Nodes. Raises Unfit."""
     if name := element.get(XSI):
         return _reader_of(name)(element, stub)
     return _reader(declared.Item if issubclass(declared, list) else declared)(element, stub)
 
 
 def typed(element: Element, declared: type[Any], stub: Any) -> Any:
-    """The same as pyVmomi makes it, whole: for the few values that code hands back to vCenter or to its
+    """The same as pyVmomi's whole object, for the few values that are sent back to vCenter or to its
     faults.
     """
     return Deserialize(etree.tostring(element), declared, stub)
@@ -136,13 +132,13 @@ def typed(element: Element, declared: type[Any], stub: Any) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _reader_of(name: str) -> Reader:
-    """How elements are read that say of themselves what they are."""
+    """The reader for elements that name their own type."""
     return _reader(_named(name))
 
 
 @functools.cache
 def _reader(kind: Any) -> Reader:
-    """How elements of a type are read."""
+    """The reader for elements of a type."""
     if issubclass(kind, list) and issubclass(kind.Item, DataObject):
         return lambda element, stub: Nodes(element, kind.Item, stub)
     if issubclass(kind, list):
@@ -164,9 +160,7 @@ def _reader(kind: Any) -> Reader:
 
 @functools.lru_cache(maxsize=4096)
 def _named(name: str) -> Any:
-    """The type of a name, whatever its prefix stands for here: no two APIs that are spoken have different
-    types of one name.
-    """
+    """The type with this name and any prefix: the APIs in use have no two types of one name."""
     local = name.rpartition(":")[2]
     try:
         return GuessWsdlType(local)
@@ -178,8 +172,8 @@ def _named(name: str) -> Any:
 
 @functools.cache
 def _attribute(kind: Any, name: str) -> Reader:
-    """How an attribute of a type is read. One that is declared as a plain value is one, whatever else its
-    element says.
+    """The reader for an attribute of a type. If the attribute is declared as a plain value, its element's own
+    type does not count.
     """
     declared, path = GetPropertyInfo(kind, name).type, f"{{*}}{name}"
     if issubclass(declared, list):

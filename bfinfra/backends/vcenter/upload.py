@@ -1,4 +1,4 @@
-"""Sending an import's files to where its lease says, with constant memory; a file that breaks off is sent
+"""Uploads an import's files to the addresses of its lease, with constant memory. An interrupted file is sent
 again within the same lease.
 """
 
@@ -18,11 +18,11 @@ from bfinfra.model.errors import Busy, Rejected, RemoteError, Unanswered, Unreac
 from bfinfra.model.trust import Trust
 
 BLOCK = 1 << 20  # bytes read and sent at a time
-TIMES = 4  # that a file is sent, before the import is given up
-PAUSE = 1.0  # seconds before a file is sent again, twice as long each time
+TIMES = 4  # attempts for each file before the import is given up
+PAUSE = 1.0  # seconds before a file is sent again, doubled each time
 PASSING = (Unreachable, Busy, Unanswered)
-"""After these a file is sent again: it overwrites what came of it, so nothing can be there twice."""
-WAIT = httpx2.Timeout(120, connect=10)  # seconds; of one read or write, not of the whole upload
+"""Errors after which a file is sent again: it overwrites the partial one, so nothing exists twice."""
+WAIT = httpx2.Timeout(120, connect=10)  # seconds for one read or write, not for the whole upload
 VMDK = "application/x-vnd.vmware-streamVmdk"
 Item = Any
 """vim.OvfManager.FileItem."""
@@ -54,7 +54,9 @@ class Upload:
     def run(
         self, items: Sequence[Item], urls: Sequence[httpx2.URL], sizes: Mapping[str, int], source: Open
     ) -> None:
-        """All files, in the order of the items. RemoteError: the lease is good for nothing more."""
+        """Upload all files, in the order of the items. Raises RemoteError: then the lease is of no more
+        use.
+        """
         total, sent = sum(sizes[item.path] for item in items), 0
         for item, url in zip(items, urls, strict=True):
 
@@ -103,9 +105,7 @@ def _asked(error: RemoteError) -> float | None:
 
 
 def _blocks(stream: BinaryIO, name: str, size: int, on_block: Callable[[int], None]) -> Iterator[bytes]:
-    """Block by block; the next is read, and its digest reckoned, in a thread of its own while one is
-    encrypted and sent.
-    """
+    """Block by block; a thread reads and hashes the next one while one is encrypted and sent."""
     done = 0
     with ThreadPoolExecutor(1, thread_name_prefix="read") as ahead:
         following = ahead.submit(stream.read, BLOCK)
@@ -118,5 +118,5 @@ def _blocks(stream: BinaryIO, name: str, size: int, on_block: Callable[[int], No
         raise Rejected(
             f"{safe(name)} can't be sent",
             why=f"it ended after {done} of {size} bytes",
-            next="see whether somebody changes the file",
+            next="check whether somebody changes the file",
         )

@@ -1,5 +1,5 @@
-"""Virtual machines as plain values: what one has, what it shall have, what is imported. Light: reading a site
-imports it.
+"""Virtual machines as plain values: current, desired and imported ones. Light, as reading a site imports
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bfinfra.model.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A PCI device in a VM. `way`: static (a fixed address), dynamic (any of vendor/device) or vgpu (a
+    """A PCI device of a VM. `way`: static (a fixed address), dynamic (any of vendor/device) or vgpu (a
     profile).
     """
 
@@ -26,7 +26,7 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """A PCI device to put into a VM: `address` on its host, or vendor/device, or a vGPU `profile`."""
+    """A PCI device to add to a VM: `address` on its host, or vendor/device, or a vGPU `profile`."""
 
     vendor: int = 0
     device: int = 0
@@ -37,8 +37,8 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network adapter; `network` is the id of its network or port group; `grouped`: it is on a distributed
-    one; `rdma`: its protocol where it is paravirtual RDMA.
+    """A network adapter. `network`: id of its network or port group; `grouped`: whether that is distributed;
+    `rdma`: its protocol if it is paravirtual RDMA.
     """
 
     key: int
@@ -51,8 +51,8 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A virtual disk; `capacity` in bytes; `address`: scsi0:1, "" where it hangs on no SCSI controller;
-    `file`: its path on its datastore; `thin`: None where nobody says.
+    """A virtual disk. `capacity` in bytes; `address`: scsi0:1, "" without a SCSI controller; `file`: its path
+    on its datastore; `thin`: None if unknown.
     """
 
     key: int
@@ -65,7 +65,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class NewDisk:
-    """An empty disk to put in at `address` (scsi0:1), in bytes; `datastore`: an id, "" = with the machine."""
+    """An empty disk to add at `address` (scsi0:1), in bytes; `datastore`: an id, "" for the machine's own."""
 
     address: str
     capacity: int
@@ -75,7 +75,7 @@ class NewDisk:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One VM of the survey. `mark`: the value of the asked extraConfig key; `folder`: its folder's id;
+    """A VM in the survey. `mark`: the value of the requested extraConfig key; `folder`: its folder's id;
     `also`: the values of further keys.
     """
 
@@ -88,9 +88,9 @@ class Brief:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a VM comes from. `template`: it can't run; `owner`: the vCenter extension that looks after it, ""
-    for none; `product`: name and version of the appliance that it is, "" for none; `labels`: of its vApp
-    properties, and `defaults`, by full key; `passwords`: keys of those that are secret.
+    """The origin of a VM. `template`: it can't run; `owner`: the vCenter extension that manages it, or "";
+    `product`: name and version of its appliance, or ""; `labels` and `defaults` of its vApp properties, by
+    full key; `passwords`: keys of the secret ones.
     """
 
     moid: str
@@ -105,7 +105,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Vm:
-    """All of one VM. Sizes in bytes; `extra` holds the asked extraConfig keys; `properties` the vApp
+    """A VM in detail. Sizes in bytes; `extra`: the requested extraConfig keys; `properties`: the vApp
     properties by full key.
     """
 
@@ -127,7 +127,7 @@ class Vm:
     disks: tuple[Disk, ...]
     extra: Mapping[str, str]
     properties: Mapping[str, str] = field(repr=False)
-    """Some servers answer passwords, too."""
+    """Some servers return passwords too."""
     ip: str
     tools: bool
     tasks: tuple[Any, ...] = field(repr=False, compare=False, default=())
@@ -135,12 +135,12 @@ class Vm:
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """Only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key; `properties` by
-    full key.
+    """Desired hardware; only what is set is sent. Sizes in bytes; networks by id; `extra` "" removes a key;
+    `properties` by full key.
 
     `nics`: adapter key → network; `add_rdma`: port group → protocol (rocev1, rocev2) of an adapter for RDMA;
-    `grow`: disk key → capacity; `add_disks`: a controller that isn't there is added as well; `drop`: device
-    keys to take out; `destroy`: keys of disks that go with their files.
+    `grow`: disk key → capacity; `add_disks`: with their controllers if missing; `drop`: device keys to
+    remove; `destroy`: keys of disks to delete with their files.
     """
 
     cpus: int | None = None
@@ -164,9 +164,7 @@ class Hardware:
 
 @dataclass(frozen=True, kw_only=True)
 class Clone:
-    """What is cloned, and where to: ids of VM or template, folder, pool and datastore, and of a host or
-    "".
-    """
+    """What to clone, and where to: ids of VM or template, folder, pool and datastore, and of a host or ""."""
 
     source: str
     name: str
@@ -179,8 +177,8 @@ class Clone:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What is deployed from an item of a library, and where to. `networks`: name in the OVF → id, vCenter's
-    own choice where empty; `host`: or ""; `extra`: the notes that come with it.
+    """What to deploy from a library's item, and where to. `networks`: name in the OVF → id, {} for vCenter's
+    choice; `host`: or ""; `extra`: its notes.
     """
 
     name: str
@@ -195,7 +193,7 @@ class Deployment:
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """What is imported, and where to. Networks: name in the OVF → id; files: href → bytes; `open` gives a
+    """What to import, and where to. Networks: name in the OVF → id; files: href → bytes; `open` returns a
     file's stream.
     """
 
@@ -217,8 +215,8 @@ class Import:
 
 @dataclass(frozen=True, kw_only=True)
 class Appliance:
-    """What is stored: `files`: name → bytes, the descriptor first; `digests`: name → (algorithm, hexadecimal
-    digest).
+    """An appliance in a library: `files`: name → bytes, the descriptor first; `digests`: name → (algorithm,
+    hexadecimal digest).
     """
 
     digest: str
@@ -229,5 +227,5 @@ class Appliance:
 
     @property
     def name(self) -> str:
-        """The item's name: an item of another content has another."""
+        """The item's name, which is different for other contents."""
         return f"bfinfra-{self.digest}"

@@ -22,8 +22,8 @@ MIB = 2**20
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Device:
-    """A PCI device that any free card will do for: ids as in lspci; `label`: hosts' own word for their cards,
-    "" = any.
+    """Any free PCI device of these ids (as in lspci); `label`: hosts' own label of their cards, "" for
+    any.
     """
 
     vendor: int
@@ -33,8 +33,8 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class VmClass:
-    """`memory` in bytes; the reservations are what of cpus and memory is guaranteed, in per cent; `vgpus`:
-    profiles; `namespaces`: those that offer it.
+    """`memory` in bytes; the reservations are per cent of cpus and memory; `vgpus`: profiles; `namespaces`:
+    those that offer it.
     """
 
     cpus: int
@@ -54,7 +54,7 @@ class VmClasses:
         self._rest = rest
 
     def list(self) -> Mapping[str, VmClass]:
-        """Every class that isn't on its way out, in one read; none where there is no vSphere with Tanzu."""
+        """Every class that isn't being deleted, in one read; () without vSphere with Tanzu."""
         try:
             found = self._rest.get(VM_CLASSES)
         except Missing:
@@ -66,15 +66,15 @@ class VmClasses:
         return {each["id"]: read(each) for each in found if each.get("config_status") != "REMOVING"}
 
     def create(self, name: str, wanted: VmClass) -> None:
-        """Make one."""
+        """Make a class."""
         self._rest.post(VM_CLASSES, {"id": name, **_body(wanted)})
 
     def update(self, name: str, wanted: VmClass) -> None:
-        """Set everything that can be set; VMs that are there keep what they have."""
+        """Set everything that can be set; existing VMs keep what they have."""
         self._rest.patch(f"{VM_CLASSES}/{quote(name)}", _body(wanted))
 
     def delete(self, name: str) -> None:
-        """Remove one; one that is gone already is fine. Refused while a namespace offers it."""
+        """Delete a class. One that is already gone is fine. Refused while a namespace offers it."""
         try:
             self._rest.delete(f"{VM_CLASSES}/{quote(name)}")
         except Missing:
@@ -82,7 +82,7 @@ class VmClasses:
 
 
 def read(info: Mapping[str, Any]) -> VmClass:
-    """A class as the API describes it."""
+    """A class from the API's description."""
     devices = info.get("devices")
     vgpus, cards = _listed(devices) if devices else _specified(info.get("config_spec") or {})
     return VmClass(
@@ -98,7 +98,7 @@ def read(info: Mapping[str, Any]) -> VmClass:
 
 
 def _listed(devices: Mapping[str, Any]) -> tuple[Iterable[str], Iterable[Device]]:
-    """Profiles and cards, as vCenter says them before 8.0.2."""
+    """Profiles and cards, in the form before 8.0.2."""
     cards = devices.get("dynamic_direct_path_IO_devices") or ()
     return (
         (each["profile_name"] for each in devices.get("vgpu_devices") or ()),
@@ -107,8 +107,8 @@ def _listed(devices: Mapping[str, Any]) -> tuple[Iterable[str], Iterable[Device]
 
 
 def _specified(spec: Mapping[str, Any]) -> tuple[Iterable[str], Iterable[Device]]:
-    """The same since 8.0.2: devices that a ConfigSpec adds, in vSphere's JSON. An entry for each device that
-    a card may be.
+    """The same in the form since 8.0.2: devices of a ConfigSpec in vSphere's JSON, with an entry for each
+    device that a card may be.
     """
     changes = (each for each in spec.get("deviceChange") or () if each.get("operation") == "add")
     backings = [(each.get("device") or {}).get("backing") or {} for each in changes]

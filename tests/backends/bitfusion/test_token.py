@@ -73,15 +73,15 @@ def test_another_content_is_another_digest(files, tmp_path):
         ({"servers.conf": b"servers:\n- {}\n"}, "names no address"),
         ({"servers.conf": b"servers: {a: \n"}, "servers.conf: it is not YAML: line 2"),
         ({"client.yaml": b"s3cret: [\n"}, "client.yaml: it is not YAML"),
-        ({"client.yaml": b"just s3cret text"}, "no mapping"),
+        ({"client.yaml": b"just s3cret text"}, "not a mapping"),
         ({"client.yaml": b"\xff\xfe"}, "not text"),
         ({"client.yaml": b"!!python/object/apply:os.system [s3cret]"}, "a tag that is not allowed"),
         ({"ca.crt": b"s3cret"}, "no certificate in PEM"),
         ({"ca.crt": b""}, "empty"),
         ({"client.yaml": b"x" * ((1 << 20) + 1)}, "more than"),
-        ({"key.pem": b"x"}, "no part of a token"),
-        ({"../ca.crt": b"x"}, "no part of a token"),
-        ({"/etc/passwd": b"x"}, "no part of a token"),
+        ({"key.pem": b"x"}, "not part of a token"),
+        ({"../ca.crt": b"x"}, "not part of a token"),
+        ({"/etc/passwd": b"x"}, "not part of a token"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_do_and_without_content(files, tmp_path, change, says):
@@ -97,7 +97,7 @@ def test_links_and_devices_are_refused(files, tmp_path, kind):
     member = tarfile.TarInfo("servers.conf")
     member.type, member.linkname = kind, "/etc/passwd"
     del files["servers.conf"]
-    with pytest.raises(ValueError, match="no plain file"):
+    with pytest.raises(ValueError, match="not a regular file"):
         read_token(tar(tmp_path / "t.tar", files, member))
 
 
@@ -105,7 +105,7 @@ def test_a_link_in_a_folder_is_refused(files, tmp_path):
     path = folder(tmp_path / "f", files)
     (path / "ca.crt").unlink()
     (path / "ca.crt").symlink_to("/etc/hostname")
-    with pytest.raises(ValueError, match="no plain file"):
+    with pytest.raises(ValueError, match="not a regular file"):
         read_token(path)
 
 

@@ -32,7 +32,7 @@ def test_what_is_no_archive_of_images_says_why(how: str, tmp_path: Path) -> None
     else:
         with tarfile.open(path, "w") as tar:
             tar.add(__file__, "other")
-    with pytest.raises(ValueError, match="no manifest" if how == "no manifest" else "unpacked first"):
+    with pytest.raises(ValueError, match="no manifest" if how == "no manifest" else "unpack a compressed"):
         contents(path)
 
 

@@ -25,7 +25,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nothing_there_is_said(path: Path) -> None:
-    assert tools.find() == (None, "none of docker, podman, buildah is there")
+    assert tools.find() == (None, "none of docker, podman, buildah is installed")
 
 
 def test_a_docker_without_an_engine_does_not_count(path: Path) -> None:
@@ -58,7 +58,7 @@ def test_the_sandbox_builds_nothing_whatever_is_there(path: Path) -> None:
     program(path, "docker", "echo 24")
     assert Images(Site("g", None, {}), real=False).tool() == (
         None,
-        "the sandbox builds nothing: its registry and base images are not there",
+        "the sandbox builds nothing: it has no registry and no base images",
     )
 
 

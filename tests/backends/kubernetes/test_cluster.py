@@ -190,9 +190,9 @@ def test_on_a_read_only_transport_nothing_is_written(api):
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a%2Fb"])
 def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(cluster, name):
     for ask in (cluster.get, cluster.delete):
-        with pytest.raises(Rejected, match="no name"):
+        with pytest.raises(Rejected, match="not a name"):
             ask("v1", "Pod", name)
-    with pytest.raises(Rejected, match="no name"):
+    with pytest.raises(Rejected, match="not a name"):
         cluster.log(name)
 
 

@@ -51,7 +51,7 @@ def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> No
         (tarfile.FIFOTYPE, "a pipe"),
         (tarfile.DIRTYPE, "a folder"),
         (tarfile.GNUTYPE_SPARSE, "a sparse file"),
-        (b"Z", "no file"),
+        (b"Z", "not a file"),
     ],
 )
 def test_only_plain_files_are_let_in(tmp_path: Path, kind: bytes, message: str) -> None:
@@ -107,7 +107,7 @@ def test_an_archive_cut_anywhere_is_refused(tmp_path: Path) -> None:
 )
 def test_what_is_no_tar_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.ova").write_bytes(content)
-    assert "no OVA" in (message := refused(tmp_path / "a.ova")) or "is empty" in message
+    assert "not an OVA" in (message := refused(tmp_path / "a.ova")) or "is empty" in message
 
 
 def test_a_missing_file_names_its_neighbour(tmp_path: Path) -> None:

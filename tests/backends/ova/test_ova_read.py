@@ -145,7 +145,7 @@ def test_the_digest_of_the_whole_is_checked_where_given(tmp_path: Path) -> None:
     path = pack(tmp_path / "a.ova", {name: data for name, data in parts().items() if name != "a.mf"})
     right = hashlib.sha256(path.read_bytes()).hexdigest()
     verify(read(path), lambda _: None, sha256=right.upper())
-    with pytest.raises(Refusal, match="not the file that is wanted"):
+    with pytest.raises(Refusal, match="not the expected file"):
         verify(read(path), lambda _: None, sha256="0" * 64)
     with pytest.raises(Refusal, match="no manifest"):
         verify(read(path), lambda _: None)

@@ -90,7 +90,7 @@ def test_a_redirect_is_followed_without_its_account_and_never_away_from_https(fi
     assert (found.size, str(found.name)) == (len(files.data), "b.ova")
     assert all("Authorization" not in heard for heard in files.heard)
     for onward, message in {
-        "http://127.0.0.1:1/a.ova?key=4711": "not https any more",
+        "http://127.0.0.1:1/a.ova?key=4711": "that is not https",
         files.url.replace("a.ova", "c.ova"): "more than 5 times",
     }.items():
         files.moved = {"/files/c.ova": onward}
@@ -134,7 +134,7 @@ def test_without_a_manifest_what_comes_from_far_is_not_sent_on(files, transport,
         tmp_path / "a.ova", {name: data for name, data in parts().items() if name != "a.mf"}
     ).read_bytes()
     found = read_from(RemoteSource.of(files.url, Trust(ca_pem=files.pem), transport))
-    with pytest.raises(Refusal, match="no manifest, and comes from far"):
+    with pytest.raises(Refusal, match="no manifest, and is remote"):
         verify(found, lambda _: None, sha256=hashlib.sha256(files.data).hexdigest())
 
 

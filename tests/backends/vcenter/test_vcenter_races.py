@@ -113,7 +113,7 @@ def test_a_card_whose_host_restarts_is_not_attached_without_the_hosts_name(
         for b in vcenter.machines.survey("x")
         if b.name == "a"
     )
-    with pytest.raises(Busy, match="not in effect at the moment"):
+    with pytest.raises(Busy, match="not active at the moment"):
         vcenter.machines.reconfigure(
             moid,
             Hardware(attach=(Attach(vendor=0x10DE, device=0x1DB6, address="0000:3b:00.0", name="card"),)),

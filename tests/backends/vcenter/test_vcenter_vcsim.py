@@ -194,7 +194,7 @@ def test_an_import_that_meets_another_one_leaves_no_folder_on_the_datastore(vcsi
 
     moid = vcenter.imports.run(server, meet)
     vcenter.machines.destroy(moid)
-    assert refused == [("vCenter has a VM bf-6 in this folder by now", 0, ["bf-6"])]
+    assert refused == [("vCenter has a VM bf-6 in this folder already", 0, ["bf-6"])]
 
 
 def test_a_reconfiguration_is_one_task(vcenter, place):

@@ -43,7 +43,7 @@ def test_a_plan_downloads_little_an_apply_all_of_it_twice_and_a_second_one_nothi
 def test_one_that_is_not_the_file_that_is_wanted_is_refused_and_nothing_is_left(site, sandbox, files: Files):
     site.write_text(site.read_text().replace(hashlib.sha256(files.data).hexdigest(), "0" * 64))
     outcome = apply(site, sandbox)
-    assert "it is not the file that is wanted" in endings(outcome)["bitfusion_server/bf-01"]
+    assert "it is not the expected file" in endings(outcome)["bitfusion_server/bf-01"]
     assert "ImportVApp" not in str(sandbox.tally())
 
 

@@ -33,7 +33,7 @@ def test_an_import_that_meets_another_one_leaves_no_second_folder(sandbox, tmp_p
     assert made(found), endings(found)
     assert world(sandbox) == whole, difference(world(sandbox), whole)
     [ended] = [event for event in ends if isinstance(event, StepEnded) and event.problem]
-    assert (ended.problem.what, ended.again) == ("vCenter has a VM bf-01 in this folder by now", True)
+    assert (ended.problem.what, ended.again) == ("vCenter has a VM bf-01 in this folder already", True)
 
 
 def test_a_server_that_another_run_made_meanwhile_is_taken_as_it_is(sandbox, tmp_path, monkeypatch):

@@ -143,7 +143,7 @@ def test_it_is_forgotten_without_a_trace(place: Place) -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"source": "clone/main.go"}, "is no folder"),
+        ({"source": "clone/main.go"}, "is not a folder"),
         ({"dockerfile": "Dockerfile"}, "has no Dockerfile"),
         ({"dockerfile": "../Dockerfile"}, "expected a path in source"),
         ({"arguments": {"A-B": "c"}}, "arguments"),
@@ -169,5 +169,5 @@ def test_a_folder_that_is_not_there_is_awaited_and_what_was_made_of_it_stays(pla
 
 
 def test_an_image_is_built_or_named_not_both() -> None:
-    with pytest.raises(ValueError, match="plugin: give its name, or build it"):
+    with pytest.raises(ValueError, match="give its name, or build it"):
         Images(plugin="r/p:1", built={"plugin": "p"})

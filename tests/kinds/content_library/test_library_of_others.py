@@ -142,7 +142,7 @@ def test_an_item_that_somebody_changed_is_not_deployed(site: Path, sandbox: Runn
     other.end(other.begin(other.item()["id"], disk))
     ended = once(site, sandbox)
     assert "does not hold that appliance" in ended
-    assert "delete the item; the next apply stores it anew" in ended
+    assert "delete the item; the next apply stores it again" in ended
     assert machines(sandbox) == 0
     other.ask("DELETE", f"{ITEMS}/{other.item()['id']}")
     good(site, sandbox)

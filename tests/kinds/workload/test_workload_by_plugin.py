@@ -167,8 +167,8 @@ def test_each_release_has_names_of_its_own(version, asks):
         ),
         ({"client": UBUNTU, "fraction": 0.125}, {}, "no hundredths of a GPU"),
         ({"client": UBUNTU, "gpus": 11}, {}, "it takes 1100 hundredths of a GPU, and each node offers 1000"),
-        ({"client": UBUNTU}, {"namespaces": ["other"]}, "are not shown to the device plug-in's webhook"),
-        ({"client": UBUNTU, "namespace": "kube-system"}, {}, "pods in kube-system are left as they are"),
+        ({"client": UBUNTU}, {"namespaces": ["other"]}, "don't reach the device plug-in's webhook"),
+        ({"client": UBUNTU, "namespace": "kube-system"}, {}, "pods in kube-system are skipped"),
     ],
 )
 def test_what_the_release_would_refuse_or_leave_alone_is_told_by_validate(site, workload, plugin, words):
@@ -211,7 +211,7 @@ def test_a_second_container_with_a_command_is_refused_where_the_webhook_would_re
         {"name": "side", "image": "x", "command": ["sleep"]}
     )
     spec = Spec.model_construct(gpus=1, fraction=None, gpu_memory=None, by="plugin", filters=(), client=None)
-    with pytest.raises(Refusal, match="the container side has a command and asks for no GPU"):
+    with pytest.raises(Refusal, match="the container side has a command and requests no GPU"):
         attach(document, spec, Installed(RELEASES["0.4"], ()), "Job/train")
 
 

@@ -72,12 +72,12 @@ def test_a_manifest_that_the_release_takes_is_none_of_its_business(tmp_path):
         (
             {"space": "aside", "plug_in": ", plugin_namespace: aside"},
             "w.yaml:2:1",
-            "pods in aside are not shown to the device plug-in's webhook",
+            "pods in aside don't reach the device plug-in's webhook",
         ),
         (
             {"plug_in": ", namespaces: [other]"},
             "w.yaml:2:1",
-            "pods in team are not shown to the device plug-in's webhook",
+            "pods in team don't reach the device plug-in's webhook",
         ),
     ],
 )

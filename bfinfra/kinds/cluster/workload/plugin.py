@@ -60,13 +60,13 @@ def objections(spec: Request, there: Installed) -> Iterator[tuple[str, str, str]
     if spec.namespace in SYSTEM:
         yield (
             "namespace",
-            f"pods in {spec.namespace} are left as they are by the device plug-in",
-            "use a namespace of your own",
+            f"pods in {spec.namespace} are skipped by the device plug-in",
+            "use your own namespace",
         )
     elif there.namespaces and (spec.namespace or "default") not in there.namespaces:
         yield (
             "namespace",
-            f"pods in {spec.namespace or 'default'} are not shown to the device plug-in's webhook",
+            f"pods in {spec.namespace or 'default'} don't reach the device plug-in's webhook",
             "add it to the plug-in's namespaces",
         )
     yield from _client(spec, there, name)
@@ -132,7 +132,7 @@ def attach(manifest: Manifest, spec: Request, there: Installed, where: str) -> N
         late := next((each["name"] for each in others if each.get("command")), None)
     ):
         raise Refusal(
-            f"{where}: the container {late} has a command and asks for no GPU",
+            f"{where}: the container {late} has a command and requests no GPU",
             field="by",
             why="the webhook refuses such pods",
             next="leave its command to the image",
@@ -177,7 +177,7 @@ def _line(container: Manifest, where: str) -> str:
             f"{where} has no command",
             field="by",
             why="the webhook puts `bitfusion run` before a command; without a command the pod finds no node",
-            next="write the image's own command out",
+            next="write the image's command into the pod",
         )
     if words[0].rpartition("/")[2].startswith("bitfusion"):
         raise Refusal(
