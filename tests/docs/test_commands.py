@@ -14,7 +14,10 @@ from bfinfra import sandbox, worlds
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-RUN_BY = {"how-to/write-a-site-from-your-vcenter.md": "tests/cli/test_init.py"}
+RUN_BY = {
+    "tutorial/first-hour.md": "tests/peers/test_first_hour.py",
+    "how-to/write-a-site-from-your-vcenter.md": "tests/cli/test_init.py",
+}
 """Pages whose commands another test runs, as their servers are not a sandbox's."""
 PAGES = [
     str(page.relative_to(DOCS))

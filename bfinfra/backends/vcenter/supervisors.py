@@ -48,6 +48,10 @@ class Supervisors:
                 info = self._rest.get(f"{CLUSTERS}/{quote(cluster)}")
             except Missing:
                 continue
+            if not info:
+                raise Malformed(
+                    f"the answer about the supervisor on {cluster} is empty", server=self._rest.server
+                )
             found[cluster] = self._supervisor(cluster, info)
         return found
 
