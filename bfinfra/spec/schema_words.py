@@ -7,12 +7,11 @@ doesn't fit a pattern.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Container
 
 from bfinfra.model.secret import WAYS
+from bfinfra.spec.schema_values import Schema
 
-Schema = dict[str, Any]
 TITLES = {
     "vcenter": "vcenter settings",
     "drift": "drift settings",
@@ -21,7 +20,7 @@ TITLES = {
 }
 
 
-def with_words(whole: Schema, kinds: Mapping[str, Any]) -> Schema:
+def with_words(whole: Schema, kinds: Container[str]) -> Schema:
     """The same schema with titles and messages."""
     definitions = {
         name: {**_worded(node, "", node.get("description", "")), "title": _title(name)}
@@ -41,10 +40,8 @@ def _title(name: str) -> str:
     return f"{kind} {inner}".strip() if inner else TITLES.get(name, name)
 
 
-def _worded(node: Any, name: str, about: str = "", example: str = "") -> Any:
+def _worded(node: Schema, name: str, about: str = "", example: str = "") -> Schema:
     """A node with its titles and messages. `name` and `about`: of the field that it belongs to."""
-    if not isinstance(node, dict):
-        return node
     about = node.get("description", about)
     example = str(node["examples"][0]) if node.get("examples") else example
     found = dict(node)
