@@ -47,13 +47,7 @@ class Described:
 
 def asked(names: Iterable[str], spec_of: Callable[[str], type[Spec]]) -> frozenset[str]:
     """These kinds and all kinds that they refer to."""
-    found, behind = set[str](), [*names]
-    while behind:
-        name = behind.pop()
-        if name not in found:
-            found.add(name)
-            behind += kinds_named(spec_of(name))
-    return frozenset(found)
+    return graph.closure(names, lambda name: kinds_named(spec_of(name)))
 
 
 def describe(
@@ -172,13 +166,7 @@ def _nobody(spec: Spec, known: frozenset[Key]) -> Edge | None:
 
 def _needed(keys: set[Key], resources: Mapping[Key, Written]) -> frozenset[Key]:
     """These resources and all that they require."""
-    found, behind = set[Key](), [*keys]
-    while behind:
-        key = behind.pop()
-        if key not in found:
-            found.add(key)
-            behind += _named(resources[key].spec, resources)
-    return frozenset(found)
+    return graph.closure(keys, lambda key: _named(resources[key].spec, resources))
 
 
 def _named(spec: Spec, resources: Mapping[Key, Written]) -> Iterator[Key]:

@@ -4,13 +4,15 @@ provide and require.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, TypeVar
 
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.order import Before, Specs, derived
 from bfinfra.model.refs import Key, edges, kinds_named
+
+T = TypeVar("T")
 
 
 def resolve(value: Any, known: Container[Key]) -> dict[str, Key]:
@@ -78,6 +80,16 @@ def _needed(key: Key, standing: Specs, required: Before, known: Container[Key]) 
                 seen.add(other)
                 behind.append(other)
     return found
+
+
+def closure(first: Iterable[T], following: Callable[[T], Iterable[T]]) -> frozenset[T]:
+    """These and all that `following` leads to from them, directly or not."""
+    found, left = set[T](), [*first]
+    while left:
+        if (each := left.pop()) not in found:
+            found.add(each)
+            left += following(each)
+    return frozenset(found)
 
 
 def sort(before: Before) -> tuple[Key, ...]:

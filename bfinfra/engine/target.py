@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from bfinfra.engine import graph
+from bfinfra.engine.graph import closure
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.order import Before, Specs
@@ -24,12 +25,8 @@ def part(targets: Collection[Key], before: Before) -> Partial | None:
         return None
     if problems := [_no_target(key, before) for key in targets if key not in before]:
         raise BfinfraError(*problems)
-    keys, left = set[Key](), list(targets)
-    while left:
-        if (key := left.pop()) not in keys:
-            keys.add(key)
-            left += before[key]
-    return Partial(tuple(dict.fromkeys(targets)), frozenset(keys), len(before.keys() - keys))
+    keys = closure(targets, before.__getitem__)
+    return Partial(tuple(dict.fromkeys(targets)), keys, len(before.keys() - keys))
 
 
 def kinds_needed(

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 from engine.toys import BoxSpec, LidSpec, ToyState, ToyWorld, applied, lines, planned, site
 
-from bfinfra.engine.graph import sort, waits
+from bfinfra.engine.graph import closure, sort, waits
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.events import Ended
 from bfinfra.model.mark import Mark
@@ -181,3 +181,8 @@ def test_ten_thousand_that_need_one_are_ordered_by_one_look_at_each():
     wanted = {B: Tool(offers=("glue",))} | {Key("box", f"n{n}"): Tool(wants=("glue",)) for n in range(10_000)}
     order = sort(waits(wanted, {}))
     assert order[0] == B and len(order) == 10_001
+
+
+def test_a_closure_has_each_that_is_led_to_once_also_in_a_circle():
+    leads = {"a": ["b", "c"], "b": ["a"], "c": [], "d": ["a"]}
+    assert closure(["a"], leads.__getitem__) == {"a", "b", "c"}

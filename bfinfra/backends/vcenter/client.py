@@ -55,6 +55,8 @@ class VCenter:
         self.session = SoapSession(settings, transport, env, site, connector)
         self.rest = Rest(settings, transport, env, site)
         self.tasks = Tasks(self.session)
+        self.defined: attributes.Defined | None = None
+        """Reads the names of custom attributes; None: from vCenter each time."""
         self.capacity = Capacities(self.session)
         self.inventory = Inventories(self.session)
         self.grants = Grants(self.session, self.inventory)
@@ -75,7 +77,7 @@ class VCenter:
         def defined(content: object) -> Mapping[int, str]:
             return cache.shared("custom attributes", lambda: attributes.defined(content))
 
-        self.host_settings.defined = self.cluster_notes.defined = defined
+        self.defined = self.host_settings.defined = self.cluster_notes.defined = defined
 
     def about(self) -> tuple[str, str]:
         """The server's name with its build, and its API version, such as `8.0.3.0`."""

@@ -24,16 +24,17 @@ UNLIMITED = -1
 class ResourcePools:
     """The resource pools of one vCenter, each with a note in a custom attribute. Raises RemoteError."""
 
-    def __init__(self, session: SoapSession, tasks: Tasks) -> None:
+    def __init__(self, session: SoapSession, tasks: Tasks, defined: attributes.Defined | None = None) -> None:
         self._session = session
         self._tasks = tasks
+        self._defined = defined
         self._notes = attributes.LastOne()
 
     def read(self, attribute: str) -> tuple[ResourcePool, ...]:
         """Every pool but clusters' own and vApps, with its note in this attribute."""
 
         def read(content: vim.ServiceInstanceContent) -> tuple[ResourcePool, ...]:
-            keys = attributes.keys(content, attribute)
+            keys = attributes.keys(content, attribute, self._defined)
             rows = properties.below(content, content.rootFolder, PATHS, properties.whole)
             return tuple(
                 _pool(row, keys)
