@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bfinfra.app.saved_files import changed, contents, digest, folder_of, relative
+from bfinfra.app.saved_files import changed, contents, folder_of, relative
 from bfinfra.app.saved_plan import plan_of
 from bfinfra.model import private
 from bfinfra.model.errors import BfinfraError, Diverged, Problem
@@ -135,7 +135,8 @@ class SavedPlan:
 
     def at(self, folder: Path | None) -> tuple[list[Path], Variant]:
         """The site's files and its variant. `folder`: the site's folder now, by default where the plan was
-        made. Raises BfinfraError if it is missing, Diverged if one of its files has changed.
+        made. Raises BfinfraError if it is missing, Diverged if one of its files is; `check_site` finds
+        changed ones.
         """
         base = folder or Path(self.folder)
         if not base.is_dir():
@@ -147,10 +148,7 @@ class SavedPlan:
                     f"name it: bfinfra apply {self.path} --site FOLDER",
                 )
             )
-        problems = [
-            changed(base / name, name) for name, each in self.files.items() if digest(base / name) != each
-        ]
-        if problems:
+        if problems := [changed(base / name, name) for name in self.files if not (base / name).is_file()]:
             raise Diverged(*problems)
         given = tuple(Given(name, each, f"--set {name}") for name, each in self.given.items())
         variant = Variant(

@@ -13,7 +13,7 @@ import pytest
 from kinds.lifecycle import EXAMPLES, SPECS, setting
 
 from bfinfra import app
-from bfinfra.app import saved
+from bfinfra.app import saved, saved_files
 from bfinfra.app.saved import SavedPlan
 from bfinfra.app.saved_plan import plan_of
 from bfinfra.cli.main import main
@@ -312,3 +312,20 @@ def test_a_plan_of_the_plain_site_has_no_variant(here: Checkout, tmp_path: Path)
     site = here.load([here.folder / "site.yaml"], PLAIN)
     saved.save_plan(tmp_path / "plan.json", site, app.plan(site, context=setting(here.sandbox)))
     assert SavedPlan.read(tmp_path / "plan.json").at(None)[1] == PLAIN
+
+
+def test_a_site_s_files_are_read_once_for_their_digests(
+    here: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = here.plan(tmp_path / "plan.json")
+    hashed: list[str] = []
+
+    def digest(path: Path) -> str:
+        hashed.append(path.name)
+        return saved_files_digest(path)
+
+    saved_files_digest = saved_files.digest
+    monkeypatch.setattr(saved_files, "digest", digest)
+    here.apply(file)
+    assert "site.yaml" not in hashed  # its digest is of what was loaded
+    assert hashed.count("ca.pem") == 1
