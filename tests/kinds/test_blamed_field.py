@@ -14,6 +14,7 @@ from bfinfra.model.errors import SiteError
 NONE_IS_WRITTEN = {
     ("kinds/machine/linux_host/spec.py", "_lets_in"),
     ("kinds/cluster/network_path/spec.py", "_somewhere"),
+    ("kinds/supervisor/vks_cluster/spec.py", "_check"),
     ("kinds/vcenter/storage_policy/spec.py", "_asks"),
     ("model/choice.py", "one_of"),
 }

@@ -17,6 +17,10 @@ from bfinfra.model.order import Ordered
 from bfinfra.model.refs import Key, kinds_named
 
 CLUSTER = "kubernetes_cluster: {k: {kubeconfig: {env: K}}, l: {kubeconfig: {env: L}}}"
+VKS = (
+    "vks_cluster: {v: {namespace: s, cluster_class: builtin-generic-v3.6.0, version: v1.34, os: ubuntu-24.04, "
+    "vm_class: large, storage_class: gold, control_plane: {count: 1}, workers: {w: {count: 1}}}}"
+)
 TKC = (
     "tanzu_cluster: {c: {namespace: s, version: v1.20, control_plane: {count: 1, vm_class: small, "
     "storage_class: k8s-gold}, workers: {w: {count: 1, vm_class: large, storage_class: k8s-gold}}}}"
@@ -500,6 +504,14 @@ FOUND = [
         [SPACE, TKC, "vm_class: {large: {cpus: 4, memory: 16GiB}}"],
         None,
         "tanzu_cluster/c",
+        "vm_class/large",
+        "VM class large",
+    ),
+    (
+        "VKS and VM classes",
+        [SPACE, VKS, "vm_class: {large: {cpus: 4, memory: 16GiB}}"],
+        None,
+        "vks_cluster/v",
         "vm_class/large",
         "VM class large",
     ),
