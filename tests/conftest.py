@@ -13,7 +13,6 @@ from peers.found import NotUp, find
 
 from bfinfra.model import redact
 from bfinfra.sandbox import process
-from bfinfra.sandbox.pki import Pki
 
 pytest_plugins = ["bfinfra.testing", "peers.left_out", "peers.order", "recorded.plugin", "contract.plugin"]
 
@@ -49,13 +48,14 @@ def forked_sandboxes() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """This machine trusts one authority, which vouches for nobody: no test hangs on whom its machine trusts,
-    and to read a hundred authorities takes 20 ms, for each command anew.
+def no_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """This machine trusts no authority: no test depends on whom its machine trusts, and to read a hundred
+    authorities takes 20 ms of processor, in each command anew.
     """
     folder = tmp_path_factory.mktemp("authorities")
+    (folder / "none.pem").touch()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(Pki(folder / "pki").ca_file))
+        patch.setenv("SSL_CERT_FILE", str(folder / "none.pem"))
         patch.setenv("SSL_CERT_DIR", str(folder))
         yield
 

@@ -139,7 +139,7 @@ def test_a_killed_one_is_not_found_and_can_be_started_again(tmp_path: Path, not_
 
 def test_a_bad_world_and_a_damaged_state_are_told(tmp_path: Path, not_forked: None) -> None:
     (tmp_path / "bad.yaml").write_text("vcenter: {host: x}\n")
-    with pytest.raises(SandboxError, match=r"bad.yaml.users: missing"):
+    with pytest.raises(SandboxError, match=r"bad.yaml:1:1: users: missing"):
         start(tmp_path / "bad.yaml", tmp_path / "a")
     (tmp_path / "b").mkdir()
     (tmp_path / "b/state.json").write_text(json.dumps({"format_version": 99}))
