@@ -35,8 +35,12 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
     from bfinfra.engine.observe import ObservedState
 
-IN_CLUSTERS = frozenset({*kind_names("cluster"), *({*kind_names("supervisor")} & {*cluster_kinds()})})
-"""Kinds that exist only in a cluster. A supervisor's clusters are objects of its own cluster."""
+IN_CLUSTERS = frozenset(
+    {*kind_names("cluster"), *({*kind_names("supervisor")} & {*cluster_kinds(), "vks_addon"})}
+)
+"""Kinds that exist only in a cluster. A supervisor's clusters, and their add-ons, are objects of its own
+cluster.
+"""
 ON_VCENTER = frozenset(kind_names("vcenter", "supervisor")) - IN_CLUSTERS
 """Kinds that exist only on a vCenter."""
 SOURCES = frozenset({*kind_names("source"), "linux_host"})

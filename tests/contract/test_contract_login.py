@@ -21,6 +21,7 @@ from bfinfra.model.sources import Sources
 NO_LOGIN = "vcsim: /wcp/login is not there, and no supervisor behind it"
 SUPERVISOR = "10.1.0.1"
 TANZU = "run.tanzu.vmware.com/v1alpha1"
+ADDONS = "addons.kubernetes.vmware.com/v1alpha1"
 CLUSTERS, PUBLIC = "cluster.x-k8s.io/v1beta2", "vmware-system-vks-public"
 
 
@@ -194,9 +195,44 @@ def test_the_life_of_a_vks_cluster(vcenter: VCenterSide) -> None:
     pools = {"machineDeployments": [{"class": "node-pool", "name": "cpu", "replicas": 1}]}
     more = {**thing, "spec": {"topology": {**topology, "version": "v1.34.2+vmware.2", "workers": pools}}}
     vcenter.until(lambda: applied(cluster, marked(more, Mark("mine", "vks_cluster/guest"))))
+    vcenter.until(lambda: _pools(cluster) == ["cpu"])
+    _life_of_an_add_on(cluster, vcenter)
     cluster.delete(CLUSTERS, "Cluster", "guest", "vks")
     vcenter.until(lambda: cluster.get(CLUSTERS, "Cluster", "guest", "vks") is None)
     spaces.delete("vks")
+
+
+def _pools(cluster: ClusterClient) -> list[str]:
+    found = cluster.list(CLUSTERS, "MachineDeployment", "vks", "cluster.x-k8s.io/cluster-name=guest")
+    return [each["metadata"]["labels"]["topology.cluster.x-k8s.io/deployment-name"] for each in found]
+
+
+def _life_of_an_add_on(cluster: ClusterClient, vcenter: VCenterSide) -> None:
+    selected = {"matchLabels": {"cluster.x-k8s.io/cluster-name": "guest"}}
+    install = {
+        "apiVersion": ADDONS,
+        "kind": "AddonInstall",
+        "metadata": {"name": "certificates", "namespace": "vks"},
+        "spec": {"addonRef": {"name": "cert-manager"}, "clusters": [{"selector": selected}]},
+    }
+    config = {
+        "apiVersion": ADDONS,
+        "kind": "AddonConfig",
+        "metadata": {"name": "guest-cert-manager", "namespace": "vks"},
+        "spec": {"values": {"replicas": 2}},
+    }
+    mark = Mark("mine", "vks_addon/certificates")
+    cluster.create(marked(install, mark))
+    cluster.apply(marked(config, mark), force=True)
+    vcenter.until(lambda: any(said(each, "Ready") for each in cluster.list(ADDONS, "ClusterAddon", "vks")))
+    (found,) = cluster.list(ADDONS, "AddonConfig", "vks")
+    assert found["spec"]["clusterName"] == "guest"
+    more = {**install, "spec": {**install["spec"], "stopMatchingBehavior": "Retain"}}
+    vcenter.until(lambda: applied(cluster, marked(more, mark)))
+    assert len(cluster.list(ADDONS, "AddonInstall", "vks", "bfinfra.io/site=mine")) == 1
+    cluster.delete(ADDONS, "AddonConfig", "guest-cert-manager", "vks")
+    cluster.delete(ADDONS, "AddonInstall", "certificates", "vks")
+    assert cluster.list(ADDONS, "AddonInstall", "vks") == []
 
 
 def said(cluster: dict[str, Any] | None, condition: str) -> bool:

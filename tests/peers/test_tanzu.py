@@ -7,98 +7,37 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from peers.found import Peers
-from peers.site_files import PATIENCE, SPECS, SiteFile, all_are, endings, fields
+from peers.site_files import SPECS, all_are, endings, fields
+from peers.spaces import Engine
 from peers.tanzu_controller import Controller
 
 from bfinfra.backends.kubernetes import Clusters
-from bfinfra.backends.transport import Middleware, Transport
-from bfinfra.engine.apply import Apply, Options
-from bfinfra.engine.observe import survey
-from bfinfra.engine.plan import DesiredState, make
-from bfinfra.kinds.supervisor.supervisor_namespace import kind as supervisor_namespace
+from bfinfra.backends.transport import Middleware
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster
-from bfinfra.model import kind, resource
-from bfinfra.model.context import ResolvedRef
-from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import SiteError
-from bfinfra.model.kind import Observation
-from bfinfra.model.plan import Plan
-from bfinfra.model.refs import Key
-from bfinfra.model.secret import Secret
-from bfinfra.model.sources import Sources
 from bfinfra.sandbox.kubernetes.tanzu_definitions import definitions
 
 HERE = Path(__file__).parent
 ADDRESS = "tanzu_cluster/cluster-01"
 
 
-@dataclass(frozen=True, kw_only=True)
-class State(resource.State):
-    endpoint: Endpoint
-
-
-class Spaces(kind.Source[supervisor_namespace.Spec, State]):
-    """Stands in for supervisor_namespace: a namespace that is there."""
-
-    def __init__(self, name: str, kubeconfig: Path) -> None:
-        secret = Secret("env", "PEERS_KUBECONFIG", Sources(env={"PEERS_KUBECONFIG": kubeconfig.read_text()}))
-        self._states = {name: State(endpoint=Endpoint(kubeconfig=secret, namespace=name))}
-
-    def observe(
-        self, wanted: Mapping[str, Any], needs: Mapping[Key, ResolvedRef], *, include_unlisted: bool = True
-    ) -> Observation:
-        return Observation(self._states)
-
-
-class Site(SiteFile):
+class Site(Engine):
     """The site file, and the engine on the two kinds."""
 
+    name = "tanzu_cluster"
+
     def __init__(self, folder: Path, peers: Peers, own: str, *middleware: Middleware) -> None:
-        super().__init__(SPECS / "peers/tanzu.yaml", folder)
-        self.given["site"] += f"-{own}"
-        self.space = f"peers-tanzu-{own}"
-        self.given["supervisor_namespace"] = {
-            self.space: self.given["supervisor_namespace"].pop("peers-tanzu")
-        }
-        self.cluster["namespace"] = self.space
-        self.transport = Transport(middleware=middleware)
-        self.clusters = Clusters(self.transport, None)
-        self.kinds = {
-            "supervisor_namespace": Spaces(self.space, peers.kubeconfig),
-            "tanzu_cluster": TanzuCluster(self.clusters),
-        }
+        super().__init__(SPECS / "peers/tanzu.yaml", folder, peers, own, *middleware)
 
-    @property
-    def cluster(self) -> dict[str, Any]:
-        return self.given["tanzu_cluster"]["cluster-01"]
-
-    def look(self, *, destroy: bool = False) -> tuple[Plan, Any, Any]:
-        site = self.load()
-        wish = DesiredState.of(site, destroy=destroy)
-        world = survey(self.kinds, wish.wanted, PATIENCE)
-        return make(site, wish, world, self.kinds), wish, world
-
-    def plan(self) -> Plan:
-        return self.look()[0]
-
-    def run(self, *, destroy: bool = False, deadline: float = 20) -> Any:
-        plan, wish, world = self.look(destroy=destroy)
-        assert not plan.problems, plan.problems
-        return Apply(
-            plan, wish, world, self.kinds, Options(patience=PATIENCE, deadline=deadline), lambda _: None
-        ).run()
-
-    def close(self) -> None:
-        self.clusters.close()
-        self.transport.close()
+    def made(self, clusters: Clusters) -> TanzuCluster:
+        return TanzuCluster(clusters)
 
 
 @pytest.fixture(scope="module")

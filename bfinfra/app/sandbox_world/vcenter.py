@@ -32,7 +32,27 @@ def add(draft: Draft) -> None:
     releases = dict.fromkeys(_release(spec.version) for _, spec in draft.of("tanzu_cluster"))
     if releases:
         draft.parts["tanzu_releases"] = list(releases)
+    _classes(draft)
     _people(draft)
+
+
+def _classes(draft: Draft) -> None:
+    """Releases of the vSphere Kubernetes Service, and the classes that make clusters of them."""
+    clusters = [spec for _, spec in draft.of("vks_cluster")]
+    if not clusters:
+        return
+    releases = dict.fromkeys(_numbered(_release(spec.version)) for spec in clusters)
+    minors = sorted({".".join(each.split(".")[:2]) for each in releases}, key=lambda each: int(each[3:]))
+    classes = sorted({spec.cluster_class for spec in clusters})
+    draft.parts["vks"] = {
+        "releases": list(releases),
+        "classes": {name: [minors[0], minors[-1]] for name in classes},
+    }
+
+
+def _numbered(release: str) -> str:
+    """With the number that releases of the service have: `v1.34.8+vmware.1-vkr.1`."""
+    return release if "-vkr." in release else f"{release.partition('-tkg')[0]}-vkr.1"
 
 
 def _people(draft: Draft) -> None:
@@ -62,7 +82,7 @@ def _account(draft: Draft) -> None:
 
 def _clusters(draft: Draft, key: Key, spec: Any) -> None:
     """The clusters and hosts that a resource is on."""
-    cluster = getattr(spec, "cluster", None)
+    cluster = None if key.kind == "vks_addon" else getattr(spec, "cluster", None)
     if key.kind == "gpu_host":
         draft.host(key.name, cluster)
     elif cluster or key.kind == "supervisor":

@@ -24,6 +24,7 @@ from bfinfra.sandbox.kubernetes.tanzu_definitions import definitions
 from bfinfra.sandbox.kubernetes.tanzu_shapes import CLUSTER_API, SHAPES, TANZU
 from bfinfra.sandbox.kubernetes.tanzu_versions import convert
 from bfinfra.sandbox.kubernetes.target import Options, Target
+from bfinfra.sandbox.kubernetes.vks.addons import Addons
 from bfinfra.sandbox.kubernetes.vks.admission import VksAdmission
 from bfinfra.sandbox.kubernetes.vks.clusters import VksClusters
 from bfinfra.sandbox.kubernetes.vks.definitions import definitions as vks_definitions
@@ -100,7 +101,9 @@ class Supervisor:
         )
         if vks is not None:
             VksAdmission(self.cluster, vks)
-            self.running.loop.add(VksClusters(self.running.loop, self.guests, outside, admission))
+            self.running.loop.add(
+                VksClusters(self.running.loop, self.guests, outside, admission), Addons(self.running.loop)
+            )
         self.cluster.admissions.append(self._guard)
         self.cluster.delete_admissions.append(self._guard_delete)
         self.login = Login(address, self.cluster, self.guests, self.namespaces, outside)

@@ -11,7 +11,15 @@ from bfinfra.sandbox.kubernetes.objects import Object
 RBAC = "rbac.authorization.k8s.io"
 ROLES = {"OWNER": "admin", "EDIT": "edit", "VIEW": "view"}
 TANZU = [
-    {"apiGroups": ["run.tanzu.vmware.com", "vmoperator.vmware.com", "cluster.x-k8s.io"], "resources": ["*"]}
+    {
+        "apiGroups": [
+            "run.tanzu.vmware.com",
+            "vmoperator.vmware.com",
+            "cluster.x-k8s.io",
+            "addons.kubernetes.vmware.com",
+        ],
+        "resources": ["*"],
+    }
 ]
 SEEN_BY_ALL = [
     {"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": READ},

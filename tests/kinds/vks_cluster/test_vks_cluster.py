@@ -124,7 +124,7 @@ def test_a_version_goes_up_minor_by_minor_each_through_before_the_next(site, san
     site.write(version="v1.35")
     assert site.steps() == [
         (
-            "update cluster ml-01 in team-a to v1.34.2+vmware.2-vkr.2 on its way; its nodes are replaced one "
+            "update cluster ml-01 in team-a to v1.34.2+vmware.2 on its way; its nodes are replaced one "
             "after the other"
         ),
         "update cluster ml-01 in team-a; its nodes are replaced one after the other",

@@ -10,7 +10,7 @@ import yaml
 from kinds.lifecycle import EXAMPLES, plan
 
 import bfinfra.app as app
-from bfinfra.kinds.supervisor.vks_cluster import variables
+from bfinfra.kinds.supervisor.base import variables
 from bfinfra.model.errors import SiteError
 from bfinfra.sandbox import Running
 

@@ -34,6 +34,11 @@ def plus(version: str) -> str:
     return version.replace("---", "+")
 
 
+def unnumbered(version: str) -> str:
+    """Without a release's own number, as clusters name it."""
+    return RELEASE.sub("", version)
+
+
 def newest(versions: Iterable[str], wanted: str) -> str:
     """The newest release that matches a version or its prefix; "" if none does."""
     return max((version for version in versions if matches(version, wanted)), key=_order, default="")

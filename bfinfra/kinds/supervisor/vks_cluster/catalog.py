@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.kinds.supervisor.base.fit import Environment
 from bfinfra.kinds.supervisor.base.offers import Offer
 from bfinfra.kinds.supervisor.base.upgrade import matches, newest, numbers, plus
+from bfinfra.kinds.supervisor.base.variables import Schema
+from bfinfra.kinds.supervisor.base.words import at
 from bfinfra.kinds.supervisor.vks_cluster.manifest import V1BETA1, V1BETA2, Schemas
-from bfinfra.kinds.supervisor.vks_cluster.variables import Schema
-from bfinfra.kinds.supervisor.vks_cluster.words import at
 from bfinfra.model.errors import Denied, Missing
 from bfinfra.model.records import dataclass
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.supervisor.base import upgrade
 from bfinfra.kinds.supervisor.base.cluster_steps import Create, Delete, Drop, Hop, Move, Roll, Update, Wait
+from bfinfra.kinds.supervisor.base.variables import text
+from bfinfra.kinds.supervisor.base.words import Fields, at, within
 from bfinfra.kinds.supervisor.vks_cluster import manifest as form
 from bfinfra.kinds.supervisor.vks_cluster import refusals
 from bfinfra.kinds.supervisor.vks_cluster.catalog import Catalog, VksClusterFacts, satisfied
 from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
 from bfinfra.kinds.supervisor.vks_cluster.state import State
-from bfinfra.kinds.supervisor.vks_cluster.variables import text
-from bfinfra.kinds.supervisor.vks_cluster.words import Fields, at
 from bfinfra.model import compare
 from bfinfra.model.compare import Change, differences
 from bfinfra.model.context import PlanContext
@@ -91,18 +91,10 @@ def _known(now: Fields, want: Fields, applied: Fields) -> dict[str, Any]:
     """The variables that the file has or had; of each what the file says: classes fill in the rest."""
     wanted, had = want.get("variables") or {}, text(applied.get("variables") or {})
     return {
-        name: _within(value, wanted.get(name, had.get(name)))
+        name: within(value, wanted.get(name, had.get(name)))
         for name, value in (now.get("variables") or {}).items()
         if name in wanted or name in had
     }
-
-
-def _within(now: Any, shape: Any) -> Any:
-    if isinstance(now, Mapping) and isinstance(shape, Mapping):
-        return {name: _within(value, shape[name]) for name, value in now.items() if name in shape}
-    if isinstance(now, list) and isinstance(shape, list) and len(now) == len(shape):
-        return [_within(value, each) for value, each in zip(now, shape, strict=True)]
-    return now
 
 
 def _create(name: str, spec: Spec, context: PlanContext) -> Create:
@@ -194,7 +186,7 @@ class _Writing:
         if self.state.missing():
             steps.append(Wait(name=self.name, version=self.state.version))
         last, others = self.state.version, [change for change in changes if change.field != "version"]
-        for version in way[:-1]:
+        for version in map(upgrade.unnumbered, way[:-1]):
             steps.append(
                 self.step(Hop, version, [Change("version", last, version), *others], version=version)
             )

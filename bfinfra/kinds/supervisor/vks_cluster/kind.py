@@ -53,6 +53,7 @@ LEGACY_CLASS = "tanzukubernetescluster"
 """The class whose clusters are of the kind tanzu_cluster."""
 SPARE = "the supervisor, not the plan, refuses what the namespace doesn't offer"
 UNCHECKED = "the supervisor, not the plan, checks variables, releases and images"
+SUMS = "pools are not waited for one by one, but in sum"
 UNSEEN = "bfinfra doesn't see clusters that left the file"
 
 
@@ -74,6 +75,7 @@ class VksCluster(kind.Kind[Spec, State]):
             "namespace",
             optional=SPARE,
         ),
+        may("list", "machinedeployments.cluster.x-k8s.io", "namespace", optional=SUMS),
         may("list", "storageclasses.storage.k8s.io", "supervisor", optional=SPARE),
         may("list", "clusterclasses.cluster.x-k8s.io", "classes", optional=UNCHECKED),
         may(
@@ -121,7 +123,7 @@ class VksCluster(kind.Kind[Spec, State]):
                 ):
                     self._locator.saw(name, key)
                     states[name] = self._looked_into(
-                        seen, wanted.get(name), include_unlisted=include_unlisted
+                        name, seen, wanted.get(name), include_unlisted=include_unlisted
                     )
         self._learn(wanted, {key.name: answers.clusters[key] for key in answers.found}, states)
         if include_unlisted:
@@ -212,7 +214,7 @@ class VksCluster(kind.Kind[Spec, State]):
         self._apis[cluster.namespace] = ""
         return "", []
 
-    def _looked_into(self, seen: State, spec: Spec | None, *, include_unlisted: bool) -> State:
+    def _looked_into(self, name: str, seen: State, spec: Spec | None, *, include_unlisted: bool) -> State:
         """The state with what the cluster itself reports: its nodes, once its supervisor has finished or if
         it is between two versions; objects of others in it, if it would be deleted.
         """
@@ -221,11 +223,25 @@ class VksCluster(kind.Kind[Spec, State]):
         if include_unlisted and (spec is None or spec.namespace != seen.namespace):
             return replace(seen, contents=guests.contents(self._clusters, seen.endpoint, seen.mark))
         between = spec is not None and not upgrade.matches(seen.version, spec.version)
-        if spec is None or seen.endpoint.kubeconfig is not None or (include_unlisted and not between):
+        if spec is None or (include_unlisted and not between) or seen.missing(None if between else spec):
             return seen
-        if seen.missing(None if between else spec):
+        seen = replace(seen, pools=self._pools(name, seen))
+        if (
+            seen.endpoint is None
+            or seen.endpoint.kubeconfig is not None
+            or (not between and seen.missing(spec))
+        ):
             return seen
         return replace(seen, nodes=guests.nodes(self._clusters, seen.endpoint, seen.version))
+
+    def _pools(self, name: str, seen: State) -> Mapping[str, state.Count] | None:
+        """The pools' own objects; None if they may not be read: then the cluster's sums count alone."""
+        home, of = seen.home, f"{state.OF_CLUSTER}={name}"
+        try:
+            found = self._clusters.at(home).list(seen.api, "MachineDeployment", seen.home.namespace, of)
+        except (Denied, Missing):
+            return None
+        return state.pools_of(found)
 
     def _learn(
         self, wanted: Mapping[str, Spec | None], where: Mapping[str, Cluster], states: Mapping[str, State]

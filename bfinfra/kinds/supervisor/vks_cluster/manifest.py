@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.kinds.supervisor.base.upgrade import plus
+from bfinfra.kinds.supervisor.base.variables import Schema, typed
+from bfinfra.kinds.supervisor.base.words import Fields, Object, at, written
 from bfinfra.kinds.supervisor.vks_cluster.spec import Nodes, Spec, Volume, Workers, selector, system
-from bfinfra.kinds.supervisor.vks_cluster.variables import Schema, typed
-from bfinfra.kinds.supervisor.vks_cluster.words import Fields, Object, at, written
 from bfinfra.model.units import BINARY, bytes_text
 
 V1BETA2, V1BETA1 = "cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"

@@ -8,10 +8,10 @@ import ipaddress
 from collections.abc import Mapping
 
 from bfinfra.kinds.supervisor.base import fit, offers
+from bfinfra.kinds.supervisor.base.variables import wrong
 from bfinfra.kinds.supervisor.vks_cluster.catalog import Catalog, ClusterClass, VksClusterFacts, of_release
 from bfinfra.kinds.supervisor.vks_cluster.manifest import body
 from bfinfra.kinds.supervisor.vks_cluster.spec import OWN_FIELDS, Spec, selector
-from bfinfra.kinds.supervisor.vks_cluster.variables import wrong
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.suggest import nearest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Annotated, Any
 
@@ -10,9 +10,9 @@ from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster_locator import Cluster
 from bfinfra.kinds.supervisor.base.guests import READY
+from bfinfra.kinds.supervisor.base.words import Fields, Object, at
 from bfinfra.kinds.supervisor.vks_cluster import manifest as form
 from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
-from bfinfra.kinds.supervisor.vks_cluster.words import Fields, Object, at
 from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.records import dataclass
@@ -28,6 +28,8 @@ AWAITED = (TOPOLOGY, MADE, REACHED, AVAILABLE)
 LEGACY = (TOPOLOGY, MADE, "Ready")
 """Those of supervisors that don't have the newer ones yet."""
 ROLES = ("controlPlane", "workers")
+POOL = "topology.cluster.x-k8s.io/deployment-name"
+OF_CLUSTER = "cluster.x-k8s.io/cluster-name"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class State(resource.State):
     """Type → status, and why."""
     counts: Mapping[str, Count] | None = None
     """By role; None where nobody says."""
+    pools: Mapping[str, Count] | None = None
+    """Of each pool's own object, pool by pool; None where it wasn't asked for."""
     nodes: Mapping[str, str] | None = None
     """Node → its status, as the cluster itself says; None where it wasn't asked."""
     api_server: str = ""
@@ -99,7 +103,18 @@ class State(resource.State):
             counts and sum(each.there for each in counts.values()) < owed
         ):
             return self._progress() or f"{sum(each.there for each in counts.values())} of {owed} nodes"
+        if spec is not None and (behind := next(self._behind(spec), "")):
+            return behind
         return self._nodes(sum(each.wanted for each in counts.values()) if counts else owed)
+
+    def _behind(self, spec: Spec) -> Iterator[str]:
+        """Pools that aren't as written: their sum in the cluster's status is of a moment before."""
+        for name, nodes in spec.workers.items() if self.pools is not None else ():
+            found = (self.pools or {}).get(name)
+            if found is None:
+                yield f"the pool {name} isn't there yet"
+            elif (nodes.count is not None and found.wanted != nodes.count) or not found.through:
+                yield f"pool {name}: {found.available} of {found.wanted} nodes"
 
     def _nodes(self, owed: int) -> str:
         """What the nodes themselves say."""
@@ -123,8 +138,9 @@ def of(obj: Fields, api: str, cluster: Cluster) -> State:
     """From the object."""
     status, metadata = at(obj, "status"), at(obj, "metadata")
     newer = status if api == form.V1BETA2 else at(status, "v1beta2")
-    conditions = _conditions(newer.get("conditions")) or _conditions(status.get("conditions"))
     seen, written = status.get("observedGeneration"), metadata.get("generation")
+    listed = newer.get("conditions") or status.get("conditions")
+    conditions = _conditions(listed, written if isinstance(written, int) else 0)
     address = at(obj, "spec", "controlPlaneEndpoint")
     server = f"{address.get('host')}:{address.get('port')}" if address.get("host") else ""
     entered = server and conditions.get(MADE, ("", ""))[0] == "True" and not metadata.get("deletionTimestamp")
@@ -145,15 +161,37 @@ def of(obj: Fields, api: str, cluster: Cluster) -> State:
     )
 
 
-def _conditions(listed: Any) -> dict[str, tuple[str, str]]:
+def pools_of(objects: Sequence[Fields]) -> dict[str, Count]:
+    """Pool → its nodes, from the MachineDeployments of one cluster; one whose last change its controller has
+    not seen has none as written.
+    """
+    return {str(at(each, "metadata", "labels").get(POOL)): _pool(each) for each in objects}
+
+
+def _pool(obj: Fields) -> Count:
+    status, metadata = at(obj, "status"), at(obj, "metadata")
+    wanted = at(obj, "spec").get("replicas")
+    if (status.get("observedGeneration") or 0) < (metadata.get("generation") or 0):
+        status = {}
+    later = status.get("upToDateReplicas", status.get("updatedReplicas"))
+    return _count({**status, "desiredReplicas": wanted, "upToDateReplicas": later})
+
+
+def _conditions(listed: Any, written: int) -> dict[str, tuple[str, str]]:
     return {
-        str(each.get("type")): (
-            str(each.get("status")),
-            safe(" ".join(str(each.get("message") or each.get("reason") or "").split()), 200),
-        )
-        for each in listed or ()
-        if isinstance(each, dict)
+        str(each.get("type")): _condition(each, written) for each in listed or () if isinstance(each, dict)
     }
+
+
+def _condition(each: Fields, written: int) -> tuple[str, str]:
+    """A condition is by one controller among several: what it said before the last write counts no more. That
+    a control plane was made once stays so, and is not said again.
+    """
+    seen = each.get("observedGeneration")
+    if isinstance(seen, int) and 0 < seen < written and each.get("type") != MADE:
+        return "Unknown", "not looked at since the last write"
+    text = " ".join(str(each.get("message") or each.get("reason") or "").split())
+    return str(each.get("status")), safe(text, 200)
 
 
 def _count(role: Fields) -> Count:

@@ -39,6 +39,11 @@ class VksClusters(WorkloadClusters):
     def look(self, item: Item, thing: Object | None) -> None:
         """The next step of one cluster, its pools first."""
         if thing is not None and VKS.holds(thing) and not thing["metadata"].get("deletionTimestamp"):
+            status = thing.get("status", {})
+            if status.get("observedGeneration", 0) < thing["metadata"].get("generation", 1) and status:
+                # One controller says that it has seen the write before the others' conditions change.
+                self._write(thing, {**status, "observedGeneration": thing["metadata"]["generation"]})
+                return
             self._write_pools(thing)
         super().look(item, thing)
 
@@ -96,6 +101,24 @@ class VksClusters(WorkloadClusters):
     def _replaces(self, where: Where, pool: Pool, machine: str, old: str) -> bool:
         return old.startswith(f"{where[1]}-{pool.name}-")
 
+    def _write(self, thing: Object, status: Object) -> None:
+        """The pools' own status, too: before that of the cluster, which sums it up a moment later."""
+        nodes = self._nodes((namespace_of(thing), name_of(thing)))
+        wanted = {name for name, _ in self._machines(thing)}
+        for pool, live in self._deployments(thing).items():
+            there = {name for name in nodes if name.startswith(f"{name_of(thing)}-{pool}-")}
+            known = {
+                "observedGeneration": live["metadata"].get("generation", 1),
+                "replicas": len(there),
+                "updatedReplicas": len(there & wanted),
+                "upToDateReplicas": len(there & wanted),
+                "readyReplicas": len(there),
+                "availableReplicas": len(there),
+            }
+            if live.get("status") != known:
+                self._cluster.set_status(live, known, CONTROLLER)
+        super()._write(thing, status)
+
     def _status(self, thing: Object, nodes: Mapping[str, str], *, done: bool = False) -> Object:
         before = thing.get("status", {})
         counts = {
@@ -115,7 +138,7 @@ class VksClusters(WorkloadClusters):
             ),
             "v1beta2": {
                 "conditions": [
-                    {**each, "reason": each.get("reason") or each["type"], "message": each.get("message", "")}
+                    _seen(each, thing["metadata"].get("generation", 1))
                     for each in self._conditions(before.get("v1beta2", {}), said)
                 ],
                 **counts,
@@ -145,6 +168,17 @@ class VksClusters(WorkloadClusters):
         status["v1beta2"]["conditions"] = [*others, *said]
         self._write(thing, status)
         self._cluster.event(why[0], why[1], thing)
+
+
+def _seen(each: Object, generation: int) -> Object:
+    """A condition as one says it of this generation; that a control plane was made once is not said again."""
+    latched = each["type"] == "ControlPlaneInitialized" and each["status"] == "True"
+    return {
+        **each,
+        "reason": each.get("reason") or each["type"],
+        "message": each.get("message", ""),
+        "observedGeneration": each.get("observedGeneration", generation) if latched else generation,
+    }
 
 
 def _conditions(counts: Mapping[str, Mapping[str, int]], *, entered: bool, done: bool) -> list[Said]:

@@ -13,6 +13,8 @@ from typing import Any
 from bfinfra.sandbox.kubernetes.objects import Object, condition
 
 PUBLIC = "vmware-system-vks-public"
+ADDONS = "addons.kubernetes.vmware.com"
+ADDON_NAMES = ("cert-manager", "cluster-autoscaler", "istio", "prometheus")
 OLDEST, NEWEST = (f"kubernetes.vmware.com/{each}-version-supported" for each in ("min", "max"))
 SYSTEMS = (("photon", "5"), ("ubuntu", "22.04"), ("ubuntu", "24.04"))
 TEXT: Mapping[str, Any] = {"type": "string"}
@@ -117,6 +119,13 @@ def offered(vks: Vks, when: str) -> Iterator[Object]:
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PUBLIC}}
     for name, (oldest, newest) in vks.classes.items():
         yield _class(name, oldest, newest)
+    for name in ADDON_NAMES:
+        yield {
+            "apiVersion": f"{ADDONS}/v1alpha1",
+            "kind": "Addon",
+            "metadata": {"name": name, "namespace": PUBLIC},
+            "spec": {"displayName": name},
+        }
     for version in vks.releases:
         yield _release(version, when)
         yield from (_image(version, *each) for each in SYSTEMS)

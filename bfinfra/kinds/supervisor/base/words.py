@@ -21,3 +21,12 @@ def at(value: Fields | None, *path: str) -> Fields:
 def written(fields: Fields) -> Object:
     """The fields that have a value."""
     return {name: value for name, value in fields.items() if value not in (None, {}, [], ())}
+
+
+def within(now: Any, shape: Any) -> Any:
+    """Of what stands the part that `shape` speaks of: the rest somebody else filled in."""
+    if isinstance(now, Mapping) and isinstance(shape, Mapping):
+        return {name: within(value, shape[name]) for name, value in now.items() if name in shape}
+    if isinstance(now, list) and isinstance(shape, list) and len(now) == len(shape):
+        return [within(value, each) for value, each in zip(now, shape, strict=True)]
+    return now

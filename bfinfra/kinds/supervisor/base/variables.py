@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from bfinfra.kinds.supervisor.vks_cluster.words import at
+from bfinfra.kinds.supervisor.base.words import at
 from bfinfra.model.suggest import nearest
 
 Schema = Mapping[str, Any]
