@@ -70,7 +70,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     namespace_facts: NamespaceFacts = context.facts[name]
     check(spec, context, namespace_facts)
     if state is not None and state.cluster == spec.cluster:
-        check_standing(state, filling_of(spec, context, state.trust))
+        check_standing(state, values_of(spec, context, state.trust))
     if state is not None and state.cluster != spec.cluster:
         moved = differences({"cluster": state.cluster}, {"cluster": spec.cluster})
         return (
@@ -80,7 +80,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     return tuple(_here(name, spec, state, context, namespace_facts))
 
 
-def filling_of(spec: Spec, context: PlanContext, trust: Trust) -> Values:
+def values_of(spec: Spec, context: PlanContext, trust: Trust) -> Values:
     """The values for the objects, as far as they are known."""
     needs = context.needs
     spaces = {
@@ -113,26 +113,26 @@ def _knows_seccomp(cluster: ResolvedRef) -> bool:
     return found is None or int(found[1]) >= KNOWS_SECCOMP
 
 
-def _noted(spec: Spec, filling: Values, state: State | None) -> str:
+def _noted(spec: Spec, values: Values, state: State | None) -> str:
     """The digest to note on the webhook's pods of what they read at their start. Pods of an earlier bfinfra,
     which have no digest, keep none as long as nothing that they read has changed.
     """
-    place = Place("apps/v1", "Deployment", filling.namespace, WEBHOOK)
+    place = Place("apps/v1", "Deployment", values.namespace, WEBHOOK)
     running = state.things.get(place) if state else None
     if state is None or running is None or CONFIG in _template_notes(running):
-        return config_of(spec, filling)
-    read = [each for each in render(spec, filling) if each.manifest["kind"] == "ConfigMap"]
+        return config_of(spec, values)
+    read = [each for each in render(spec, values) if each.manifest["kind"] == "ConfigMap"]
     things = [state.things.get(place_of(each.manifest)) for each in read]
     same = all(not changes_of(each, state) for each in read) and all(
         thing is not None and thing.written <= running.written for thing in things
     )
-    return "" if same and running.digest == _digest(WEBHOOK, spec, filling) else config_of(spec, filling)
+    return "" if same and running.digest == _digest(WEBHOOK, spec, values) else config_of(spec, values)
 
 
-def _digest(name: str, spec: Spec, filling: Values) -> str:
+def _digest(name: str, spec: Spec, values: Values) -> str:
     return next(
         each.digest
-        for each in render(spec, filling)
+        for each in render(spec, values)
         if each.manifest["metadata"]["name"] == name and each.manifest["kind"] in RUNNING
     )
 
@@ -146,15 +146,15 @@ def _here(
     name: str, spec: Spec, state: State | None, context: PlanContext, namespace_facts: NamespaceFacts
 ) -> Iterator[Step]:
     trust = state.trust if state else Trust()
-    filling = filling_of(spec, context, trust)
-    filling = replace(filling, config=_noted(spec, filling, state))
-    certificates = tuple(_certificates(spec, filling, state, context, namespace_facts))
-    objects = render(spec, _expecting(filling, certificates))
+    values = values_of(spec, context, trust)
+    values = replace(values, config=_noted(spec, values, state))
+    certificates = tuple(_certificates(spec, values, state, context, namespace_facts))
+    objects = render(spec, _expecting(values, certificates))
     home = state.home if state else context.needs["cluster"].get("endpoint")
-    record = record_place(filling.namespace, name)
+    record = record_place(values.namespace, name)
     secrets = (
-        Place("v1", "Secret", filling.namespace, AUTHORITY),
-        Place("v1", "Secret", filling.namespace, CERTIFICATE),
+        Place("v1", "Secret", values.namespace, AUTHORITY),
+        Place("v1", "Secret", values.namespace, CERTIFICATE),
     )
     planned = (*secrets, *(place_of(each.manifest) for each in objects))
     standing = tuple(state.things) if state else ()
@@ -171,7 +171,7 @@ def _here(
             changes=changes,
         )
     yield from certificates
-    yield from writes(objects, state, context, home, must_wait(state, filling))
+    yield from writes(objects, state, context, home, must_wait(state, values))
     stale = tuple(place for place in standing if place not in planned)
     others = tuple(place for place in (state.records if state else ()) if place != record)
     if state is not None and (stale or others):
@@ -187,7 +187,7 @@ def _here(
 
 
 def _certificates(
-    spec: Spec, filling: Values, state: State | None, context: PlanContext, namespace_facts: NamespaceFacts
+    spec: Spec, values: Values, state: State | None, context: PlanContext, namespace_facts: NamespaceFacts
 ) -> Iterator[Step]:
     """The steps for certificates: new ones if they are missing, damaged, about to expire, or for another
     name. A new authority is trusted before it signs.
@@ -195,13 +195,13 @@ def _certificates(
     trust, wanted = (state.trust if state else Trust()), spec.certificates
     soon = namespace_facts.now + timedelta(days=wanted.renew_before)
     at: dict[str, Any] = {
-        "namespace": filling.namespace,
+        "namespace": values.namespace,
         "home": state.home if state else context.needs["cluster"].get("endpoint"),
         "mark": context.mark,
     }
     newest = trust.authorities[0] if trust.authorities else None
     things = {
-        each: state.things.get(Place("v1", "Secret", filling.namespace, each)) if state else None
+        each: state.things.get(Place("v1", "Secret", values.namespace, each)) if state else None
         for each in (AUTHORITY, CERTIFICATE)
     }
     at["standing"] = tuple(each for each, thing in things.items() if thing is not None)
@@ -213,7 +213,7 @@ def _certificates(
             **at,
         )
         newest = None
-    names, serving = host_names(filling.namespace), trust.serving
+    names, serving = host_names(values.namespace), trust.serving
     good = (
         serving is not None
         and newest is not None
@@ -225,10 +225,10 @@ def _certificates(
     if not good or newest is None or trust.signer != newest.fingerprint:
         if state is not None and foreign(state, trust):
             yield from _foreign_first(
-                state, spec, filling if newest else replace(filling, bundle=ON_THE_WAY), context
+                state, spec, values if newest else replace(values, bundle=ON_THE_WAY), context
             )
         elif state is not None and newest is not None:
-            yield from _trusted_first(state, trust, spec, filling, context)
+            yield from _trusted_first(state, trust, spec, values, context)
         yield Certify(
             names=names,
             days=wanted.days,
@@ -237,43 +237,43 @@ def _certificates(
         )
 
 
-def _expecting(filling: Values, certificates: Sequence[Step]) -> Values:
+def _expecting(values: Values, certificates: Sequence[Step]) -> Values:
     """The values with Unknown for certificates that this apply creates first."""
     made = {type(step) for step in certificates}
     return replace(
-        filling,
-        certificate=ON_THE_WAY if Certify in made else filling.certificate,
-        bundle=ON_THE_WAY if Authorize in made else filling.bundle,
+        values,
+        certificate=ON_THE_WAY if Certify in made else values.certificate,
+        bundle=ON_THE_WAY if Authorize in made else values.bundle,
     )
 
 
 def _trusted_first(
-    state: State, trust: Trust, spec: Spec, filling: Values, context: PlanContext
+    state: State, trust: Trust, spec: Spec, values: Values, context: PlanContext
 ) -> Iterator[Step]:
     """If the API server asks the webhook already, it trusts the new authority beside the old one before the
     webhook shows a certificate of the new one.
     """
     objects = [
         each
-        for each in render(spec, filling)
+        for each in render(spec, values)
         if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things
     ]
     if trust.serving is not None:
         yield from step_for(Ask, objects, state, context, state.home)
 
 
-def _foreign_first(state: State, spec: Spec, filling: Values, context: PlanContext) -> Iterator[Step]:
+def _foreign_first(state: State, spec: Spec, values: Values, context: PlanContext) -> Iterator[Step]:
     """If the API server asks another installation's webhook, that one's authority stays trusted until this
     site's pods have taken over. Meanwhile the failure policy is Ignore, so that no pod is refused.
     """
     loose = spec.model_copy(update={"failure_policy": "Ignore"})
     standing = [
         each
-        for each in render(loose, filling)
+        for each in render(loose, values)
         if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things
     ]
     yield from step_for(
-        Ask, [trusting_both(each, state, filling.bundle) for each in standing], state, context, state.home
+        Ask, [trusting_both(each, state, values.bundle) for each in standing], state, context, state.home
     )
 
 

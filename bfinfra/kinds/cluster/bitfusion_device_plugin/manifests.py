@@ -100,19 +100,19 @@ class Rendered:
     digest: str
 
 
-def render(spec: Spec, filling: Values) -> tuple[Rendered, ...]:
+def render(spec: Spec, values: Values) -> tuple[Rendered, ...]:
     """The objects in the order of their creation; webhook configurations come last."""
-    bare = _objects(spec, replace(filling, config="", certificate="", bundle=""))
+    bare = _objects(spec, replace(values, config="", certificate="", bundle=""))
     texts = (json.dumps(each, sort_keys=True, separators=(",", ":")) for each in bare)
     return tuple(
         Rendered(each, hashlib.sha256(text.encode()).hexdigest())
-        for each, text in zip(_objects(spec, filling), texts, strict=True)
+        for each, text in zip(_objects(spec, values), texts, strict=True)
     )
 
 
-def config_of(spec: Spec, filling: Values) -> str:
+def config_of(spec: Spec, values: Values) -> str:
     """The digest for the annotation CONFIG."""
-    read = [each["data"] for each in _read_at_start(spec, filling)]
+    read = [each["data"] for each in _read_at_start(spec, values)]
     return hashlib.sha256(json.dumps([spec.version, read], sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -121,23 +121,23 @@ def host_names(namespace: str) -> tuple[str, ...]:
     return (SERVICE, f"{SERVICE}.{namespace}", f"{SERVICE}.{namespace}.svc")
 
 
-def _objects(spec: Spec, filling: Values) -> list[Manifest]:
-    quotas = [_quota(filling.spaces[each.namespace], each.shares) for each in spec.quotas]
+def _objects(spec: Spec, values: Values) -> list[Manifest]:
+    quotas = [_quota(values.spaces[each.namespace], each.shares) for each in spec.quotas]
     return [
-        *_access(spec, filling),
-        *_read_at_start(spec, filling),
-        _service(spec, filling),
+        *_access(spec, values),
+        *_read_at_start(spec, values),
+        _service(spec, values),
         *quotas,
-        _daemon_set(spec, filling),
-        _deployment(spec, filling),
-        _asking(ASKING[0], "/validate", spec, filling),
-        _asking(ASKING[1], "/mutate", spec, filling),
+        _daemon_set(spec, values),
+        _deployment(spec, values),
+        _asking(ASKING[0], "/validate", spec, values),
+        _asking(ASKING[1], "/mutate", spec, values),
     ]
 
 
-def _read_at_start(spec: Spec, filling: Values) -> list[Manifest]:
+def _read_at_start(spec: Spec, values: Values) -> list[Manifest]:
     """The ConfigMaps."""
-    return [_sidecar(spec, filling), *([_clients(spec, filling)] if spec.release.clients else [])]
+    return [_sidecar(spec, values), *([_clients(spec, values)] if spec.release.clients else [])]
 
 
 def _object(api_version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Manifest:
@@ -150,11 +150,11 @@ def _object(api_version: str, kind: str, name: str, namespace: str = "", **field
     }
 
 
-def _image(spec: Spec, filling: Values, what: What) -> str:
-    return filling.built.get(what) or spec.image(what)
+def _image(spec: Spec, values: Values, what: What) -> str:
+    return values.built.get(what) or spec.image(what)
 
 
-def _access(spec: Spec, filling: Values) -> list[Manifest]:
+def _access(spec: Spec, values: Values) -> list[Manifest]:
     """The privileges that the webhook's code needs: to copy the token's Secrets to where a pod needs them,
     and to read what nodes have.
     """
@@ -169,9 +169,9 @@ def _access(spec: Spec, filling: Values) -> list[Manifest]:
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]},
     ]
     role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": ACCOUNT}
-    subjects = [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": filling.namespace}]
+    subjects = [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": values.namespace}]
     return [
-        _object("v1", "ServiceAccount", ACCOUNT, filling.namespace),
+        _object("v1", "ServiceAccount", ACCOUNT, values.namespace),
         _object(f"{RBAC}/v1", "ClusterRole", ACCOUNT, rules=rules),
         _object(f"{RBAC}/v1", "ClusterRoleBinding", ACCOUNT, roleRef=role, subjects=subjects),
     ]
@@ -182,14 +182,14 @@ def _template(name: str) -> str:
     return (Path(__file__).parent / "sidecar" / f"{name}.yaml").read_text()
 
 
-def _sidecar(spec: Spec, filling: Values) -> Manifest:
-    text = _template(spec.release.sidecar).replace("CLIENT_IMAGE", _image(spec, filling, "client"))
-    return _object("v1", "ConfigMap", SIDECAR, filling.namespace, data={"sidecarconfig.yaml": text})
+def _sidecar(spec: Spec, values: Values) -> Manifest:
+    text = _template(spec.release.sidecar).replace("CLIENT_IMAGE", _image(spec, values, "client"))
+    return _object("v1", "ConfigMap", SIDECAR, values.namespace, data={"sidecarconfig.yaml": text})
 
 
-def _clients(spec: Spec, filling: Values) -> Manifest:
+def _clients(spec: Spec, values: Values) -> Manifest:
     text = _listed(spec.packages)
-    return _object("v1", "ConfigMap", CLIENTS, filling.namespace, data={"bitfusion-client-config.yaml": text})
+    return _object("v1", "ConfigMap", CLIENTS, values.namespace, data={"bitfusion-client-config.yaml": text})
 
 
 @functools.cache
@@ -206,10 +206,10 @@ def _listed(packages: tuple[Client, ...]) -> str:
     return str(yaml.safe_dump({"BitfusionClients": listed}, sort_keys=False))
 
 
-def _service(spec: Spec, filling: Values) -> Manifest:
+def _service(spec: Spec, values: Values) -> Manifest:
     ports = [{"name": "https", "protocol": "TCP", "port": spec.port, "targetPort": LISTENS}]
     return _object(
-        "v1", "Service", SERVICE, filling.namespace, spec={"ports": ports, "selector": {"app": "bwki"}}
+        "v1", "Service", SERVICE, values.namespace, spec={"ports": ports, "selector": {"app": "bwki"}}
     )
 
 
@@ -219,8 +219,8 @@ def _quota(namespace: str, shares: int) -> Manifest:
     )
 
 
-def _pull(filling: Values) -> Manifest:
-    return {"imagePullSecrets": [{"name": filling.pull}]} if filling.pull else {}
+def _pull(values: Values) -> Manifest:
+    return {"imagePullSecrets": [{"name": values.pull}]} if values.pull else {}
 
 
 def _on(nodes: Nodes) -> Manifest:
@@ -232,7 +232,7 @@ def _on(nodes: Nodes) -> Manifest:
     }
 
 
-def _daemon_set(spec: Spec, filling: Values) -> Manifest:
+def _daemon_set(spec: Spec, values: Values) -> Manifest:
     env = {
         "SOCKET_NAME": "bitfusion.io",
         "INTERVAL": str(spec.interval),
@@ -241,7 +241,7 @@ def _daemon_set(spec: Spec, filling: Values) -> Manifest:
     }
     container = {
         "name": "bitfusion-device-plugin",
-        "image": _image(spec, filling, "plugin"),
+        "image": _image(spec, values, "plugin"),
         "securityContext": {"privileged": True},
         "env": [{"name": name, "value": value} for name, value in env.items()],
         "volumeMounts": [{"name": "kubelet-socket", "mountPath": "/var/lib/kubelet"}],
@@ -249,7 +249,7 @@ def _daemon_set(spec: Spec, filling: Values) -> Manifest:
     pod = {
         "hostNetwork": True,
         "automountServiceAccountToken": False,
-        **_pull(filling),
+        **_pull(values),
         **_on(spec.plugin_nodes),
         "containers": [container],
         "volumes": [{"name": "kubelet-socket", "hostPath": {"path": spec.kubelet_folder}}],
@@ -259,12 +259,12 @@ def _daemon_set(spec: Spec, filling: Values) -> Manifest:
         "apps/v1",
         "DaemonSet",
         PLUGIN,
-        filling.plugin_namespace,
+        values.plugin_namespace,
         spec={"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
     )
 
 
-def _deployment(spec: Spec, filling: Values) -> Manifest:
+def _deployment(spec: Spec, values: Values) -> Manifest:
     mounts = {"webhook-certs": "certs", "webhook-config": "config"}
     volumes: list[Manifest] = [
         {"name": "webhook-certs", "secret": {"secretName": CERTIFICATE}},
@@ -279,7 +279,7 @@ def _deployment(spec: Spec, filling: Values) -> Manifest:
         )
     container = {
         "name": "bwki",
-        "image": _image(spec, filling, "webhook"),
+        "image": _image(spec, values, "webhook"),
         "imagePullPolicy": "IfNotPresent",
         "env": [{"name": "TOTAL_GPU_MEMORY", "value": str(spec.total_gpu_memory // MB)}],
         "args": [
@@ -294,21 +294,21 @@ def _deployment(spec: Spec, filling: Values) -> Manifest:
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
-            **({"seccompProfile": {"type": "RuntimeDefault"}} if filling.seccomp else {}),
+            **({"seccompProfile": {"type": "RuntimeDefault"}} if values.seccomp else {}),
         },
         "volumeMounts": [
             {"name": name, "mountPath": f"/etc/webhook/{folder}", "readOnly": True}
             for name, folder in mounts.items()
         ],
     }
-    notes = {NOTE: filling.certificate, **({CONFIG: filling.config} if filling.config else {})}
-    notes |= {} if filling.seccomp else {f"{SECCOMP}bwki": "runtime/default"}
+    notes = {NOTE: values.certificate, **({CONFIG: values.config} if values.config else {})}
+    notes |= {} if values.seccomp else {f"{SECCOMP}bwki": "runtime/default"}
     metadata = {"labels": {"app": "bwki"}, "annotations": notes}
     template = {
         "metadata": metadata,
         "spec": {
             "serviceAccountName": ACCOUNT,
-            **_pull(filling),
+            **_pull(values),
             **_on(spec.webhook_nodes),
             "containers": [container],
             "volumes": volumes,
@@ -318,14 +318,14 @@ def _deployment(spec: Spec, filling: Values) -> Manifest:
         "apps/v1",
         "Deployment",
         WEBHOOK,
-        filling.namespace,
+        values.namespace,
         spec={"replicas": spec.replicas, "selector": {"matchLabels": {"app": "bwki"}}, "template": template},
     )
 
 
-def _asking(kind: str, path: str, spec: Spec, filling: Values) -> Manifest:
+def _asking(kind: str, path: str, spec: Spec, values: Values) -> Manifest:
     name, hook = NAMES[kind]
-    service = {"namespace": filling.namespace, "name": SERVICE, "path": path, "port": spec.port}
+    service = {"namespace": values.namespace, "name": SERVICE, "path": path, "port": spec.port}
     return _object(
         ADMISSION,
         kind,
@@ -337,8 +337,8 @@ def _asking(kind: str, path: str, spec: Spec, filling: Values) -> Manifest:
                 "sideEffects": "None" if path == "/validate" else "NoneOnDryRun",
                 "timeoutSeconds": 5,
                 "failurePolicy": spec.failure_policy,
-                "clientConfig": {"service": service, "caBundle": filling.bundle},
-                "namespaceSelector": {"matchExpressions": [_selected(spec, filling)]},
+                "clientConfig": {"service": service, "caBundle": values.bundle},
+                "namespaceSelector": {"matchExpressions": [_selected(spec, values)]},
                 "rules": [
                     {
                         "apiGroups": [""],
@@ -353,22 +353,22 @@ def _asking(kind: str, path: str, spec: Spec, filling: Values) -> Manifest:
     )
 
 
-def _selected(spec: Spec, filling: Values) -> Manifest:
+def _selected(spec: Spec, values: Values) -> Manifest:
     """The namespaces whose pods the webhook gets: never the system's, nor the plug-in's own. check() refuses
     a choice that leaves none.
     """
     key = "kubernetes.io/metadata.name"
     if spec.namespaces:
-        chosen = (filling.spaces[each] for each in spec.namespaces)
+        chosen = (values.spaces[each] for each in spec.namespaces)
         return {
             "key": key,
             "operator": "In",
-            "values": shown(chosen, filling.namespace, filling.plugin_namespace),
+            "values": shown(chosen, values.namespace, values.plugin_namespace),
         }
     return {
         "key": key,
         "operator": "NotIn",
-        "values": list(dict.fromkeys((*SYSTEM, filling.namespace, filling.plugin_namespace))),
+        "values": list(dict.fromkeys((*SYSTEM, values.namespace, values.plugin_namespace))),
     }
 
 

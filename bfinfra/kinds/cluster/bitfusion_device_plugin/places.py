@@ -40,10 +40,10 @@ def planned(name: str, spec: Spec, needs: Mapping[Key, ResolvedRef]) -> tuple[Pl
         return real_name(written, spec.cluster, needs.get(Key("namespace", written)))
 
     spaces = {each: real(each) for each in (*spec.namespaces, *(quota.namespace for quota in spec.quotas))}
-    filling = Values(real(spec.namespace), real(spec.plugin_namespace), spaces)
-    secrets = (Place("v1", "Secret", filling.namespace, each) for each in (AUTHORITY, CERTIFICATE))
+    values = Values(real(spec.namespace), real(spec.plugin_namespace), spaces)
+    secrets = (Place("v1", "Secret", values.namespace, each) for each in (AUTHORITY, CERTIFICATE))
     return (
-        record_place(filling.namespace, name),
+        record_place(values.namespace, name),
         *secrets,
-        *(place_of(each.manifest) for each in render(spec, filling)),
+        *(place_of(each.manifest) for each in render(spec, values)),
     )

@@ -31,10 +31,10 @@ FIXED = {
 """Fields that an API server lets nobody change."""
 
 
-def check_standing(state: State | None, filling: Values) -> None:
+def check_standing(state: State | None, values: Values) -> None:
     """Raises Refusal if an unmarked object can't be taken over. Names every object in the way."""
     strange = {place: thing for place, thing in state.things.items() if thing.mark is None} if state else {}
-    found = [why for place, thing in strange.items() for why in _obstacles(place, thing, filling)]
+    found = [why for place, thing in strange.items() for why in _obstacles(place, thing, values)]
     if found:
         raise Refusal(
             "the existing installation can't be taken over",
@@ -43,14 +43,14 @@ def check_standing(state: State | None, filling: Values) -> None:
         )
 
 
-def _obstacles(place: Place, thing: Thing, filling: Values) -> Iterator[str]:
+def _obstacles(place: Place, thing: Thing, values: Values) -> Iterator[str]:
     if place.kind in ASKING:
         own = NAMES[place.kind][1]
         for hook in thing.live.get("webhooks") or ():
             service = (hook.get("clientConfig") or {}).get("service") or {}
             if hook.get("name") != own:
                 yield f"{place} has a webhook {hook.get('name')}, which is not the plug-in's"
-            elif service.get("namespace", filling.namespace) != filling.namespace:
+            elif service.get("namespace", values.namespace) != values.namespace:
                 yield (
                     f"{place} asks a Service in {service['namespace']}: write namespace: "
                     f"{service['namespace']}, and change it later"
@@ -125,16 +125,16 @@ def trusted(thing: Thing) -> str:
     )
 
 
-def must_wait(state: State | None, filling: Values) -> Place | None:
+def must_wait(state: State | None, values: Values) -> Place | None:
     """The webhook's Deployment, if pods of it may still show a certificate that would no longer
     be trusted.
     """
-    place = Place("apps/v1", "Deployment", filling.namespace, WEBHOOK)
+    place = Place("apps/v1", "Deployment", values.namespace, WEBHOOK)
     running = state.things.get(place) if state else None
     if state is None or running is None:
         return None
     other = any(
-        place.kind in ASKING and trusted(thing) not in ("", filling.bundle)
+        place.kind in ASKING and trusted(thing) not in ("", values.bundle)
         for place, thing in state.things.items()
     )
     return place if other and webhook_late(running.live) else None

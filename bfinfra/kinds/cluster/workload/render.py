@@ -55,7 +55,7 @@ class Values:
     plugin: Installed | None = None
 
 
-def render(documents: Sequence[Manifest], spec: Spec, filling: Values) -> tuple[Rendered, ...]:
+def render(documents: Sequence[Manifest], spec: Spec, values: Values) -> tuple[Rendered, ...]:
     """The objects to send, in the order of the documents. Raises Refusal."""
     if spec.gpus and not any(pod_spec(document) for document in documents):
         raise Refusal(
@@ -64,44 +64,44 @@ def render(documents: Sequence[Manifest], spec: Spec, filling: Values) -> tuple[
             why="the manifest holds no Pod and no Job",
             next="remove gpus",
         )
-    return tuple(_one(document, spec, filling) for document in documents)
+    return tuple(_one(document, spec, values) for document in documents)
 
 
-def _one(document: Manifest, spec: Spec, filling: Values) -> Rendered:
+def _one(document: Manifest, spec: Spec, values: Values) -> Rendered:
     manifest = json.loads(
         json.dumps(document, default=str)
     )  # a copy without aliases; dates become text, as JSON has none
     own = manifest["metadata"].get("namespace")
-    if own not in (None, filling.namespace):
+    if own not in (None, values.namespace):
         raise Refusal(
             f"{identity(manifest)} names the namespace {own}",
             field="manifest",
-            why=f"the workload's is {filling.namespace}",
+            why=f"the workload's is {values.namespace}",
             next="remove it from the manifest, or make them agree",
         )
-    manifest["metadata"]["namespace"] = filling.namespace
+    manifest["metadata"]["namespace"] = values.namespace
     if pod := pod_spec(manifest):
         container = pod["containers"][0]
         if spec.gpus and spec.by == "flexdirect":
             flexdirect.attach(pod, container, spec, identity(manifest))
-        elif spec.gpus and filling.plugin is not None:
-            plugin.attach(manifest, spec, filling.plugin, identity(manifest))
+        elif spec.gpus and values.plugin is not None:
+            plugin.attach(manifest, spec, values.plugin, identity(manifest))
         elif spec.gpus:
             _gpus(container, spec, identity(manifest))
-        if filling.pull:
-            others = [s for s in pod.get("imagePullSecrets") or [] if s != {"name": filling.pull}]
-            pod["imagePullSecrets"] = [*others, {"name": filling.pull}]
+        if values.pull:
+            others = [s for s in pod.get("imagePullSecrets") or [] if s != {"name": values.pull}]
+            pod["imagePullSecrets"] = [*others, {"name": values.pull}]
     if manifest["kind"] == "Job":
         metadata = manifest["spec"]["template"].setdefault("metadata", {})
-        metadata["labels"] = {**(metadata.get("labels") or {}), SITE: filling.site}
+        metadata["labels"] = {**(metadata.get("labels") or {}), SITE: values.site}
     earlier = ""
-    if pod and filling.token:
+    if pod and values.token:
         before = json.loads(json.dumps(manifest))
-        token.attach_as_before(*_first(before), filling.token)
+        token.attach_as_before(*_first(before), values.token)
         earlier = _digest(before)
         pod, container = _first(manifest)
         home = token.home_of(pod, container, spec.home, identity(manifest))
-        token.attach(pod, container, filling.token, home, identity(manifest))
+        token.attach(pod, container, values.token, home, identity(manifest))
     return Rendered(identity(manifest), manifest, _digest(manifest), earlier)
 
 
