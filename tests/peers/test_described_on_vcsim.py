@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from peers.conftest import Vcsim
+from peers.conftest import Vcsim, vcsim_site
 from peers.found import USER, Peers
 from peers.site_files import SETTING
 from pyVim.connect import Disconnect, SmartConnect
@@ -17,6 +17,7 @@ from pyVmomi import vim
 import bfinfra.app as app
 from bfinfra.app import init
 from bfinfra.model.compare import UNFINISHED
+from bfinfra.model.initial import Initial
 
 CLUSTER = "/DC0/host/DC0_C0"
 EXPECTED = {"distributed_switch", "gpu_host", "port_group", "resource_pool", "virtual_machine"}
@@ -85,3 +86,23 @@ def test_what_govc_made_is_described_and_to_adopt_it_changes_no_field(
         for change in item.changes
         if change.field != UNFINISHED
     ] == []
+
+
+def test_a_bitfusion_server_is_described_unless_it_is_another_sites(
+    vcsim: Vcsim, vcenter: dict[str, object], ova: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    theirs = vcsim_site(vcsim.peers, tmp_path / "theirs", ova)
+    assert theirs.apply(deadline=2).ending == "still-waiting"  # its guests have no tools
+
+    def described(name: str) -> Initial:
+        site = init.empty(name, vcenter, tmp_path)
+        return init.described(site, vcenter, only=frozenset({"bitfusion_server"}), context=SETTING)
+
+    assert described("mine").left_out == {
+        "bitfusion_server/bf-01": "it belongs to bitfusion_server/bf-01 of the site peers-vcsim"
+    }
+    found = described("peers-vcsim")
+    assert {*map(str, found.resources)} == {"gpu_host/DC0_C0_H0", "bitfusion_server/bf-01"}, found.left_out
+    assert "gpus: 2" in found.text
+    assert "of-the-customer-1!" not in found.text

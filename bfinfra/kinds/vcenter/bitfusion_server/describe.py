@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import re
 
 from bfinfra.backends.ova import Property
 from bfinfra.backends.vcenter.vm import Origin, Vm
@@ -15,6 +16,7 @@ from bfinfra.model.description import Description, Path, variable
 
 OVA = "downloads/bitfusion-server.ova"
 GIB = 1 << 30
+SECRET = re.compile(r"passw|passphrase|pwd|secret", re.IGNORECASE)
 
 
 def description(state: State, origin: Origin, places: MachinePlaces) -> Description:
@@ -39,16 +41,23 @@ def description(state: State, origin: Origin, places: MachinePlaces) -> Descript
     fields["properties"] = {
         key: value
         for key, value in sorted(machine.properties.items())
-        if value != origin.defaults.get(key, "") and key not in derived and key not in origin.passwords
+        if value != origin.defaults.get(key, "")
+        and key not in derived
+        and key not in _secrets(machine, origin)
     }
     return Description(machine.name, fields, state, _fill_in(machine, origin), unplaced(places))
 
 
 def _fill_in(machine: Vm, origin: Origin) -> dict[Path, str]:
     found: dict[Path, str] = {("ova", "file"): f"the appliance that it was made from, {origin.product}"}
-    for key in sorted(origin.passwords):
+    for key in sorted(_secrets(machine, origin)):
         found["properties", key] = f"a secret, such as {{env: {variable(machine.name, key)}}}"
     return found
+
+
+def _secrets(machine: Vm, origin: Origin) -> frozenset[str]:
+    """The properties that hold secrets: declared as passwords, or called so. Servers may forget the types."""
+    return origin.passwords | {key for key in machine.properties if SECRET.search(key)}
 
 
 def _gpus(machine: Vm) -> dict[str, object]:
