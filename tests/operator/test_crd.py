@@ -75,6 +75,7 @@ def test_the_server_checks_nothing_only_where_the_language_leaves_a_choice(made:
         ".spec.site.bitfusion_server.additionalProperties.properties.additionalProperties",
         ".spec.site.tanzu_cluster.additionalProperties.trust.additionalProperties",
         ".spec.site.virtual_machine.additionalProperties.properties.additionalProperties",
+        ".spec.site.vks_addon.additionalProperties.values.additionalProperties",
         ".spec.site.vks_cluster.additionalProperties.variables.additionalProperties",
         ".spec.site.vks_cluster.additionalProperties.control_plane.variables.additionalProperties",
         (
