@@ -238,6 +238,14 @@ def test_a_written_class_that_is_newer_moves_the_cluster(site, sandbox):
     assert site.steps() == []
 
 
+def test_other_kinds_name_it_as_their_cluster(site, sandbox):
+    site.given["namespace"] = {"training": {"cluster": "ml-01", "labels": {"team": "a"}}}
+    site.applied()
+    made_there = guest(sandbox, "team-a", "ml-01").call("GET", "/api/v1/namespaces/training")
+    assert made_there["metadata"]["labels"]["team"] == "a"
+    assert site.drifted() == {}
+
+
 def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
     names = {"name": "builtin-generic-v3.6.0", "namespace": "vmware-system-vks-public"}
     values = [{"name": "vmClass", "value": "best-effort-small"}, {"name": "storageClass", "value": "gold"}]

@@ -24,7 +24,7 @@ def gpus_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
 
 def _cards_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
     spec = site.get(cluster)
-    if spec is None or cluster.kind not in ("kubeadm_cluster", "tanzu_cluster"):
+    if spec is None or cluster.kind not in ("kubeadm_cluster", "tanzu_cluster", "vks_cluster"):
         return None
     if cluster.kind == "kubeadm_cluster":
         machines = [
@@ -32,7 +32,8 @@ def _cards_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
             for host in spec.workers
         ]
         return None if None in machines else tuple(len(machine.vgpus) for machine in machines if machine)
-    pools = [(nodes.count, site.get(Key("vm_class", nodes.vm_class))) for nodes in spec.workers.values()]
+    _, *workers = spec.pools()
+    pools = [(pool.count, site.get(Key("vm_class", pool.vm_class))) for pool in workers]
     if any(found is None for _, found in pools):
         return None
     return tuple(

@@ -66,7 +66,7 @@ def _space(home: Key, needs: Mapping[Key, ResolvedRef]) -> tuple[str, Limits, in
     """The supervisor namespace of the workload's storage: its name, its limits by storage class, and the
     total limit; None if there is none.
     """
-    if home.kind == "tanzu_cluster":
+    if home.kind in ("tanzu_cluster", "vks_cluster"):
         cluster = needs[home].spec or needs[home].state
         home = Key("supervisor_namespace", cluster.namespace)
     need = needs.get(home)
