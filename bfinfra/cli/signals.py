@@ -71,10 +71,11 @@ class _Running(Thread):
         self.over = False
 
     def run(self) -> None:
-        try:
-            self._code = self._command()
-        except BaseException as error:  # noqa: BLE001 - raised again in the main thread
-            self._error = error
+        with contextlib.suppress(BaseException):  # `result` raises it in the main thread
+            try:
+                self._code = self._command()
+            finally:
+                self._error = sys.exception()
         self.over = True
         self._events.put(OVER)
 

@@ -4,6 +4,7 @@ and counts of the Cluster API say meanwhile.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -57,11 +58,7 @@ class VksClusters(WorkloadClusters):
             if live is None:
                 self._cluster.create(self._deployment(thing, pool), CONTROLLER)
             elif count is not None and dig(live, "spec", "replicas") != count:
-                self._cluster.change(
-                    live,
-                    lambda fresh, count=count: fresh["spec"].__setitem__("replicas", count),  # type: ignore[misc]  # mypy infers no lambda with a default
-                    CONTROLLER,
-                )
+                self._cluster.change(live, functools.partial(_scale, count), CONTROLLER)
         for name, live in known.items():
             if name not in [pool["name"] for pool in listed]:
                 self._cluster.remove(live)
@@ -201,3 +198,7 @@ def _conditions(counts: Mapping[str, Mapping[str, int]], *, entered: bool, done:
         ("Available", done, "Available" if done else "NotAvailable", behind),
         ("Ready", done, "" if done else "ScalingUp", behind),
     ]
+
+
+def _scale(count: int, deployment: Object) -> None:
+    deployment["spec"]["replicas"] = count
