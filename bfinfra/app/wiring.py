@@ -247,12 +247,10 @@ def observe(bound: BoundKinds, wanted: Mapping[Key, Any], context: RunContext) -
     """The survey. Kinds of clusters that the site doesn't use are imported and read only if a cluster was
     found.
     """
-    from bfinfra.engine.observe import READ_ONLY_FIRST, survey
+    from bfinfra.engine.observe import survey
     from bfinfra.model.surveying import SurveyProgress
 
     progress, patience = SurveyProgress(), context.patience
-    if bound.backends.transport.read_only:
-        patience = replace(patience, first=READ_ONLY_FIRST)
     with context.surveying(progress):
         found = survey(bound.kinds, wanted, patience, progress=progress)
         in_clusters = any(getattr(state, "endpoint", None) is not None for state in found.states.values())

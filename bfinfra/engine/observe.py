@@ -18,10 +18,9 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, kinds_named
 from bfinfra.model.surveying import SurveyProgress
 
-FIRST = (
-    3.0  # seconds that a survey retries a server that has not answered in this run, unless the policy says
-)
-READ_ONLY_FIRST = 0.5  # the same for a run that only reads, which the user can repeat
+# seconds that a survey retries a server that has not answered in this run; after an answer, an outage is
+# retried like any other
+FIRST = 3.0
 Kinds = Mapping[str, Kind[Any, Any]]
 
 
@@ -65,8 +64,7 @@ def survey(
     observed = ObservedState() if observed is None else observed
     progress = progress or SurveyProgress()
     progress.asks(len(kinds))
-    first = FIRST if patience.first is None else patience.first
-    patience = replace(patience, first=min(first, patience.lasts))
+    patience = replace(patience, first=min(FIRST, patience.lasts))
     pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
 
     def look(name: str, patience: RetryPolicy) -> Observation:

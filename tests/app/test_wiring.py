@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from types import NoneType, SimpleNamespace
+from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 import pytest
-from engine.toys import Box, ToyWorld
 
-from bfinfra.app import wiring
-from bfinfra.app.context import RunContext
 from bfinfra.app.wiring import ON_VCENTER, Backends
 from bfinfra.backends.ansible import LinuxHosts
 from bfinfra.backends.images import Images
@@ -19,10 +16,7 @@ from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
-from bfinfra.engine.observe import FIRST, READ_ONLY_FIRST
-from bfinfra.engine.retry import RetryPolicy
 from bfinfra.kinds import kind, names
-from bfinfra.model.errors import Unreachable
 from bfinfra.model.site import Site
 
 TYPES = {
@@ -69,29 +63,3 @@ def test_what_a_constructor_names_is_of_the_type_that_it_takes(name: str) -> Non
 
 def test_what_takes_a_vcenter_and_can_do_nothing_without_lives_on_one() -> None:
     assert {name for name in names() if VCenter in takes(name).values()} == ON_VCENTER
-
-
-@pytest.mark.parametrize(("read_only", "seconds"), [(True, READ_ONLY_FIRST), (False, FIRST)])
-def test_a_run_that_only_reads_gives_up_sooner_on_a_server_that_never_answered(
-    read_only: bool, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-
-    def observe(*_: object, **__: object) -> None:
-        now[0] += 0.01
-        raise Unreachable("no connection", met=False)
-
-    def sleep(pause: float) -> None:
-        now[0] += pause
-
-    monkeypatch.setattr(Box, "observe", observe)
-    backends = SimpleNamespace(
-        transport=SimpleNamespace(read_only=read_only), cache=SimpleNamespace(end_survey=lambda: None)
-    )
-    bound: Any = SimpleNamespace(
-        kinds={"box": ToyWorld().kinds()["box"]}, backends=backends, make=lambda _: {}
-    )
-    found = wiring.observe(bound, {}, RunContext(patience=RetryPolicy(sleep=sleep)))
-    assert "no connection" in found.unreadable["box"]
-    assert seconds <= now[0] <= seconds + 1
