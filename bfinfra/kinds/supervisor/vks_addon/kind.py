@@ -1,4 +1,4 @@
-"""An add-on of a cluster of the vSphere Kubernetes Service, such as its autoscaler. Source: what users of VKS
+"""The add-on: observe, decide, act. Source: what users of VKS
 3.5 to 3.7 show of `addons.kubernetes.vmware.com/v1alpha1`; its Go types are not public.
 """
 
@@ -8,22 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, JsonValue, StringConstraints
-
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.backends.words import safe
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
 from bfinfra.kinds.supervisor.base.variables import text, typed
 from bfinfra.kinds.supervisor.base.words import Fields, Object, at, within, written
+from bfinfra.kinds.supervisor.vks_addon.spec import Spec
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.kind import LastWriter, Observation, Report
-from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key, Ref
@@ -43,28 +42,6 @@ OF_CLUSTER = "cluster.x-k8s.io/cluster-name"
 GOES_ALONG = f"clusteraddon.{ADDONS}/owned-for-deletion"
 LIVES_IN = ("supervisor_namespace",)
 UNSEEN = "add-ons that the file no longer names are not seen"
-
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=253)]
-
-
-class Spec(resource.Spec):
-    """What a user writes for one add-on of one cluster."""
-
-    name_pattern = DNS_LABEL
-    name_rule = DNS_LABEL_RULE
-
-    cluster: Annotated[str, Ref("vks_cluster")]
-    """The cluster."""
-    addon: Name
-    """The add-on, as `kubectl get addons -n vmware-system-vks-public` shows it: cluster-autoscaler."""
-    release: Name | None = None
-    """A release of it, as `kubectl get addonreleases` shows it; else the newest that fits the cluster."""
-    values: dict[str, JsonValue] = Field(default_factory=dict)
-    """Its settings; what isn't written has the add-on's own values. No secrets: they would stand in the
-    object.
-    """
-    keep: bool = False
-    """Leave what it brought into the cluster when it is taken out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +159,14 @@ class VksAddon(kind.Kind[Spec, State]):
                     states.setdefault(seen_name, state)
         return Observation(states, None, answers.unreadable)
 
+    def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
+        """Every AddonInstall that selects one cluster by its name."""
+        answers = self._locator.ask({}, needs, _all, include_unlisted=True)
+        for name, state in (each for found in answers.found.values() for each in found):
+            if state.cluster:
+                view = _view(state.install, (state.config or {}).get("values"))
+                yield Description(name, view, state, {})
+
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Its settings come after it, and go before it: none are left that nothing points at."""
@@ -257,6 +242,18 @@ class VksAddon(kind.Kind[Spec, State]):
         mark, called = mark_of(obj), str(at(obj, "metadata").get("name"))
         own = mark.name_of(self._site, "vks_addon") if mark is not None else None
         return own or (called if called in wanted else "")
+
+
+def _all(cluster: Cluster) -> list[tuple[str, State]]:
+    """Every add-on of a supervisor namespace, under its object's name."""
+    space = cluster.namespace
+    try:
+        installs, configs, addons = (
+            _by_name(cluster.client.list(API, each, space)) for each in (INSTALL, CONFIG, STANDING)
+        )
+    except (Missing, Denied):
+        return []
+    return [(name, _state(each, cluster, configs, addons)) for name, each in installs.items()]
 
 
 def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str | None:
