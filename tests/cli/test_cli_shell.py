@@ -174,7 +174,7 @@ def script():
     ("words", "offers"),
     [
         ("bfinfra ap", {"apply"}),
-        ("bfinfra s", {"schema", "sandbox", "schedule", "show"}),
+        ("bfinfra s", {"schema", "sandbox", "schedule", "show", "state"}),
         ("bfinfra sandbox ''", {"start", "stop", "reset", "status", "faults"}),
         ("bfinfra --output j", {"json", "jsonl"}),
         ("bfinfra --output json apply --allow", {"--allow-delete", "--allow-disruption"}),

@@ -173,7 +173,7 @@ def test_without_a_tool_it_renders_and_says_what_to_run(place: Place) -> None:
         f"run: docker build --tag 172.24.206.3/cnasg/pt:latest {place.folder}/made/pt && docker push "
         "172.24.206.3/cnasg/pt:latest"
     ) in ready.note
-    assert "none of docker, podman, buildah is there" in ready.note
+    assert "none of docker, podman, buildah is installed" in ready.note
 
 
 def test_with_a_tool_it_is_built_and_pushed_once(place: Place, docker: Path) -> None:
