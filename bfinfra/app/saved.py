@@ -31,7 +31,7 @@ AGAIN = "plan again: bfinfra plan SITE --out FILE"
 
 def save_plan(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> None:
     """Write a plan for a later apply; only its owner can read it."""
-    base = folder_of(site)
+    base = folder_of(site).absolute()
     data = {
         "format_version": FORMAT_VERSION,
         "type": TYPE,
@@ -52,7 +52,7 @@ def save_plan(path: Path, site: Site, plan: Plan, *, destroy: bool = False) -> N
 
 def portable(site: Site, plan: Plan) -> dict[str, Any]:
     """A plan as data, without secrets and without paths of this machine: each path is as in the site."""
-    names = {str(folder_of(site)): "."}
+    names = {str(folder_of(site).absolute()): "."}
     if site.stand_ins:
         names[str(site.stand_ins)] = "."
     names |= {str(value.path): value.text for _, value in walk(site) if isinstance(value, LocalFile)}

@@ -16,8 +16,8 @@ ABSENT = ""
 
 
 def folder_of(site: Site) -> Path:
-    """The folder where a site's relative paths start."""
-    first = site.paths[0].absolute()
+    """The folder where a site's relative paths start, as it was named."""
+    first = site.paths[0]
     return first if first.is_dir() else first.parent
 
 
