@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 from bfinfra.sandbox.kubernetes.bootstrap import READ, WRITE
@@ -10,17 +11,8 @@ from bfinfra.sandbox.kubernetes.objects import Object
 
 RBAC = "rbac.authorization.k8s.io"
 ROLES = {"OWNER": "admin", "EDIT": "edit", "VIEW": "view"}
-TANZU = [
-    {
-        "apiGroups": [
-            "run.tanzu.vmware.com",
-            "vmoperator.vmware.com",
-            "cluster.x-k8s.io",
-            "addons.kubernetes.vmware.com",
-        ],
-        "resources": ["*"],
-    }
-]
+TANZU = ["run.tanzu.vmware.com", "vmoperator.vmware.com", "cluster.x-k8s.io", "addons.kubernetes.vmware.com"]
+"""The groups of resources that a supervisor adds."""
 SEEN_BY_ALL = [
     {"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": READ},
     {"apiGroups": ["run.tanzu.vmware.com"], "resources": ["tanzukubernetesreleases"], "verbs": READ},
@@ -40,11 +32,13 @@ def extend_roles(cluster: Cluster) -> None:
     """Let the stock roles cover Tanzu's resources, and every user see what the whole supervisor offers."""
     for name, verbs in (("admin", READ + WRITE), ("edit", READ + WRITE), ("view", READ)):
         role = cluster.get(RBAC, "clusterroles", name)
-        rules = [{**rule, "verbs": verbs} for rule in TANZU]
-        if role and not any(rule in role["rules"] for rule in rules):
-            cluster.change(role, lambda live, rules=rules: live["rules"].extend(rules), "wcp")  # type: ignore[misc]  # mypy infers no lambda with a default
+        rule = {"apiGroups": TANZU, "resources": ["*"], "verbs": verbs}
+        if role and rule not in role["rules"]:
+            cluster.change(role, functools.partial(_cover, rule), "wcp")
     seen = {"metadata": {"name": "vmware-system-authenticated"}}
-    cluster.ensure({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", **seen, "rules": SEEN_BY_ALL}, "wcp")
+    offered = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", **seen, "rules": SEEN_BY_ALL}
+    if cluster.ensure(offered, "wcp")["rules"] != SEEN_BY_ALL:  # an earlier sandbox made it
+        cluster.change(offered, lambda role: role.update(rules=SEEN_BY_ALL), "wcp")
     cluster.ensure(
         {
             "apiVersion": f"{RBAC}/v1",
@@ -55,6 +49,12 @@ def extend_roles(cluster: Cluster) -> None:
         },
         "wcp",
     )
+
+
+def _cover(rule: Object, role: Object) -> None:
+    """Add the rule, in place of one that an earlier sandbox added."""
+    others = [each for each in role["rules"] if set(TANZU).isdisjoint(each["apiGroups"])]
+    role["rules"] = [*others, rule]
 
 
 def bindings(namespace: str, access: Iterable[tuple[str, str, str]]) -> list[Object]:
