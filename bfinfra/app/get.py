@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
-from bfinfra.engine.plan import DesiredState, make
 from bfinfra.model.errors import BfinfraError, Problem
-from bfinfra.model.observed import Observed
 from bfinfra.model.plan import Action, Plan
 from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 from bfinfra.model.suggest import nearest
+
+if TYPE_CHECKING:
+    from bfinfra.model.observed import Observed
 
 STATUS: Mapping[Action, str] = {
     Action.CREATE: "missing",
@@ -30,6 +32,8 @@ def get(site: Site, only: Collection[str] = (), *, context: RunContext = LIVE) -
 
     BfinfraError for an address that there is not.
     """
+    from bfinfra.engine.plan import DesiredState, make
+
     desired = DesiredState.of(site)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
         observed = wiring.observe(bound, desired.wanted, context)
@@ -52,6 +56,8 @@ def get(site: Site, only: Collection[str] = (), *, context: RunContext = LIVE) -
 
 
 def _all(site: Site, planned: Plan, states: Mapping[Key, object]) -> Iterator[Observed]:
+    from bfinfra.model.observed import Observed
+
     items = {item.key: item for item in planned.items}
     for key in dict.fromkeys((*site.resources, *items)):
         state = states.get(key)

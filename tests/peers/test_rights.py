@@ -69,7 +69,7 @@ def live(site: SiteFile) -> None:
         what
         for item in app.plan(site.load(), destroy=True, context=SETTING).items
         for what in item.contents
-        if "can't be asked" in what
+        if "can't be read" in what
     ]:
         raise BfinfraError(*hidden)
     all_are(site.apply(destroy=True), "done", "kept")

@@ -80,7 +80,7 @@ def test_a_shell_runs_the_line_of_the_crontab(folder: Path, capsys: pytest.Captu
         for _ in range(2)
     )
     assert (first.returncode, second.returncode) == (2, 2), first.stderr
-    assert "namespace/never-made is not there" in first.stdout
+    assert "namespace/never-made does not exist" in first.stdout
     assert second.stdout == ""  # what lasts is no mail
 
 

@@ -270,7 +270,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
         except RemoteError as error:
             found = (
                 (
-                    "its contents, which can't be read ( "
+                    "its contents, which can't be read ("
                     f"{'; '.join(filter(None, (error.problems[0].what, error.problems[0].why)))})"
                 ),
             )
