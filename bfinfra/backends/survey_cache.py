@@ -67,7 +67,7 @@ class KnownObjects(Generic[Id, Answer]):
         self.gone |= frozenset(ids)
 
     def wrote(self, of: Id, answer: Answer) -> None:
-        """Note the answer to a write, which is as good as a read."""
+        """Keep the answer to a write, which is as good as a read."""
         self._answers[of] = answer
 
     def answer(self, of: Id) -> tuple[Answer, ...]:

@@ -114,7 +114,7 @@ def derive(
     return Action.CREATE if state is None else Action.UPDATE
 
 
-JSON_NAMES = {"Commit": "Seal"}
+JSON_NAMES = {"Commit": "Seal", "WriteRecord": "Note"}
 """The name in JSON where it differs from the class's: plans saved by earlier releases have it."""
 
 

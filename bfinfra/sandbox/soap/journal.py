@@ -23,14 +23,14 @@ ARGUMENTS = (  # which argument of an event names an entity of this type
 
 
 def record(call: Call, kind: Any, entity: Managed | None, text: str, **fields: Any) -> None:
-    """Note an event of the caller's about an entity."""
+    """Record an event of the caller's about an entity."""
     note(call.inventory, call.user, kind, entity, text, **fields)
 
 
 def note(
     inventory: Inventory, user: str, kind: Any, entity: Managed | None, text: str, **fields: Any
 ) -> None:
-    """Note an event; the entity's host, cluster and datacenter come with it."""
+    """Record an event; the entity's host, cluster and datacenter come with it."""
     with inventory.lock:
         key = int(inventory.new_id("", 1))
         event = kind(

@@ -88,7 +88,7 @@ def test_all_is_made_with_the_webhook_asked_last_and_the_webhook_is_asked_no_mor
 ):
     item = site.item(ADDRESS)
     assert [type(step).__name__ for step in item.steps] == [
-        "Note",
+        "WriteRecord",
         "Authorize",
         "Certify",
         "Write",
@@ -559,7 +559,7 @@ def test_a_certificate_is_judged_by_the_clock_it_is_given():
     names = [
         type(step).__name__ for step in decide.decide("p", spec, None, replace(context(), facts={"p": late}))
     ]
-    assert names[:3] == ["Note", "Authorize", "Certify"]
+    assert names[:3] == ["WriteRecord", "Authorize", "Certify"]
 
 
 def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:

@@ -12,7 +12,7 @@ from rights.given import other
 from bfinfra import app
 from bfinfra.engine import guard
 from bfinfra.engine.apply import Options
-from bfinfra.kinds.cluster.mpi_job.decide import Clear, Create, Note, Replace, State, Withdraw, decide
+from bfinfra.kinds.cluster.mpi_job.decide import Clear, Create, Replace, State, Withdraw, WriteRecord, decide
 from bfinfra.kinds.cluster.mpi_job.kind import TOTAL, _phase
 from bfinfra.kinds.cluster.mpi_job.manifest import digest, manifest, mpirun
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
@@ -186,7 +186,7 @@ def test_a_job_of_which_nothing_ran_is_replaced_without_an_allowance():
 
 def test_what_changes_nothing_in_the_job_is_only_noted():
     (note,) = steps(job(wait="running"), standing(job()))
-    assert isinstance(note, Note)
+    assert isinstance(note, WriteRecord)
 
 
 def test_a_job_that_somebody_changed_is_made_anew_and_the_field_is_named():

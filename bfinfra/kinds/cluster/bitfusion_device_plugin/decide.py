@@ -37,8 +37,8 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     Certify,
     Clear,
     Commit,
-    Note,
     Remove,
+    WriteRecord,
 )
 from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import (
     check_standing,
@@ -162,7 +162,7 @@ def _here(
     noted = state.records.get(record) if state else None
     every = tuple(dict.fromkeys((*planned, *standing)))
     if noted is None or noted.going or not {*every} <= {*noted.places}:
-        yield Note(
+        yield WriteRecord(
             record=record,
             places=every,
             standing=noted is not None and not noted.going,

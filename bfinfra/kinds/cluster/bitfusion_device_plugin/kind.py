@@ -31,11 +31,11 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     Certify,
     Clear,
     Commit,
-    Note,
     Remove,
     Replace,
     RollOut,
     Write,
+    WriteRecord,
 )
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -63,7 +63,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
     undescribed = "a plug-in of somebody else has another manifest, and a certificate whose key is secret"
     name, cluster_kinds = "bitfusion_device_plugin", WHOLE
     deadline = 600
-    step_types = (Note, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Commit)
+    step_types = (WriteRecord, Authorize, Certify, Write, Replace, RollOut, Ask, Remove, Clear, Commit)
     survey_privileges = (may("list", "configmaps", EVERYWHERE),)
     resource_privileges = (
         may("get", "serviceaccounts configmaps services secrets deployments.apps", "webhook"),
@@ -137,7 +137,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
     def run(self, step: Step, report: Report) -> None:
         """Runs one step. Writes each object in a call of its own, so that a killed run can be continued."""
         match step:
-            case Note(home=Endpoint() as home) | Commit(home=Endpoint() as home):
+            case WriteRecord(home=Endpoint() as home) | Commit(home=Endpoint() as home):
                 self._record(self._clusters.at(home), step)
             case Authorize(home=Endpoint() as home) | Certify(home=Endpoint() as home):
                 from bfinfra.kinds.cluster.bitfusion_device_plugin.certify import make  # noqa: PLC0415 - start-up is a feature
@@ -164,7 +164,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
             case _:
                 raise AssertionError(step)
 
-    def _record(self, cluster: ClusterClient, step: Note | Commit) -> None:
+    def _record(self, cluster: ClusterClient, step: WriteRecord | Commit) -> None:
         place = step.record
         data = {"places": json.dumps([list(each) for each in step.places])}
         body = marked(
@@ -176,7 +176,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
             },
             step.mark,
         )
-        if isinstance(step, Note) and not step.standing:
+        if isinstance(step, WriteRecord) and not step.standing:
             cluster.create(body)
         else:
             kept = {key: body["metadata"][key] for key in ("labels", "annotations")}

@@ -34,7 +34,7 @@ def each(verbs: str) -> tuple[Right, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note(Step):
+class WriteRecord(Step):
     """note in {record} which objects there will be"""
 
     rights = (may("create patch", "configmaps", "webhook"),)

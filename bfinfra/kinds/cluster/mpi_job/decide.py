@@ -69,7 +69,7 @@ class Create(_Job):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note(_Job):
+class WriteRecord(_Job):
     """note on MPI job {what} what was applied"""
 
     rights = (may("patch", NAME, "namespace"),)
@@ -151,7 +151,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     if moved or drift or state.digest not in ("", wanted):
         step = Clear if state.phase in ENDED else Replace if state.ran else Withdraw
         return (_gone(step, name, state, (*moved, *found)), create)
-    note = Note(
+    note = WriteRecord(
         what=name,
         namespace=namespace,
         cluster=spec.cluster,

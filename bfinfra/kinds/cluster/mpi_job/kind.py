@@ -19,10 +19,10 @@ from bfinfra.kinds.cluster.mpi_job.decide import (
     Clear,
     Create,
     Delete,
-    Note,
     Replace,
     State,
     Withdraw,
+    WriteRecord,
     decide,
 )
 from bfinfra.kinds.cluster.mpi_job.manifest import LAUNCHERS, PODS
@@ -58,7 +58,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
     deadline = 3600
     document = Document.PVRDMA
     undescribed = "its pods have a command and options in one line, which can't be split again"
-    step_types = (Create, Note, Clear, Withdraw, Replace, Delete)
+    step_types = (Create, WriteRecord, Clear, Withdraw, Replace, Delete)
     survey_privileges = (may("list", NAME, EVERYWHERE),)
     resource_privileges = (
         may("get", NAME, "namespace"),
@@ -98,7 +98,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         match step:
             case Create(home=Endpoint() as home, manifest=manifest):
                 self._clusters.at(home).create(manifest)
-            case Note(home=home):
+            case WriteRecord(home=home):
                 metadata = marked({"metadata": {"name": step.what, "namespace": step.namespace}}, step.mark)[
                     "metadata"
                 ]

@@ -24,9 +24,9 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Join,
     Leave,
     Network,
-    Note,
     Prepare,
     Reset,
+    WriteRecord,
 )
 from bfinfra.model import compare
 from bfinfra.model.awaited import held, until
@@ -57,7 +57,9 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
         return () if state is None else (_reset(state),)
     _check(spec, state, context)
     stood = (node.package for host, node in (state.on.items() if state else ()) if host in spec.hosts)
-    return while_away(context, stood, lambda context: _while_cni_away(spec, state, context), Prepare, Note)
+    return while_away(
+        context, stood, lambda context: _while_cni_away(spec, state, context), Prepare, WriteRecord
+    )
 
 
 def _while_cni_away(spec: Spec, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -164,7 +166,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
     ):
         yield _leave(spec, state, leaving, at)
     if noting := [host for host in spec.hosts if found[host].mark != mark]:
-        yield Note(
+        yield WriteRecord(
             names=", ".join(noting),
             machines=facts.of(noting),
             todo={host: {"mark_sealed": f"{mark.encode()}\n{_note(spec, host)}"} for host in noting},

@@ -32,9 +32,9 @@ from bfinfra.kinds.machine.kubeadm_cluster.steps import (
     Join,
     Leave,
     Network,
-    Note,
     Prepare,
     Reset,
+    WriteRecord,
 )
 from bfinfra.model import foreign
 from bfinfra.model.awaited import away
@@ -61,7 +61,7 @@ SYSTEM, NOTED = "kube-system", "bfinfra-pod-network"
 """The ConfigMap entry that notes which manifest of a pod network was applied."""
 GOOD_FOR = timedelta(minutes=30)
 LETTERS = string.ascii_lowercase + string.digits
-TASKS = {Prepare: "prepare", Init: "init", Note: "record", Reset: "reset"}
+TASKS = {Prepare: "prepare", Init: "init", WriteRecord: "record", Reset: "reset"}
 
 
 class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
@@ -69,7 +69,7 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
 
     document = Document.PVRDMA
     deadline = 1800
-    step_types = (Prepare, Init, Network, Join, Forget, Leave, Note, Reset)
+    step_types = (Prepare, Init, Network, Join, Forget, Leave, WriteRecord, Reset)
     name, role = NAME, "kubeadm"
 
     def __init__(self, hosts: LinuxHosts, clusters: Clusters, site: Site) -> None:
@@ -167,7 +167,7 @@ class KubeadmCluster(LinuxSoftware[Spec, State, Node]):
                         )
                     ).check()
                 self._play(step, step.todo, "reset")
-            case Prepare() | Init() | Note() | Reset():
+            case Prepare() | Init() | WriteRecord() | Reset():
                 self._play(step, step.todo, TASKS[type(step)])
             case _:
                 raise AssertionError(step)

@@ -67,7 +67,7 @@ class Forget(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note(OfRole):
+class WriteRecord(OfRole):
     """record on {names} what is done"""
 
 
