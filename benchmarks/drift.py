@@ -7,7 +7,7 @@ are counted by the path: every time a client speaks after its server has, and ev
 compared:
 
 - bfinfra drift: Bitfusion servers and their hosts: GPUs, marks, sizes, properties, networks, power state;
-  read, compared with the site, and said.
+  read, compared with the site, and printed.
 - its survey alone: seconds from the first byte asked until all states are there, within such a process
   (within.py); its other columns are the whole process's.
 - bare read: the same properties, each once, by http.client and lxml (bare.py); nothing is made of them.

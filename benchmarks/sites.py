@@ -353,7 +353,7 @@ def changes(run: Bench) -> tuple[list[float], list[float]]:
 
 def main(count: int, jobs: int) -> None:
     for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"):
-        binary(name)  # said before anything is started
+        binary(name)  # fails before anything is started
     with bench(count, jobs) as run:
         print(
             f"bfinfra {version('bfinfra')}, Python {platform.python_version()}, kopf {version('kopf')}; "

@@ -136,7 +136,7 @@ def by_govc(server: Vcsim, path: Path, name: str) -> None:
 
 
 def task_of(server: Vcsim, path: Path) -> dict[str, Any]:
-    """What uploading.py is told, but for the VM's name."""
+    """The arguments of uploading.py, without the VM's name."""
     places = {
         what: govc(server, "find", "-i", "-maxdepth", "0", where).strip().partition(":")[2]
         for what, where in PLACES.items()

@@ -160,7 +160,7 @@ REFUSED = [
 
 
 def rights_are_asked_for_before_what_is_served(call: Call, give: Give, name: str) -> None:
-    """Whether there is such a resource, or it takes the verb, is told only to who may ask for it."""
+    """Whether there is such a resource, or it takes the verb, is answered only to who may ask for it."""
     give([])
     for method, path, words in REFUSED:
         assert call(method, path, None) == (

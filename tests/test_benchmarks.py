@@ -45,7 +45,7 @@ def test_what_is_no_number_is_refused_with_the_usage(program: str) -> None:
 
 
 @pytest.mark.parametrize("program", ["apply", "cut", "drift", "sites", "upload"])
-def test_a_peer_that_was_not_built_is_told_with_the_command_that_builds_it(
+def test_a_peer_that_was_not_built_is_reported_with_the_command_that_builds_it(
     program: str, tmp_path: Path
 ) -> None:
     found = run(program, "1", PEERS_DIR=str(tmp_path))
@@ -54,7 +54,7 @@ def test_a_peer_that_was_not_built_is_told_with_the_command_that_builds_it(
     assert found.stderr.endswith("; build it with: script/peers build\n")
 
 
-def test_peers_that_are_not_up_are_told(tmp_path: Path) -> None:
+def test_peers_that_are_not_up_are_reported(tmp_path: Path) -> None:
     assert (
         run("kubernetes", "1", PEERS_DIR=str(tmp_path)).stderr
         == "the peers are not up; start them with: script/peers up\n"

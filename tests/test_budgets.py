@@ -36,7 +36,7 @@ def test_every_way_around_the_checks_is_counted():
 
 @pytest.mark.parametrize(("by", "advice"), [(-1, "lower its number"), (1, "justify that")])
 @pytest.mark.parametrize("what", budgets.ESCAPES)
-def test_a_count_that_fell_or_rose_is_said(what, by, advice):
+def test_a_count_that_fell_or_rose_is_reported(what, by, advice):
     (message,) = budgets.ratchet(
         Counter(budgets.ESCAPES) + Counter({what: 1})
         if by > 0

@@ -47,7 +47,7 @@ def test_its_plan_sets_every_machine_up_before_it_is_listed_and_health_says_what
 
 
 def jobs_alone(tmp_path: Path) -> Path:
-    """The site without all that makes FlexDirect stand: its jobs, begun too early."""
+    """The site without all that makes FlexDirect stand: its jobs, started too early."""
     (tmp_path / "site.yaml").write_text(
         re.sub(
             r"^linux_host:.*?(?=^kubernetes_cluster:)", "", SITE.read_text(), flags=re.DOTALL | re.MULTILINE

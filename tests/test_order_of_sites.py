@@ -248,7 +248,7 @@ def test_where_flexdirect_or_a_license_fails_no_job_is_made_and_without_that_ord
         assert jobs == {"blocked"}
         assert "(FlexDirect)" in found["workload/tf-cnn"] and "(vGPU license)" in found["mpi_job/train"]
     else:
-        assert not jobs & {"blocked", "done"}, "each was begun, and nothing it needs is there"
+        assert not jobs & {"blocked", "done"}, "each was started, and nothing it needs is there"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""--peers: what needs real peers is left out and said; with it and without peers the tests fail and say what
+"""--peers: what needs real peers is left out and reported; with it and without peers the tests fail and say what
 to do.
 """
 

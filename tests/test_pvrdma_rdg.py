@@ -175,7 +175,7 @@ def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(rdg):
     assert world(rdg) == rdg.before
 
 
-def test_without_a_device_plug_in_its_workers_find_no_node_and_that_is_said(tmp_path, monkeypatch):
+def test_without_a_device_plug_in_its_workers_find_no_node_and_that_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "world.yaml").write_text(
         WORLD.read_text().replace("kubeadm: sckubm01}", "gpus: 1, nodes: 4}")

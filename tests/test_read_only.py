@@ -94,7 +94,7 @@ def test_a_reader_describes_what_an_administrator_describes(sandbox: Running) ->
 
 
 def changed_by_no_reader(path: Path, sandbox: Running, folder: Path) -> None:
-    """What a reader may not even see is told as unreadable, and is never taken for absent."""
+    """What a reader may not even see is reported as unreadable, and is never taken for absent."""
     reading = as_reader(path, folder)
     before = world(sandbox)
     sandbox.clear_tally()
@@ -106,7 +106,7 @@ def changed_by_no_reader(path: Path, sandbox: Running, folder: Path) -> None:
         outcome = apply(reading, sandbox, destroy=True)
         assert not made(outcome) or not outcome.writes
     except BfinfraError as error:
-        assert error.problems  # it is told before the first write
+        assert error.problems  # it is reported before the first write
     assert world(sandbox) == before
 
 

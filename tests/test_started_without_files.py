@@ -1,4 +1,4 @@
-"""A site that is begun before its appliance and its token are there: each run does what it can, and says what
+"""A site that is started before its appliance and its token are there: each run does what it can, and says what
 to bring.
 """
 
@@ -156,7 +156,7 @@ def with_the_appliance_its_server_is_made_and_only_the_token_is_asked_for(poc):
     assert all(ended[address].startswith("still-waiting") for address in BEHIND_TOKEN)
 
 
-def a_misspelt_name_is_told_by_the_nearest_one(poc, tmp_path):
+def a_misspelt_name_is_reported_with_the_nearest_one(poc, tmp_path):
     token = Path(poc.sandbox.files) / "tokens/2BgkZdN-1.tar"
     make_token(token)
     site = edited(tmp_path, (TOKEN, "tokens/2BgkZdN-2.tar"))
@@ -264,7 +264,7 @@ def test_a_site_begun_without_appliance_and_token_is_done_once_both_were_brought
     a_first_apply_makes_what_needs_no_file_and_says_what_to_bring(poc)
     with_the_appliance_its_server_is_made_and_only_the_token_is_asked_for(poc)
     (own := tmp_path / "misspelt").mkdir()
-    a_misspelt_name_is_told_by_the_nearest_one(poc, own)
+    a_misspelt_name_is_reported_with_the_nearest_one(poc, own)
     a_file_that_is_there_but_broken_is_an_error_before_the_first_write(poc)
     with_the_token_the_site_is_done_and_stays_so(poc)
     drift_compares_with_what_was_noted_when_the_files_are_away_again(poc)

@@ -284,7 +284,7 @@ def test_where_nothing_of_a_vcenter_is_wanted_what_leads_into_it_must_be_there(s
         plan(site.path, site.sandbox)
 
 
-def test_what_a_plan_says_of_a_file_that_waits_is_said_once_and_by_one_reason(site):
+def test_a_plan_reports_a_file_that_waits_once_and_with_one_reason(site):
     site.write(without=(FLEXDIRECT,))
     found = plan(site.path, site.sandbox)
     output = text.plan(found)

@@ -72,7 +72,7 @@ def test_a_kind_is_read_without_its_client_libraries(kind, loaded_besides):
     assert not HEAVY & seen
 
 
-def test_the_version_is_told_without_anything_heavy():
+def test_the_version_is_printed_without_anything_heavy():
     assert not (HEAVY | {"pydantic", "yaml"}) & loaded("import bfinfra.cli.main")
 
 

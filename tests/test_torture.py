@@ -1,4 +1,4 @@
-"""The runner of script/torture: what breaks is counted, told and ends with 1; a part's section is written
+"""The runner of script/torture: what breaks is counted, printed and ends with 1; a part's section is written
 anew and the others stay.
 """
 
@@ -34,7 +34,7 @@ def part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return made
 
 
-def test_what_breaks_is_told_written_and_ends_with_1(
+def test_a_failure_is_printed_written_and_ends_with_1(
     part: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert runner.main(["fragile", "--seed", "7"]) == 1

@@ -59,7 +59,7 @@ def lean() -> None:
     os.environ.setdefault(
         "PYDANTIC_DISABLE_PLUGINS", "__all__"
     )  # pydantic neither searches for plug-ins nor runs those that are installed
-    sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None is how Python is told that there is no such module
+    sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]  # None makes Python's import fail
 
 
 def leave(code: int) -> NoReturn:

@@ -8,7 +8,7 @@ BfinfraError
 ├── Diverged        fresh state would change the announced action
 ├── Locked          another apply of this site runs on this machine
 ├── SecretMissing   a secret reference leads nowhere
-└── RemoteError     a server said or did something
+└── RemoteError     a server refused, failed or answered oddly
     ├── Unreachable   nothing was sent                                       try again
     ├── Busy          come back later (503, 429, task in progress)           try again, honour retry_after
     ├── Unanswered    it may have acted, the answer is lost                  look, then decide
@@ -107,7 +107,8 @@ class SecretMissing(BfinfraError):
 
 
 class RemoteError(BfinfraError):
-    """A server said or did something. `server` is host:port; `why` holds its own words, made safe to print.
+    """A server refused, failed or answered oddly. `server` is host:port; `why` holds its message, safe
+    to print.
 
     `remedy`: what to do next where whoever raises it knows nothing better.
     """
@@ -134,7 +135,7 @@ class Unreachable(RemoteError):
 
 
 class Busy(RemoteError):
-    """The server asks to come back; `retry_after` in seconds where it said so."""
+    """The server asks to come back later; `retry_after` in seconds where it names a time."""
 
     remedy = "run this again when the server is less busy"
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 SHOWN = "[secret]"
-SHORTEST = 6  # characters; shorter values can't be told from other text
+SHORTEST = 6  # characters; shorter values also occur in other text
 LINE = 16  # characters from which a line of a longer secret is hidden by itself
 
 _heads: dict[str, tuple[str, ...]] = {}

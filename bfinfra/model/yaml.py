@@ -194,7 +194,7 @@ class _Composer:
     def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
         """The parser's message. Its own place is where it failed, its context where the trouble began."""
         began = (
-            f" (begun in line {error.context_mark.line + 1})" if error.context_mark and error.context else ""
+            f" (opened in line {error.context_mark.line + 1})" if error.context_mark and error.context else ""
         )
         why = " ".join(part for part in (error.context, began) if part).strip()
         tab = any(

@@ -38,7 +38,7 @@ AGAIN, DOUBLED, REPORTED = (
     6,
     3,
     # seconds after which what the API server refused is tried again, how often that doubles, and with which
-    # refusal it is told
+    # refusal it is reported
 )
 RENEWED = 300.0  # seconds between two complete lists
 SETTLED = 60.0  # seconds for which a new Job may be missing in a list

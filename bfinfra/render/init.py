@@ -20,10 +20,10 @@ def text(found: Initial, files: Sequence[Path]) -> str:
     """What was written, what was left out, and the next commands."""
     site = files[0]
     kinds = Counter(key.kind for key in found.resources)
-    said = [f"{kind} {number}" for kind, number in sorted(kinds.items())]
+    counts = [f"{kind} {number}" for kind, number in sorted(kinds.items())]
     lines = [f"Wrote {' and '.join(map(str, files))}."]
-    if said:
-        lines.append(f"{count(len(found.resources), 'resource')}: {', '.join(said)}.")
+    if counts:
+        lines.append(f"{count(len(found.resources), 'resource')}: {', '.join(counts)}.")
     if found.left_out:
         lines += ["", "Not described:"]
         lines += [f"  {safe(what)}: {safe(why)}" for what, why in found.left_out.items()]

@@ -1,4 +1,4 @@
-"""Whether a Bitfusion server can register with its vCenter: it must be told the right GUID, URL and
+"""Whether a Bitfusion server can register with its vCenter: it needs the right GUID, URL and
 thumbprint.
 """
 

@@ -1,4 +1,4 @@
-"""Reads a world file; what is wrong with it is said by file and field."""
+"""Reads a world file; problems are reported by file and field."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def load(path: Path, passwords: Passwords) -> World:
 
 @contextlib.contextmanager
 def placed(path: Path, text: bytes | None = None) -> Iterator[None]:
-    """What is wrong is said with its line and column."""
+    """Problems are reported with line and column."""
     try:
         yield
     except BadWorld as error:
@@ -64,8 +64,8 @@ def _unreadable(path: Path, error: Exception) -> BadWorld:
     if isinstance(error, BadWorld):
         return BadWorld(f"{path}:{error}")
     mark = getattr(error, "problem_mark", None)
-    said = getattr(error, "problem", None) or (str(error).splitlines() or [type(error).__name__])[0]
-    return BadWorld(f"{path}:{mark.line + 1}:{mark.column + 1}: {said}" if mark else f"{path}: {said}")
+    message = getattr(error, "problem", None) or (str(error).splitlines() or [type(error).__name__])[0]
+    return BadWorld(f"{path}:{mark.line + 1}:{mark.column + 1}: {message}" if mark else f"{path}: {message}")
 
 
 def _check(text: bytes) -> None:
@@ -78,8 +78,8 @@ def _check(text: bytes) -> None:
         if depth > DEEPEST or isinstance(event, yaml.AliasEvent):
             mark = event.start_mark
             deep = f"more than {DEEPEST} collections within each other"
-            said = deep if depth > DEEPEST else "an alias, and a world has none"
-            raise BadWorld(f"{mark.line + 1}:{mark.column + 1}: {said}" if mark else f" {said}")
+            message = deep if depth > DEEPEST else "an alias, and a world has none"
+            raise BadWorld(f"{mark.line + 1}:{mark.column + 1}: {message}" if mark else f" {message}")
 
 
 def parse(data: Any, passwords: Passwords, at: str = "world") -> World:

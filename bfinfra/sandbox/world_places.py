@@ -20,15 +20,15 @@ def located(path: Path, text: bytes, message: str) -> str:
 
 
 def _line(file: str, root: yaml.Node | None, line: str) -> str:
-    said = line.removeprefix(file).lstrip(":. ")
-    left = said if said.startswith("[") else f".{said}"
-    place = root.start_mark if root and said != line else None
+    message = line.removeprefix(file).lstrip(":. ")
+    left = message if message.startswith("[") else f".{message}"
+    place = root.start_mark if root and message != line else None
     node = root
     while node is not None:
         node, step, mark = _step(node, left)
         if step:
             place, left = mark, left[len(step) :]
-    return f"{file}:{place.line + 1}:{place.column + 1}: {said}" if place else f"{file}: {said}"
+    return f"{file}:{place.line + 1}:{place.column + 1}: {message}" if place else f"{file}: {message}"
 
 
 def _step(node: yaml.Node, left: str) -> tuple[yaml.Node | None, str, yaml.Mark]:

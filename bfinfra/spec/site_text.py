@@ -31,7 +31,7 @@ vcenter:
 # gpu_host:
 #   esx1.example.com:
 #     passthrough: [{{vendor: 0x10de, device: 0x1eb8, count: 2}}]
-#     reboot: if_needed          # or never: then a reboot that is owed is said
+#     reboot: if_needed          # or never: then an owed reboot is only reported
 #
 # A Bitfusion server, deployed from its OVA:
 # bitfusion_server:

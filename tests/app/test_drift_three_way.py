@@ -63,7 +63,7 @@ def test_a_site_just_applied_does_not_drift(desk):
     assert [desk.check() for _ in range(5)] == [[]] * 5
 
 
-def test_what_the_world_the_file_and_both_moved_is_told_apart(desk):
+def test_changes_by_the_server_by_the_file_and_by_both_are_distinguished(desk):
     desk.someone_sets(memory_limit=4096)
     assert desk.check() == [("drift", "limits.memory")]
     desk.write(memory="3GiB")

@@ -136,7 +136,7 @@ def test_of_several_reconfigurations_the_one_that_named_the_field_counts() -> No
     }, "a server that names nothing"
 
 
-def test_where_nobody_can_be_asked_the_drift_is_told_all_the_same() -> None:
+def test_where_nobody_can_be_asked_the_drift_is_reported_all_the_same() -> None:
     class Deaf:
         def audit(self, asked: object) -> None:
             raise Denied("events can't be read", server="vc", why="no permission")

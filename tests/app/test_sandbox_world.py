@@ -88,7 +88,7 @@ def test_what_has_no_stand_in_is_named(tmp_path: Path, capsys) -> None:
     }  # fmt: skip
 
 
-def test_a_site_without_a_world_is_told_how_to_get_one(tmp_path: Path, capsys) -> None:
+def test_a_site_without_a_world_is_shown_how_to_get_one(tmp_path: Path, capsys) -> None:
     site = tmp_path / "site.yaml"
     site.write_text("site: s\n")
     assert main(["plan", str(site), "--sandbox"]) == 1

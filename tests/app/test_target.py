@@ -40,8 +40,8 @@ def run(
 
     def called(verb: str, *words: str) -> tuple[int, str]:
         code = main([verb, str(tmp_path / "site.yaml"), "--world", str(SMALL_WORLD), *words])
-        said = capsys.readouterr()
-        return code, said.out + said.err
+        output = capsys.readouterr()
+        return code, output.out + output.err
 
     return called
 
@@ -95,8 +95,8 @@ def test_a_partial_check_is_neither_kept_nor_reported(run, tmp_path: Path, sandb
     ],
 )
 def test_a_wrong_target_is_answered(target: str, message: str, run) -> None:
-    code, said = run("plan", "--target", target)
-    assert (code, message in said) == (1, True)
+    code, output = run("plan", "--target", target)
+    assert (code, message in output) == (1, True)
 
 
 MIXED = (

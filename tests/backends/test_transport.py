@@ -109,7 +109,7 @@ def test_the_systems_store_is_read_once_for_all_servers_that_are_trusted_alike(
 @pytest.mark.parametrize("trust", [lambda echo: Trust(ca_pem=echo.pem), lambda echo: Trust(sha256=echo.pin)])
 def test_the_protocols_of_a_context_that_threads_share_are_set_once(transport, echo, monkeypatch, trust):
     """OpenSSL frees those of before, which another thread may be copying into its greeting: one in 40,000 was
-    garbled, and the server said decode error.
+    garbled, and the server answered decode error.
     """
     ssl_s, known = ssl.SSLContext.set_alpn_protocols, []
     monkeypatch.setattr(

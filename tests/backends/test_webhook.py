@@ -99,7 +99,7 @@ def test_the_signature_is_over_time_and_body(site, hook):
     assert headers["x-bfinfra-signature"] == f"sha256={wanted}"
 
 
-def test_no_news_is_not_told(site, hook):
+def test_nothing_is_sent_without_a_change(site, hook):
     assert not app.notify(site, replace(REPORT, new=frozenset(), ended=()), context=QUICK)
     assert hook.asked == []
 
@@ -120,7 +120,7 @@ def test_what_passes_is_tried_again_with_the_same_id(site, hook):
         (302, 1, "redirect"),
     ],
 )
-def test_what_does_not_pass_is_said_and_holds_no_secret(site, hook, code, times, why):
+def test_a_failed_delivery_is_reported_and_holds_no_secret(site, hook, code, times, why):
     hook.answers = InTurn(code)
     with pytest.raises(BfinfraError, match=why) as raised:
         app.notify(site, REPORT, context=QUICK)

@@ -1,4 +1,4 @@
-"""Servers that lie: what honest ones said during a plan, said again with one or two answers changed in shape,
+"""Servers that lie: what honest ones answered during a plan, repeated with one or two answers changed in shape,
 type, encoding, status or size.
 """
 

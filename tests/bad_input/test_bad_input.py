@@ -68,7 +68,7 @@ token_secret:
         ),
     ],
 )
-def test_what_can_be_said_of_the_files_alone(desk: Desk, text, says):
+def test_problems_that_the_files_alone_show(desk: Desk, text, says):
     desk.refuses(text, *says)
 
 
@@ -82,7 +82,7 @@ def test_an_authority_of_vcenter_that_leads_nowhere_is_waited_for_and_nothing_is
 
 
 def test_no_two_kinds_can_name_each_other_so_no_site_holds_a_circle():
-    """What a circle would be told is tested with kinds of their own in tests/spec."""
+    """The message about a circle is tested with kinds of their own in tests/spec."""
     kinds = {name: registry.kind(name) for name in registry.names()}
     place = {
         name: number
@@ -107,7 +107,7 @@ def test_a_literal_secret_is_not_printed_either(desk: Desk):
         assert "hunter2" not in desk.refuses(text, "secret", "write a reference")
 
 
-def test_the_same_is_said_without_a_server_by_validate(desk: Desk):
+def test_validate_reports_the_same_without_a_server(desk: Desk):
     desk.refuses(
         HEAD + but(NAMESPACE, ("cluster:", "clutser:")), "there is no field clutser", verb="validate"
     )

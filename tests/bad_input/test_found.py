@@ -1,4 +1,4 @@
-"""What the fuzzer and its makers found: the smallest input that broke something, and what is said of it
+"""What the fuzzer and its authors found: the smallest input that broke something, and the message about it
 now.
 """
 

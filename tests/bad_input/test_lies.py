@@ -16,7 +16,7 @@ from bfinfra.sandbox import Running
 
 @pytest.fixture(scope="module")
 def talk(sandbox_process: Running, tmp_path_factory: pytest.TempPathFactory) -> lies.Talk:
-    """What vCenter (SOAP and REST), the supervisor's login and its Kubernetes said of a cluster that stands;
+    """What vCenter (SOAP and REST), the supervisor's login and its Kubernetes answered for an existing cluster;
     recorded once, as nobody changes it.
     """
     folder = tmp_path_factory.mktemp("lies")

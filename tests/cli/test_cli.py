@@ -278,9 +278,7 @@ def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(
         ["schedule", "systemd", "SITE", "--out", "nowhere"],
     ],
 )
-def test_a_folder_that_is_not_there_is_told_before_anything_is_looked_at(
-    words, site, tmp_path, monkeypatch, capsys
-):
+def test_a_missing_folder_is_reported_before_anything_is_read(words, site, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("plan", "apply", "drift", "kubeconfig"):
         monkeypatch.setattr(app, name, lambda *_, **__: pytest.fail("looked"))

@@ -290,7 +290,7 @@ def test_nothing_to_do_is_not_asked_about(site, world, types, capsys):
     assert "Only yes" not in capsys.readouterr().err
 
 
-def test_a_plan_with_problems_is_not_asked_about_but_said_once(site, world, types, capsys):
+def test_a_plan_with_problems_is_not_asked_about_but_shown_once(site, world, types, capsys):
     types("yes")
     world(
         replace(

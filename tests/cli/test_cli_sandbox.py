@@ -87,7 +87,7 @@ def test_without_any_sandbox(home, capsys):
     assert "which sandbox?" in capsys.readouterr().err
 
 
-def test_several_are_told_apart(home, capsys):
+def test_several_sandboxes_are_distinguished(home, capsys):
     for name in ("a-1", "b-2"):
         (home / name).mkdir(parents=True)
     assert main(["sandbox", "reset"]) == 1
@@ -122,7 +122,7 @@ def test_a_world_that_does_not_start_is_a_problem(home, tmp_path, capsys):
     assert "this should not happen" not in err
 
 
-def test_a_misspelt_site_is_told_as_such_and_not_by_its_world(home, tmp_path, capsys):
+def test_a_misspelt_site_is_reported_as_such_and_not_by_its_world(home, tmp_path, capsys):
     (tmp_path / "site.yaml").write_text("site: a\n")
     assert main(["apply", str(tmp_path / "sit.yaml"), "--sandbox", "--yes"]) == 1
     output = capsys.readouterr().err

@@ -126,13 +126,13 @@ def test_in_its_own_cluster_its_account_may_read_and_only_read(folder, capsys):
         (SITE.replace("certs/ca.pem", "/etc/ssl/certs/ca.pem"), "outside of the site's folder"),
     ],
 )
-def test_what_a_container_can_not_have_is_told(folder, capsys, text, why):
+def test_what_a_container_can_not_have_is_reported(folder, capsys, text, why):
     (folder / "site.yaml").write_text(text)
     assert main(["schedule", "kubernetes", "site.yaml", "--image", "x"]) == 1
     assert why in capsys.readouterr().err
 
 
-def test_files_that_no_config_map_holds_are_told_by_name(folder, capsys):
+def test_files_that_no_config_map_holds_are_reported_by_name(folder, capsys):
     (folder / "certs/ca.pem").write_text("x" * 1_000_000)
     assert main(["schedule", "kubernetes", "site.yaml", "--image", "x"]) == 1
     assert "certs/ca.pem" in capsys.readouterr().err

@@ -87,7 +87,7 @@ def test_without_a_standard_input_nobody_can_confirm(tmp_path):
     assert (done.returncode, "there is no terminal to ask on" in done.stderr) == (1, True)
 
 
-def test_a_full_disk_is_told():
+def test_a_full_disk_is_reported():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "bfinfra", "completion", "fish"],
@@ -144,7 +144,7 @@ def test_a_terminal_without_the_letters_gets_their_numbers():
 
 
 def complete(script: str, words: str) -> set[str]:
-    """What bash offers behind these words; the last one may be begun."""
+    """What bash offers behind these words; the last one may be incomplete."""
     done = subprocess.run(
         [
             "bash",
@@ -226,7 +226,7 @@ def test_every_command_and_option_stands_in_the_script(shell, capsys):
     assert script.startswith("#compdef bfinfra") or shell == "fish"
 
 
-def test_a_current_folder_that_is_gone_is_said(tmp_path):
+def test_a_current_folder_that_is_gone_is_reported(tmp_path):
     (tmp_path / "gone").mkdir()
     script = f"rmdir ../gone; exec '{sys.executable}' -m bfinfra validate site.yaml"
     done = subprocess.run(

@@ -39,7 +39,7 @@ def test_a_file_that_is_there_is_left_as_it_is(monkeypatch):
     assert Path("mine/singapore-poc.yaml").read_text() == "site: mine\n"
 
 
-def test_a_folder_that_takes_no_file_is_said(capsys):
+def test_a_folder_that_takes_no_file_is_reported(capsys):
     Path("file").write_text("")
     assert main(["demo", "file"]) == 1
     error = capsys.readouterr().err

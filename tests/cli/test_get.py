@@ -79,7 +79,7 @@ def test_state_list_and_show_ask_the_servers(run) -> None:
     assert (code, yaml.safe_load(out)["resources"][0]["status"]) == (0, "not in the file")
 
 
-def test_what_can_not_be_read_is_said_and_ends_with_1(run, sandbox: Running) -> None:
+def test_what_can_not_be_read_is_reported_and_ends_with_1(run, sandbox: Running) -> None:
     sandbox.faults({"door": "rest", "method": "GET *virtual-machine-classes*", "do": {"status": 403}})
     code, out, _ = run("get")
     assert (code, "vm_class/big       can't be read" in out) == (1, True)

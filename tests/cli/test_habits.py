@@ -121,7 +121,7 @@ def test_a_site_may_come_from_standard_input(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("poc: 1 resource, no problems")
 
 
-def test_what_is_wrong_in_standard_input_is_told_with_its_line(monkeypatch, capsys):
+def test_what_is_wrong_in_standard_input_is_reported_with_its_line(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"site: poc\nresource_pol: {}\n")))
     assert main(["validate", "-"]) == 1
     assert "<stdin>:2:1: error: there is no kind resource_pol" in capsys.readouterr().err

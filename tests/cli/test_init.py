@@ -121,7 +121,7 @@ def test_a_certificate_that_is_not_trusted_says_how_to_trust_it(run) -> None:
     assert not Path("new").exists()
 
 
-def test_a_wrong_password_is_said_and_never_shown(run) -> None:
+def test_a_wrong_password_is_reported_and_never_shown(run) -> None:
     Path("password").write_text("not-the-one-1!")
     found = run("init", "new", *FROM, "--trust", "ca.pem", "--password", "file:password")
     assert found.code == 1
@@ -138,7 +138,7 @@ def test_a_wrong_password_is_said_and_never_shown(run) -> None:
         (("--trust", "ca.pem", "--kind", "bitfusion_server"), "nothing was found on vc.small.test"),
     ],
 )
-def test_what_can_not_be_is_said_and_nothing_written(run, words, says) -> None:
+def test_what_can_not_be_is_reported_and_nothing_written(run, words, says) -> None:
     found = run("init", "new", *FROM, *words)
     assert found.code == 1, found
     assert says in found.err

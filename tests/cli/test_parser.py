@@ -37,7 +37,7 @@ def test_a_verb_that_stands_first_is_read_as_among_all(verb: str) -> None:
     assert of(verb, [*commands(build([verb]))]) == of(verb, [*commands(build())]) != []
 
 
-def test_all_arguments_are_told_without_what_their_verbs_need() -> None:
+def test_all_arguments_are_listed_without_what_their_verbs_need() -> None:
     seen = loaded("from bfinfra.cli.parser import build; build()")
     assert verbs(seen) == {*VERBS}
     assert not HEAVY & seen

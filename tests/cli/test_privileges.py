@@ -49,7 +49,7 @@ def test_looking_writes_nothing_in_a_cluster():
         assert {verb.verb for verbs in apis.values() for verb in verbs} <= {"get", "list"}
 
 
-def test_what_a_wider_place_allows_is_not_said_again(tmp_path):
+def test_what_a_wider_place_allows_is_not_listed_again(tmp_path):
     path = tmp_path / "site.yaml"
     path.write_text(
         "site: s\nkubernetes_cluster:\n  c: {kubeconfig: {file: c.kubeconfig}}\nnamespace:\n  bwki: "

@@ -55,7 +55,7 @@ def pytest_configure(config: Any) -> None:
     ):
         try:
             find()
-        except NotUp as error:  # said once, not by each of hundreds of tests
+        except NotUp as error:  # reported once, not by each of hundreds of tests
             raise pytest.UsageError(f"--backend=live: {error}") from None
 
 

@@ -10,7 +10,7 @@ from bfinfra.model.errors import Denied
 
 
 @call("directory.find", case="a user, a group, and nobody of this spelling")
-def test_users_and_groups_are_told_apart(vcenter: VCenterSide) -> None:
+def test_users_and_groups_are_distinguished(vcenter: VCenterSide) -> None:
     directory = vcenter.open().directory
     assert directory.find("admin@vsphere.local") == Found(user=True)
     assert directory.find("root@vsphere.local").group

@@ -10,7 +10,7 @@ from bfinfra.backends.vcenter.vm import Hardware
 
 
 @call("events.of", case="reconfigured, powered on and off")
-def test_what_was_done_to_a_machine_is_told(vcenter: VCenterSide) -> None:
+def test_changes_to_a_machine_are_reported(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "eventful")
     other = imported(vcenter, vc, "uneventful")
@@ -28,7 +28,7 @@ def test_what_was_done_to_a_machine_is_told(vcenter: VCenterSide) -> None:
 
 
 @call("events.removed", case="a machine that is gone")
-def test_who_removed_a_machine_is_told(vcenter: VCenterSide) -> None:
+def test_who_removed_a_machine_is_reported(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     gone(vc, imported(vcenter, vc, "removed"))
     removed = [each for each in vc.events.removed() if each.name == "removed"]

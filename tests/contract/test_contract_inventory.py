@@ -40,7 +40,7 @@ def test_pools_are_read_without_all_else(vcenter: VCenterSide) -> None:
 
 @call("inventory.read", case="a distributed port group")
 @lacks("sandbox: its worlds have standard networks only")
-def test_distributed_port_groups_are_told_apart(vcenter: VCenterSide) -> None:
+def test_distributed_port_groups_are_distinguished(vcenter: VCenterSide) -> None:
     network = vcenter.open().inventory.read().network("DC0_DVPG0")
     assert network and network.distributed
 

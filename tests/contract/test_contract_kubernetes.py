@@ -402,7 +402,7 @@ def test_a_log_is_read(kubernetes: KubernetesSide, space: str) -> None:
 
 @call("cluster.can", case="the administrator; somebody without rights")
 @lacks("sandbox: clusters by kubeconfig have no second user", run=False)
-def test_rights_are_told(kubernetes: KubernetesSide, space: str) -> None:
+def test_rights_are_reported(kubernetes: KubernetesSide, space: str) -> None:
     assert kubernetes.open().can("create", "secrets", space)
     assert kubernetes.open().can("create", "deployments.apps")
     assert not kubernetes.open("nobody").can("create", "secrets", space)
@@ -471,12 +471,12 @@ def test_a_full_quota_is_refused(kubernetes: KubernetesSide, space: str, account
 
 
 @call("cluster.version", case="the version of the server")
-def test_the_version_is_told(kubernetes: KubernetesSide) -> None:
+def test_the_version_is_reported(kubernetes: KubernetesSide) -> None:
     assert kubernetes.open().version().startswith("v1.")
 
 
 @call("cluster.serves", case="a kind that it knows, one that it doesn't, a group that it doesn't")
-def test_what_is_served_is_told(kubernetes: KubernetesSide) -> None:
+def test_served_resources_are_reported(kubernetes: KubernetesSide) -> None:
     cluster = kubernetes.open()
     asked = [("v1", "Secret"), ("apps/v1", "Thing"), ("nonsense.example.com/v1", "Thing")]
     assert [cluster.serves(*each) for each in asked] == [True, False, False]
@@ -484,14 +484,14 @@ def test_what_is_served_is_told(kubernetes: KubernetesSide) -> None:
 
 @call("cluster.now", case="the server's clock")
 @lacks("cassettes: the time of an answer is not in them")
-def test_the_clock_is_told(kubernetes: KubernetesSide) -> None:
+def test_the_clock_is_reported(kubernetes: KubernetesSide) -> None:
     now = kubernetes.open().now()
     assert now
     assert abs((now - dt.datetime.now(dt.UTC)).total_seconds()) < 60
 
 
 @call("cluster.unmanaged", case="what neither the site nor an owner made")
-def test_strangers_are_told(kubernetes: KubernetesSide, space: str) -> None:
+def test_unmanaged_objects_are_reported(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
     cluster.create(marked(config(space, {}, "ours"), Mark("mine", "workload/x")))
     cluster.create(config(space, {}, "theirs"))

@@ -49,7 +49,7 @@ def deployment(wanted: Import) -> Deployment:
 
 
 def stored(vc: VCenter, wanted: Import, **changes: str) -> tuple[str, list[int]]:
-    """The item, and how far the upload said it was."""
+    """The item, and the progress that the upload reported."""
     progress: list[int] = []
     kept = replace(appliance(wanted), **changes)
     return vc.libraries.store(

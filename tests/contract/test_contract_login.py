@@ -187,7 +187,7 @@ def test_the_life_of_a_vks_cluster(vcenter: VCenterSide) -> None:
         "spec": {"topology": topology},
     }
     cluster.create(marked(thing, Mark("mine", "vks_cluster/guest")))
-    vcenter.until(lambda: said(cluster.get(CLUSTERS, "Cluster", "guest", "vks"), "Available"))
+    vcenter.until(lambda: has_condition(cluster.get(CLUSTERS, "Cluster", "guest", "vks"), "Available"))
     (older,) = cluster.list("cluster.x-k8s.io/v1beta1", "Cluster", "vks")
     assert older["spec"]["topology"]["class"] == "builtin-generic-v3.6.0"
     assert older["spec"]["topology"]["version"] == "v1.34.2+vmware.2"
@@ -224,7 +224,9 @@ def _life_of_an_add_on(cluster: ClusterClient, vcenter: VCenterSide) -> None:
     mark = Mark("mine", "vks_addon/certificates")
     cluster.create(marked(install, mark))
     cluster.apply(marked(config, mark), force=True)
-    vcenter.until(lambda: any(said(each, "Ready") for each in cluster.list(ADDONS, "ClusterAddon", "vks")))
+    vcenter.until(
+        lambda: any(has_condition(each, "Ready") for each in cluster.list(ADDONS, "ClusterAddon", "vks"))
+    )
     (found,) = cluster.list(ADDONS, "AddonConfig", "vks")
     assert found["spec"]["clusterName"] == "guest"
     more = {**install, "spec": {**install["spec"], "stopMatchingBehavior": "Retain"}}
@@ -235,6 +237,6 @@ def _life_of_an_add_on(cluster: ClusterClient, vcenter: VCenterSide) -> None:
     assert cluster.list(ADDONS, "AddonInstall", "vks") == []
 
 
-def said(cluster: dict[str, Any] | None, condition: str) -> bool:
+def has_condition(cluster: dict[str, Any] | None, condition: str) -> bool:
     conditions = ((cluster or {}).get("status") or {}).get("conditions") or ()
     return any((each["type"], each["status"]) == (condition, "True") for each in conditions)

@@ -49,7 +49,7 @@ def test_a_password_property_reads_back_empty(vcenter: VCenterSide, secret: str)
 
 
 @call("machines.origins", case="what tells of an appliance")
-def test_where_a_machine_comes_from_is_told_by_its_properties(vcenter: VCenterSide, secret: str) -> None:
+def test_the_origin_of_a_machine_is_read_from_its_properties(vcenter: VCenterSide, secret: str) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "origin", properties={"customer_password": secret})
     (found,) = [each for each in vc.machines.origins() if each.moid == moid]
@@ -60,7 +60,7 @@ def test_where_a_machine_comes_from_is_told_by_its_properties(vcenter: VCenterSi
 
 @call("machines.origins", case="which properties are secret")
 @lacks("vcsim: vApp properties of type password are read back in clear")
-def test_secret_properties_are_told_from_others(vcenter: VCenterSide, secret: str) -> None:
+def test_secret_properties_are_distinguished_from_others(vcenter: VCenterSide, secret: str) -> None:
     vc = vcenter.open()
     moid = imported(vcenter, vc, "secret", properties={"customer_password": secret})
     (found,) = [each for each in vc.machines.origins() if each.moid == moid]

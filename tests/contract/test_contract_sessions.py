@@ -103,7 +103,7 @@ def test_nothing_is_lacking_for_the_administrator(vcenter: VCenterSide) -> None:
 
 @call("rights.lacking", case="a reader")
 @lacks("vcsim: privileges are stored and never enforced")
-def test_what_a_reader_lacks_is_told(vcenter: VCenterSide) -> None:
+def test_rights_that_a_reader_lacks_are_reported(vcenter: VCenterSide) -> None:
     path = f"/DC0/host/DC0_C0/{vcenter.host}"
     vc = vcenter.open(READER if vcenter.mode == "sandbox" else "administrator@vsphere.local")
     assert vc.grants.lacking({Entity(path, "HostSystem"): ("System.Read", "Host.Config.Maintenance")}) == {
@@ -112,7 +112,7 @@ def test_what_a_reader_lacks_is_told(vcenter: VCenterSide) -> None:
 
 
 @call("client.now", "client.about", case="the server's clock and version")
-def test_clock_and_version_are_told(vcenter: VCenterSide) -> None:
+def test_clock_and_version_are_reported(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
     assert vc.about()[1] == "8.0.3.0"
     now = vc.now()
@@ -138,7 +138,7 @@ def test_the_fault_of_a_missing_privilege_is_denied(vcenter: VCenterSide, accoun
     [("NotAuthenticated", Expired), ("ManagedObjectNotFound", Missing), ("InvalidArgument", Rejected)],
 )
 @call("session.write", case="a fault of a method, by a fault rule")
-def test_a_fault_is_told_by_its_class(
+def test_a_fault_is_recognised_by_its_class(
     name: str, error: type[Expired], vcenter: VCenterSide, account: Account
 ) -> None:
     vc = vcenter.open()

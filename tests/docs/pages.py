@@ -94,7 +94,7 @@ def world_page() -> str:
         f"{MADE} from `bfinfra/sandbox/world.py`. A world says what stands before a site is applied: hosts, datastores, networks,",
         "users, supervisors, Linux machines, and stand-ins for the files that the site names. `bfinfra init --world SITE` writes",
         "`worlds/SITE.yaml` beside the site, where `--sandbox` finds it; `--world FILE` names another one. `bfinfra schema --world`",
-        "prints the JSON Schema. What is wrong in a world is said with file, line and column.",
+        "prints the JSON Schema. Problems in a world are reported with file, line and column.",
         "",
         "A size is a number of bytes or has a unit: `32GiB`. A password is a text, `{env: NAME}` of the world's `env`,",
         "or `{generate: password}`; `bfinfra sandbox status SITE` names the file that holds what is generated.",

@@ -1,5 +1,5 @@
 """bfinfra doctor: each thing that would stop an apply is found, named, and comes with what to do; what is
-well is said to be.
+in order is reported as such.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_it_writes_nothing_and_leaves_no_session(sandbox):
     assert sandbox.sessions()["vcenter"] == []
 
 
-def test_a_server_that_is_not_there_is_told_once_and_the_rest_is_skipped(changed, sandbox):
+def test_a_missing_server_is_reported_once_and_the_rest_is_skipped(changed, sandbox):
     found = seen(changed("gpu_host", ("vc.small.test", "gone.small.test")), sandbox)
     assert "gone.small.test:443" in messages(found, BAD)["servers.connections"]
     assert {"vcenter.version", "vcenter.clock", "vcenter.rights", "vcenter.hosts"} <= set(

@@ -1,5 +1,5 @@
 """Each thing that the doctor can find of this machine and of vCenter, and that no test of test_doctor.py brings
-about: told with what to do.
+about: reported with what to do.
 """
 
 from __future__ import annotations

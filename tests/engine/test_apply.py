@@ -83,7 +83,7 @@ def test_every_step_is_announced_before_it_runs():
     assert [type(e) for e in events if isinstance(e, StepBegun | StepEnded)] == [StepBegun, StepEnded]
 
 
-def test_what_dries_is_waited_for_and_why_is_said_once():
+def test_what_dries_is_waited_for_and_the_reason_is_shown_once():
     world, answers = ToyWorld(), [waiting("the glue dries"), waiting("the glue dries"), READY]
     world.readiness = lambda _: answers.pop(0) if answers else READY
     endings, events = applied(world, site(box__a=BoxSpec()))
@@ -353,7 +353,7 @@ def test_what_others_moved_while_it_ran_is_not_reported_as_done(kind, how):
     ]
 
 
-def test_what_was_removed_and_stands_there_again_is_said():
+def test_what_was_removed_and_exists_again_is_reported():
     world = ToyWorld()
     applied(world, site(box__a=BoxSpec(), box__b=BoxSpec()))
     back = world.things["box", "b"]

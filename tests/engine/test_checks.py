@@ -76,7 +76,7 @@ def test_what_an_apply_from_here_made_has_stood(home):
     assert checks.stood("s", Memory()) == {"tank/a", "tank/d"}
 
 
-def test_what_nobody_could_be_told_stays_news_and_its_end_is_none_if_its_beginning_was_not_told():
+def test_an_unreported_change_stays_to_be_reported_and_its_end_is_not_reported_if_its_start_was_not():
     memory = Memory()
     for reported, found, new, ended in (
         (False, report(ONE), {ONE.identity}, ()),

@@ -18,7 +18,7 @@ class RopeSpec(resource.Spec):
     knot: Annotated[str, Ref("box")] = "a"
 
 
-def test_what_leaves_the_file_and_is_still_named_there_is_told_where_it_is_named():
+def test_what_leaves_the_file_and_is_still_named_there_is_reported_where_it_is_named():
     rope = Key("rope", "r")
     [found] = still_named({rope: RopeSpec(box="a")}, {A})
     assert (found.at, found.what) == (Spot(rope, "box"), "box/a would be deleted, but this field names it")

@@ -139,7 +139,7 @@ def test_both_moved_each_another_field():
     ]
 
 
-def test_fields_below_a_field_are_told_apart():
+def test_fields_below_a_field_are_distinguished():
     was, now = Spec(labels={"a": "1", "b": "1"}), Spec(labels={"a": "2", "b": "1"})
     assert causes(checked(now, tank(was, labels={"a": "1", "b": "9"}))) == [
         ("labels.b", "drift"),
@@ -147,7 +147,7 @@ def test_fields_below_a_field_are_told_apart():
     ]
 
 
-def test_the_value_that_was_applied_is_told():
+def test_the_value_that_was_applied_is_reported():
     (one,) = checked(Spec(litres=20), tank(Spec(litres=15), litres=17)).found
     assert (one.applied, one.now, one.wanted) == (15, 17000, 20000)
 

@@ -48,7 +48,7 @@ def test_a_line_is_written_whole_or_it_is_an_error(monkeypatch: pytest.MonkeyPat
     assert [line["key"] for line in journal.read("s")] == ["box/a"]
 
 
-def test_a_full_disk_is_said_with_the_file_and_what_to_do() -> None:
+def test_a_full_disk_is_reported_with_the_file_and_what_to_do() -> None:
     log = journal.Journal("s")
     with Path("/dev/full").open("w") as full:
         os.dup2(full.fileno(), log._file)
@@ -88,7 +88,7 @@ def test_the_lock_names_its_holder_and_dies_with_it() -> None:
         pass
 
 
-def test_a_folder_that_cannot_be_is_said_with_what_to_do(
+def test_a_folder_that_cannot_be_made_is_reported_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()

@@ -17,7 +17,7 @@ def test_an_empty_world_gets_everything_in_the_order_of_references():
     ]
 
 
-def test_what_a_reference_will_know_only_later_is_said_so():
+def test_a_reference_known_only_after_apply_is_shown_as_such():
     plan = planned(ToyWorld(), site(lid__top=LidSpec(box="a"), box__a=BoxSpec()))
     assert plan.items[1].steps[0].on == Unknown(Key("box", "a"), "serial")
 
@@ -117,7 +117,7 @@ def test_two_hundred_resources_need_as_many_reads_as_two():
     assert reads(1) == reads(100)
 
 
-def test_what_merely_follows_from_a_changed_field_is_told_apart():
+def test_what_merely_follows_from_a_changed_field_is_distinguished():
     world = ToyWorld()
     applied(world, site(box__a=BoxSpec(size=3)))
     world.things["box", "a"] = replace(world.things["box", "a"], fields={"size": 3, "weight": 30})

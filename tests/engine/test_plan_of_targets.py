@@ -56,7 +56,7 @@ def test_what_is_wrong_with_others_is_no_matter():
     assert [str(item.key) for item in plan.items] == ["box/a", "lid/top"]
 
 
-def test_what_is_wrong_with_what_a_target_needs_is_told():
+def test_what_is_wrong_with_what_a_target_needs_is_reported():
     world = ToyWorld(unreadable={"a": "its shelf does not answer"})
     plan = planned(world, both(), targets=(TOP,))
     assert plan.unreadable == {"box/a": "its shelf does not answer", "lid/top": "its shelf does not answer"}

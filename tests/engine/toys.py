@@ -1,4 +1,4 @@
-"""A toy world for the engine: boxes, and lids that lie on boxes. It counts writes and can be told to fail."""
+"""A toy world for the engine: boxes, and lids that lie on boxes. It counts writes and can be set to fail."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def checks_on(sandbox: Running, kind: str, **changes: Any) -> Iterator[CheckCont
 
 
 def one(findings: Iterable[Finding]) -> tuple[Health, str]:
-    """The only finding: how it is, and all that is said."""
+    """The only finding: its status, and its whole text."""
     (found,) = findings
     return found.health, f"{found.about}: {found.what}: {found.why} → {found.next}"
 

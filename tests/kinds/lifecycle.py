@@ -55,7 +55,7 @@ def unhurried(kinds: Iterable[str]) -> list[Any]:
     return [pytest.param(kind, marks=pytest.mark.peers) if by_ansible(kind) else kind for kind in kinds]
 
 
-def said_by_tests(word: str) -> list[str]:
+def from_tests(word: str) -> list[str]:
     """The kinds whose test files say this for the tests of every kind."""
     found = (HERE / kind / f"test_{kind}.py" for kind in registry.names())
     return [each.parent.name for each in found if each.exists() and f"\n{word} = " in each.read_text()]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, of_test, plan, said_by_tests, world
+from kinds.lifecycle import EXAMPLES, apply, drift, endings, from_tests, made, of_test, plan, world
 
 NOTES = re.compile(r'bfinfra[^"\\\n]*|[^\n]*(?:[vV]ersion|modified|ConfigId|[Tt]ime)[^\n]*\n')
 
@@ -23,8 +23,8 @@ def bare(sandbox: Any) -> str:
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(kind, marks=pytest.mark.peers) if kind in said_by_tests("SLOW_TO_CHANGE") else kind
-        for kind in said_by_tests("CHANGED_FIELDS")
+        pytest.param(kind, marks=pytest.mark.peers) if kind in from_tests("SLOW_TO_CHANGE") else kind
+        for kind in from_tests("CHANGED_FIELDS")
     ],
 )
 def test_what_is_noted_as_applied_is_seen_in_the_world(kind, sandbox, tmp_path):

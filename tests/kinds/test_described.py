@@ -114,9 +114,9 @@ def test_a_whole_site_is_described_adopted_and_agrees(
             "password": {"env": "VCENTER_PASSWORD"},
             "trust": {"ca_file": "certs/vcsa.pem"},
         }
-        told = app.load(SPECS / "singapore-poc.yaml", sandbox=running).vcenter
-        assert told is not None
-        vcenter |= {"server": told.server, "username": told.username}
+        site_vcenter = app.load(SPECS / "singapore-poc.yaml", sandbox=running).vcenter
+        assert site_vcenter is not None
+        vcenter |= {"server": site_vcenter.server, "username": site_vcenter.username}
         site = init.empty("mine", vcenter, tmp_path, sandbox=running)
         found = init.described(site, vcenter, context=setting(running))
         assert found.differing == {}

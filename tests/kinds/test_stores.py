@@ -1,4 +1,4 @@
-"""Whether disks fit on their datastores, told before anything is written."""
+"""Whether disks fit on their datastores, reported before anything is written."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_disk_that_is_larger_than_its_datastore_is_refused():
 
 
 @pytest.mark.parametrize(("provisioning", "stops"), [("thin", False), ("thick", True)])
-def test_disks_that_want_more_than_is_free_are_told_and_refused_where_they_are_thick(provisioning, stops):
+def test_disks_larger_than_the_free_space_are_reported_and_refused_where_they_are_thick(provisioning, stops):
     two = {name: servers.spec(disk_provisioning=provisioning, datastore="local") for name in ("a", "b")}
     assert of_servers(two, free=100 * GIB) == []
     assert of_servers(two, free=99 * GIB) == [

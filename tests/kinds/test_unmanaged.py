@@ -74,7 +74,7 @@ def anything(found: Plan) -> Allow:
 def forced(
     path: Path, sandbox: Running, allow: Callable[[Plan], Allow] = anything, **how: Any
 ) -> dict[str, str]:
-    """All is allowed; how each ended, or why nothing was begun."""
+    """All is allowed; how each ended, or why nothing was started."""
     try:
         options = Options(patience=QUICK, deadline=LONG)
         return endings(

@@ -65,7 +65,7 @@ LIMITS = (*MAIN, "resources", "limits")
 WEB = {"name": "web", "image": "w"}
 
 
-def test_the_documents_sample_is_mis_indented_and_the_place_is_told():
+def test_the_documents_sample_is_mis_indented_and_the_place_is_reported():
     (remark,) = lint(Path("pod.yaml"), (SAMPLES / "document-pod.yaml").read_text(), Asked("0.1"))
     assert str(remark.problem.where) == "pod.yaml:25:5"
     assert remark.problem.what == "volumes is indented with 4 blanks, as the items of containers"
@@ -184,12 +184,12 @@ def test_a_good_pod_is_good():
         ),
     ],
 )
-def test_one_thing_wrong_is_told(path, to, words):
+def test_one_thing_wrong_is_reported(path, to, words):
     found = messages(changed(*path, to=to))
     assert any(words in each for each in found), found
 
 
-def test_memory_is_held_against_what_the_webhook_was_told():
+def test_memory_is_compared_with_the_setting_of_the_webhook():
     pod = changed(*LIMITS, to={"bitfusion.io/gpu-amount": 1, "bitfusion.io/gpu-memory": "8000M"})
     assert messages(pod) == [
         "warning: bitfusion.io/gpu-memory works only where the plug-in's total_gpu_memory is set"
@@ -218,7 +218,7 @@ def test_release_0_1_takes_memory_as_a_bare_number_of_megabytes(memory, expected
     assert messages(pod, version="0.1") == expected
 
 
-def test_pods_beside_the_webhook_are_told_that_it_may_not_see_them():
+def test_pods_beside_the_webhook_get_the_remark_that_it_may_not_see_them():
     assert messages(changed("metadata", "namespace", to="bwki")) == [
         "warning: pods in bwki don't reach a webhook that bfinfra installed"
     ]
@@ -310,6 +310,6 @@ def test_the_command_ends_with_1_on_errors_and_prints_json(capsys, monkeypatch):
     assert main(["lint", "-"]) == 0
 
 
-def test_what_is_no_yaml_and_too_large_is_told(tmp_path):
+def test_what_is_no_yaml_and_too_large_is_reported(tmp_path):
     assert messages("a: [")[0].startswith("error: this is not YAML")
     assert messages("a: " + "x" * (5 << 20))[0].startswith("error: it is larger than")

@@ -1,4 +1,4 @@
-"""What was not installed is said with the command that installs it."""
+"""What was not installed is reported with the command that installs it."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_only_plain_small_files_of_text_are_read(tmp_path):
     assert small(tmp_path / "good") == "é"
 
 
-def test_where_a_text_is_no_yaml_is_told_by_line_and_column_without_its_words():
+def test_the_place_where_a_text_is_no_yaml_is_reported_by_line_and_column_without_its_words():
     with pytest.raises(foreign.Unfit) as raised:
         foreign.documents("a: [\nb: s3cret: d\n")
     assert str(raised.value).startswith("it is not YAML: line 2, column ")

@@ -57,7 +57,7 @@ def test_a_mark_counts_only_on_the_object_that_it_was_written_for():
     assert Mark.site_in(committed.on("uuid-1").encode(), "uuid-2") is None
 
 
-def test_a_name_is_told_only_to_its_own_site_and_kind():
+def test_a_mark_gives_a_name_only_to_its_own_site_and_kind():
     assert MARK.name_of("poc", "supervisor_namespace") == "cnasg"
     assert MARK.name_of("another", "supervisor_namespace") is None
     assert MARK.name_of("poc", "supervisor") is None, "a kind whose name begins like another's"

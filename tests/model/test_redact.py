@@ -39,7 +39,7 @@ QUOTED = {
 def test_a_hidden_value_is_not_shown_in_any_form(quoted):
     assert redact.redact(quoted) == quoted
     hide(VALUE)
-    shown = redact.redact(f"it said {quoted}.")
+    shown = redact.redact(f"it answered {quoted}.")
     assert redact.SHOWN in shown
     assert quoted not in shown
 
@@ -60,7 +60,7 @@ def test_of_two_secrets_the_longer_one_is_hidden_whole():
     assert redact.redact("it was password-and-more") == f"it was {redact.SHOWN}"
 
 
-def test_what_is_too_short_to_be_told_from_other_text_stays():
+def test_a_value_too_short_to_distinguish_from_other_text_stays():
     hide("abc")
     assert redact.redact("abc") == "abc"
 
@@ -89,5 +89,5 @@ def test_events_hide_what_a_workload_printed():
 def test_a_document_stays_one_whatever_the_secret_looks_like():
     hide('"name": "other"')
     assert json.loads(
-        json.dumps(redact.clean({"name": "other", "why": ['it said "name": "other"', 1, None]}))
-    ) == {"name": "other", "why": ["it said [secret]", 1, None]}
+        json.dumps(redact.clean({"name": "other", "why": ['it answered "name": "other"', 1, None]}))
+    ) == {"name": "other", "why": ["it answered [secret]", 1, None]}

@@ -63,7 +63,7 @@ def test_memory_that_vsphere_gives_no_machine_is_refused_before_anybody_is_asked
         (Limit, "100KiB", "vCenter counts it in MiB, and 100KiB is less than one"),
     ],
 )
-def test_a_unit_that_was_forgotten_is_told(kind, text, message):
+def test_a_forgotten_unit_is_reported(kind, text, message):
     with pytest.raises(ValidationError, match=message):
         TypeAdapter(kind).validate_python(text)
 

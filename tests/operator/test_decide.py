@@ -201,6 +201,6 @@ def test_a_job_that_destroys_says_so_and_nothing_of_drift() -> None:
     )
 
 
-def test_a_site_larger_than_annotations_may_be_is_told() -> None:
+def test_a_site_larger_than_annotations_may_be_is_reported() -> None:
     assert unfit(WANTED) == ""
     assert "split the site" in unfit(replace(WANTED, size=LARGEST + 1))

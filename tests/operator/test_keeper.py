@@ -31,7 +31,7 @@ LOST = None
 
 
 class FakeCluster:
-    """A cluster, its clock, and a keeper that is told of everything as watches would."""
+    """A cluster, its clock, and a keeper that gets every event as from watches."""
 
     def __init__(self, limit: int = 20) -> None:
         self.api, self.now = FakeApi(), 1_800_000_000.0
@@ -172,7 +172,7 @@ def test_no_time_stands_in_the_status_but_when_a_condition_turned(world: FakeClu
     assert world.condition("Drifted")["lastTransitionTime"] > first
 
 
-def test_lasting_drift_is_said_once_and_its_end_once(world: FakeCluster) -> None:
+def test_lasting_drift_is_reported_once_and_its_end_once(world: FakeCluster) -> None:
     world.site()
     world.end()
     for _ in range(4):
@@ -200,7 +200,7 @@ def test_one_failure_that_may_pass_does_not_turn_a_condition_and_the_second_does
     assert world.condition("Drifted")["status"] == "False"  # nobody could look: as it was
 
 
-def test_a_job_that_said_nothing_is_told_with_why(world: FakeCluster) -> None:
+def test_a_job_without_output_is_reported_with_its_reason(world: FakeCluster) -> None:
     world.site()
     world.end(LOST)
     world.now += 30
@@ -333,7 +333,9 @@ def test_what_the_server_refuses_is_tried_again_and_leaves_no_job_behind(world: 
     assert len(world.running()) == 1
 
 
-def test_what_the_server_refuses_for_good_is_tried_ever_more_seldom_and_told_once(world: FakeCluster) -> None:
+def test_what_the_server_refuses_for_good_is_tried_ever_more_seldom_and_reported_once(
+    world: FakeCluster,
+) -> None:
     real = world.api.create
 
     def create(manifest: Any) -> Any:

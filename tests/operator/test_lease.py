@@ -71,7 +71,7 @@ def test_of_two_that_take_it_at_once_one_gets_it() -> None:
     assert two.one.leading
 
 
-def test_a_lost_lease_is_told_and_waiting_ends_when_it_is_stopped() -> None:
+def test_a_lost_lease_is_reported_and_waiting_ends_when_it_is_stopped() -> None:
     two = Two()
     stop, lost = threading.Event(), threading.Event()
     assert two.one.lead(stop)

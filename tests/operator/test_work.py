@@ -70,7 +70,7 @@ def desk(tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> D
     return found
 
 
-def test_a_new_site_is_made_and_then_agrees_and_nobody_is_told_of_drift(desk: Desk) -> None:
+def test_a_new_site_is_made_and_then_agrees_and_no_drift_is_reported(desk: Desk) -> None:
     first, second = desk.look(), desk.look(stood=True)
     assert (first.outcome, first.corrected, first.resources) == (Outcome.APPLIED, 0, 1)
     assert first.writes > 0
@@ -79,7 +79,7 @@ def test_a_new_site_is_made_and_then_agrees_and_nobody_is_told_of_drift(desk: De
     assert desk.reported == []
 
 
-def test_what_the_world_moved_is_put_back_and_told_once(desk: Desk) -> None:
+def test_what_changed_on_the_server_is_put_back_and_reported_once(desk: Desk) -> None:
     desk.look()
     desk.someone("PATCH", resource_spec={"memory_limit": 4096})
     found = desk.look(stood=True)
@@ -88,7 +88,7 @@ def test_what_the_world_moved_is_put_back_and_told_once(desk: Desk) -> None:
     assert desk.reported == [((began,), ()), ((), (began,))]
 
 
-def test_where_everything_wants_approval_drift_is_only_told_and_once(desk: Desk) -> None:
+def test_where_everything_needs_approval_drift_is_only_reported_and_once(desk: Desk) -> None:
     desk.look()
     desk.someone("PATCH", resource_spec={"memory_limit": 4096})
     first = desk.look(approval=Approval.ALWAYS, stood=True)

@@ -61,7 +61,7 @@ class Peers:
         return run([str(self.bin / "helm"), "--kubeconfig", str(self.kubeconfig), *words], {})
 
     def established(self, definition: str) -> None:
-        """Returns once a definition is served. `kubectl wait` fails where the API server has not begun to say
+        """Returns once a definition is served. `kubectl wait` fails where the API server does not yet say
         so.
         """
         end = time.monotonic() + 20
@@ -77,7 +77,7 @@ class Peers:
 
 
 def run(command: list[str], env: dict[str, str], given: str = "") -> str:
-    """Standard output; AssertionError with what the command said where it fails."""
+    """Standard output; AssertionError with the command's output where it fails."""
     done = subprocess.run(
         command,
         env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **env},

@@ -1,4 +1,4 @@
-"""bfinfra doctor on live peers: what is well is said to be, and nothing is written or left."""
+"""bfinfra doctor on live peers: what is in order is reported as such, and nothing is written or left."""
 
 from __future__ import annotations
 

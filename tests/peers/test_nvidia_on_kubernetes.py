@@ -1,5 +1,5 @@
 """nvidia_device_plugin on a real kube-apiserver with its DaemonSet controller; kwok's nodes run the pods, and
-what a kubelet would say of GPUs is said by hand.
+what a kubelet would report of GPUs is written by hand.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def test_it_waits_for_gpus_of_every_node_and_puts_right_what_others_change(
     assert site.changes() == {}
 
 
-def test_no_node_for_its_pods_is_said_and_a_selector_can_go_again(site: SiteFile, peers: Peers) -> None:
+def test_a_missing_node_for_its_pods_is_reported_and_a_selector_can_go_again(
+    site: SiteFile, peers: Peers
+) -> None:
     offer(peers, "1")
     site.given["nvidia_device_plugin"]["gpus"] |= {"node_selector": {"gpu": "nowhere"}, "time_slicing": "4"}
     late = site.apply(deadline=6)

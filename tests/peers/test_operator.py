@@ -313,7 +313,7 @@ def test_a_site_is_made_kept_approved_and_destroyed(
     )
     assert desk.site()["metadata"]["finalizers"] == ["bfinfra.io/destroy"]
     assert "AsWanted" in desk.kubectl("get", "sites")
-    desk.until(lambda: desk.events() == ["Applied"])  # told after the status
+    desk.until(lambda: desk.events() == ["Applied"])  # recorded after the status
     assert "a site keeps its name" in desk.refused(
         "patch", "site", "poc", "--type=merge", "-p", '{"spec": {"site": {"site": "other"}}}'
     )
@@ -498,8 +498,8 @@ def test_the_pages_commands_write_a_site_wait_for_it_and_approve_its_plan(desk: 
     assert waiting.returncode == 0
     shutil.copy(desk.folder / "site-1.yaml", desk.folder / "site.yaml")
     with types(first) as written:
-        told = written.stderr.read() if written.stderr else ""
-    assert "kubectl create secret" in told and written.returncode == 0, told
+        error_text = written.stderr.read() if written.stderr else ""
+    assert "kubectl create secret" in error_text and written.returncode == 0, error_text
 
     def plan() -> Any:
         found = json.loads(desk.kubectl("get", "site", "singapore-poc", "-o", "json"))

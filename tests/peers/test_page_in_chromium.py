@@ -93,7 +93,7 @@ def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
 
 
 def nodes(browser: Chrome) -> list[tuple[str, str]]:
-    """What a screen reader is told: role and name."""
+    """What a screen reader gets: role and name."""
     tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     return [
         (str(node["role"]["value"]), str(node.get("name", {}).get("value", "")))
@@ -107,7 +107,7 @@ def test_it_loads_nothing_and_complains_of_nothing(shown):
     assert shown.get_log("browser") == []
 
 
-def test_a_screen_reader_is_told_all_that_is_drawn(shown):
+def test_a_screen_reader_gets_all_that_is_drawn(shown):
     shown_nodes = nodes(shown)
     assert (
         "link",
@@ -132,7 +132,7 @@ def test_a_screen_reader_is_told_all_that_is_drawn(shown):
     )
 
 
-def test_the_keyboard_reaches_every_box_and_what_is_said_of_it(shown):
+def test_the_keyboard_reaches_every_box_and_its_description(shown):
     body, labels = shown.switch_to.active_element, []
     for _ in range(8):
         body.send_keys(Keys.TAB)

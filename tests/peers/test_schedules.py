@@ -60,7 +60,7 @@ def test_systemd_takes_the_units_and_finds_little_to_expose(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("every", STEPS)
-def test_systemd_starts_it_as_often_as_was_said(every: str) -> None:
+def test_systemd_starts_it_as_often_as_configured(every: str) -> None:
     found = Schedule.every(every, "poc")
     output = run(["systemd-analyze", "calendar", "--iterations=3", found.calendar], {"TZ": "UTC"})
     starts = [

@@ -62,7 +62,7 @@ def cards(vcsim: Vcsim) -> list[str]:
 
 def attach(peers: Peers, name: str, address: str) -> None:
     """govc asks vcsim for the devices of no host in particular, and gets none; pyVmomi attaches what it is
-    told.
+    given.
     """
     host, _, port = peers.vcsim.rpartition(":")
     trust = ssl.create_default_context(cadata=ssl.get_server_certificate((host, int(port))))

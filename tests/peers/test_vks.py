@@ -138,8 +138,10 @@ class Site(Engine):
 
     def ready(self) -> bool:
         conditions = self.live()["status"]["conditions"]
-        said = {each["type"]: each["status"] for each in conditions}
-        return said["TopologyReconciled"] == said["Available"] == "True" and said["RollingOut"] == "False"
+        status = {each["type"]: each["status"] for each in conditions}
+        return (
+            status["TopologyReconciled"] == status["Available"] == "True" and status["RollingOut"] == "False"
+        )
 
     def waited(self, what: Callable[[], bool]) -> None:
         end = time.monotonic() + LONG

@@ -137,7 +137,7 @@ def test_a_variant_is_what_overlays_and_values_make_of_the_site(module: Module, 
     assert "values: cpus: the value cpus: expected a whole number" in refused["msg"]
 
 
-def test_drift_is_told_and_is_no_change(module: Module, sandbox: Running, tmp_path: Path) -> None:
+def test_drift_is_reported_and_is_no_change(module: Module, sandbox: Running, tmp_path: Path) -> None:
     site = [str(KINDS / "supervisor_namespace.yaml")]
     module("site", site=site)
     assert module("drift", site=site)["drifted"] is False
@@ -177,7 +177,9 @@ def test_check_mode_fails_where_the_apply_is_refused(
     assert module("site", site=site, allow_delete=["supervisor_namespace/team-a"])["changed"] is True
 
 
-def test_a_token_is_rotated_where_it_differs_and_its_end_is_told(module: Module, sandbox: Running) -> None:
+def test_a_token_is_rotated_where_it_differs_and_its_expiry_is_reported(
+    module: Module, sandbox: Running
+) -> None:
     site = [str(KINDS / "token_secret.yaml")]
     (token,) = module("token", site=site)["tokens"].values()
     assert token["not_after"].endswith("Z") and token["days_left"] > 0 and token["servers"]
@@ -207,9 +209,7 @@ def test_secrets_that_are_handed_over_are_in_no_result(
     assert result["pending"] and password not in json.dumps(result)
 
 
-def test_an_interpreter_without_bfinfra_is_told_which_one(
-    module: Module, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interpreter_without_bfinfra_is_named(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bfinfra", None)
     result = module("plan", site=["site.yaml"])
     assert result["failed"] and "(bfinfra)" in result["msg"] and sys.executable in result["msg"]
@@ -304,7 +304,7 @@ def test_a_saved_plan_is_done_exactly_or_not_at_all(module: Module, sandbox: Run
     assert "site.yaml" in module("site", **saved)["msg"]
 
 
-def test_what_is_wrong_with_the_files_is_said_without_asking_a_server(
+def test_what_is_wrong_with_the_files_is_reported_without_asking_a_server(
     module: Module, sandbox: Running, tmp_path: Path
 ) -> None:
     (tmp_path / "site.yaml").write_text(CLASSES)

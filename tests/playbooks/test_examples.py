@@ -90,7 +90,7 @@ SITES = {
 
 
 class Desk:
-    """Runs a playbook; what its tasks said, by their names."""
+    """Runs a playbook; the output of its tasks, by their names."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.folder, self.runs = name, folder, 0

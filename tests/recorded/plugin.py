@@ -1,4 +1,4 @@
-"""--recorded: the tests that judge bfinfra by what real systems said; what held by source, and what was not
+"""--recorded: the tests that judge bfinfra by what real systems answered; what held by source, and what was not
 tried, at the end.
 """
 
@@ -17,12 +17,12 @@ def pytest_addoption(parser: Any) -> None:
     parser.addoption(
         "--recorded",
         action="store_true",
-        help="run also tests/recorded, what real systems said (script/recorded fetches it)",
+        help="run also tests/recorded, what real systems answered (script/recorded fetches it)",
     )
 
 
 def pytest_configure(config: Any) -> None:
-    config.addinivalue_line("markers", "recorded: judged by what real systems said; runs with --recorded")
+    config.addinivalue_line("markers", "recorded: judged by what real systems answered; runs with --recorded")
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
@@ -47,7 +47,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
                 if name == COUNTED:
                     held, of = counts.setdefault(value[0], [0, 0])
                     counts[value[0]] = [held + value[1], of + value[2]]
-    terminalreporter.section("what real systems said")
+    terminalreporter.section("what real systems answered")
     for source, (held, of) in sorted(counts.items()):
         terminalreporter.write_line(f"{source}: {held} of {of}")
     left = [

@@ -39,7 +39,7 @@ def schema(definition: dict[str, Any], version: str) -> Any:
 
 
 def closed(part: Any) -> Any:
-    """The schema with `additionalProperties: false` wherever fields are named and nothing else is said to be
+    """The schema with `additionalProperties: false` wherever fields are named and nothing else is declared to be
     kept.
     """
     if isinstance(part, list):

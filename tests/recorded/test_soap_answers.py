@@ -163,7 +163,7 @@ def test_servers_before_7_are_refused_with_a_sentence(held: Held) -> None:
     held(f"{SOURCE}: lists of versions", wrong, len(lists))
 
 
-def test_what_answers_otherwise_is_told_as_no_vcenter(held: Held) -> None:
+def test_a_server_that_answers_otherwise_is_reported_as_no_vcenter(held: Held) -> None:
     """A proxy's page and a 404, in place of the list of versions."""
     wrong, pages_ = (
         [],

@@ -65,7 +65,7 @@ def test_its_login_gives_a_token_though_it_calls_itself_html(held: Held) -> None
     assert access.expiry(token) is None, "the recording has no token of which the end could be read"
 
 
-def test_a_namespace_of_vcenter_is_told_by_its_label(held: Held) -> None:
+def test_a_namespace_of_vcenter_is_recognised_by_its_label(held: Held) -> None:
     of_vcenter = [
         each["metadata"]
         for each in items("/api/v1/namespaces")

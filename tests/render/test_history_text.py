@@ -78,7 +78,7 @@ def test_steps_are_shown_when_asked():
     assert "        2.0s  create a" in history.history(LINES, Style(verbose=True))
 
 
-def test_an_empty_journal_is_said_in_words():
+def test_an_empty_journal_is_shown_in_words():
     assert history.history([]) == "Nothing was applied from this machine yet."
 
 

@@ -179,7 +179,7 @@ def test_the_index_has_each_kind_under_its_document():
     )
 
 
-def test_what_a_kind_provides_and_comes_after_is_told_in_its_own_words():
+def test_what_a_kind_provides_and_comes_after_is_shown_in_its_own_words():
     class Ordered(Spec):
         def provides(self, name, site):
             """GPUs for pods."""

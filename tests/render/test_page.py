@@ -100,7 +100,7 @@ def test_the_tables_heads_have_scopes_and_a_caption():
     assert len(found.all("caption")) == 1
 
 
-def test_drift_is_said_by_sign_and_word_and_not_by_colour_alone():
+def test_drift_is_shown_by_sign_and_word_and_not_by_colour_alone():
     found = Read(page(REPORT, RESOURCES, BEFORE))
     for words in (
         "~ drifted: the live state changed",

@@ -45,7 +45,7 @@ def test_every_link_of_a_plan_has_its_target(plan):
     assert links <= ids
 
 
-def test_a_deletion_is_said_by_sign_and_word(plan):
+def test_a_deletion_is_shown_by_sign_and_word(plan):
     found = Read(of(plan))
     label = next(str(a["aria-label"]) for a in found.all("a") if identifier(OLD) in str(a["href"]))
     assert label == "bitfusion_server/bf-00: to delete"

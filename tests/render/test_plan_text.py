@@ -101,7 +101,7 @@ def test_what_is_kept_is_listed_when_asked(plan):
     assert "tanzu_cluster/cluster-01\n" not in text.plan(plan)
 
 
-def test_an_empty_site_with_nothing_left_is_said_in_words():
+def test_an_empty_site_with_nothing_left_is_shown_in_words():
     assert (
         text.plan(Plan("s", ())) == "The site has no resources, and none of its objects exist: nothing to do."
     )

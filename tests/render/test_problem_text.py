@@ -50,7 +50,7 @@ vcsa:443: error: no answer
     )
 
 
-def test_the_same_problem_is_said_once():
+def test_the_same_problem_is_shown_once():
     assert problems([Problem("a"), Problem("b"), Problem("a")]) == "error: a\n\nerror: b"
 
 

@@ -35,7 +35,7 @@ def test_a_pipe_gets_a_line_for_what_begins_ends_and_waits(plan, events):
     )
 
 
-def test_a_failure_is_told_with_its_reason(plan):
+def test_a_failure_is_shown_with_its_reason(plan):
     lines: list[str] = []
     sink = Lines(plan, lines.append)
     sink(StepEnded(at=0, key=HOST, title="x", number=1, seconds=1, problem=Problem("denied\x1b[2J")))
@@ -69,7 +69,7 @@ def test_what_has_not_begun_says_what_it_waits_for(plan, events):
     assert (len(progress.ended), progress.total()) == (2, 5)
 
 
-def test_settling_and_looking_again_are_told(plan):
+def test_waiting_for_readiness_and_another_read_are_shown(plan):
     progress = Progress(plan)
     progress(Started(at=0, key=HOST, action=Action.UPDATE))
     assert progress.rows(1) == (Row(HOST, "looking", since=1),)

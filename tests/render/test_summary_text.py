@@ -64,7 +64,7 @@ def test_nothing_to_do_is_one_line(outcome):
     )
 
 
-def test_a_kept_resource_with_an_address_is_still_told(outcome):
+def test_a_kept_resource_with_an_address_is_still_shown(outcome):
     kept = Ended(
         at=0,
         key=CLUSTER,

@@ -46,14 +46,14 @@ def variants() -> Mapping[str, tuple[str, Life]]:
     """Name of each variant → its kind and its life."""
     found: dict[str, tuple[str, Life]] = {}
     for kind in names():
-        found |= {name: (kind, life) for name, life in _said(kind, "VARIANTS", {}).items()}
+        found |= {name: (kind, life) for name, life in _from_tests(kind, "VARIANTS", {}).items()}
     return found
 
 
 @functools.cache
 def life_of(name: str) -> Life:
     """The life of a kind or a variant; an empty one for a kind that says nothing."""
-    life = variants()[name][1] if name in variants() else _said(name, "LIFE", Life())
+    life = variants()[name][1] if name in variants() else _from_tests(name, "LIFE", Life())
     assert isinstance(life, Life), f"tests/kinds/{name}/life.py: LIFE is no Life"
     return life
 
@@ -63,7 +63,7 @@ def kind_of(name: str) -> str:
     return variants()[name][0] if name in variants() else name
 
 
-def _said(kind: str, word: str, default: Any) -> Any:
+def _from_tests(kind: str, word: str, default: Any) -> Any:
     if not (KINDS / kind / "life.py").exists():
         return default
     return vars(importlib.import_module(f"kinds.{kind}.life")).get(word, default)

@@ -105,7 +105,7 @@ def test_one_without_gpus_keeps_its_clusters_quorum(farm: Farm) -> None:
         ("vcenter_guid", ""),
     ],
 )
-def test_one_that_is_told_a_wrong_vcenter_can_not_register_and_serves_nobody(
+def test_a_server_with_a_wrong_vcenter_can_not_register_and_serves_nobody(
     key: str, wrong: str, farm: Farm
 ) -> None:
     vcenter = farm.inventory.world.vcenter

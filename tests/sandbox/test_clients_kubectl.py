@@ -186,7 +186,7 @@ def test_a_deployment_rolls_out_scales_and_goes(kubectl: Kubectl) -> None:
     kubectl("delete", "deployment", "web", "--wait")
 
 
-def test_what_is_not_there_and_what_is_wrong_is_said_as_a_server_says_it(kubectl: Kubectl) -> None:
+def test_missing_and_wrong_objects_are_reported_in_a_servers_words(kubectl: Kubectl) -> None:
     for words, given, why in (
         (("get", "cm", "none"), "", r'configmaps "none" not found'),
         (("create", "-f", "-"), yaml.safe_dump({**MAP, "metadata": {"name": "Not_A_Name"}}), "Invalid value"),

@@ -137,7 +137,7 @@ def test_a_killed_one_is_not_found_and_can_be_started_again(tmp_path: Path, not_
     stop(tmp_path)
 
 
-def test_a_bad_world_and_a_damaged_state_are_told(tmp_path: Path, not_forked: None) -> None:
+def test_a_bad_world_and_a_damaged_state_are_reported(tmp_path: Path, not_forked: None) -> None:
     (tmp_path / "bad.yaml").write_text("vcenter: {host: x}\n")
     with pytest.raises(SandboxError, match=r"bad.yaml:1:1: users: missing"):
         start(tmp_path / "bad.yaml", tmp_path / "a")

@@ -103,7 +103,7 @@ def test_what_init_writes_is_in_the_canonical_layout() -> None:
         ("a: |\n      one\n        two\n\n\n", "a: |\n  one\n    two\n"),
         ("a:\n    - |2\n       one\n", "a:\n- |2\n   one\n"),
         ("a: |+\n  one\n\n\nb: 1\n", "a: |+\n  one\n\n\nb: 1\n"),
-        ("a: |  # said\n   one", "a: |-  # said\n  one\n"),
+        ("a: |  # note\n   one", "a: |-  # note\n  one\n"),
         ("a: &x\n   b: 1\nc: {<<: *x}\nsite: d\n", "a: &x\n  b: 1\n\nc: {<<: *x}\nsite: d\n"),
         ("a: 'b\n\n      c'\n", "a: 'b\n\n  c'\n"),
         ("a:\nb: [~, ]\n", "a:\nb: [~]\n"),

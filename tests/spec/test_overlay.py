@@ -137,7 +137,7 @@ def test_a_number_with_leading_zeros_is_refused_in_an_overlay_as_well(tmp_path: 
         ),
     ],
 )
-def test_what_is_wrong_in_an_overlay_is_told_at_its_place(
+def test_what_is_wrong_in_an_overlay_is_reported_at_its_place(
     tmp_path: Path, overlay: str, expected: str
 ) -> None:
     found = refused(tmp_path, BASE, overlay)
@@ -145,14 +145,14 @@ def test_what_is_wrong_in_an_overlay_is_told_at_its_place(
     assert found[0].startswith(expected)
 
 
-def test_what_is_removed_and_still_named_is_told_where_it_is_named(tmp_path: Path) -> None:
+def test_what_is_removed_and_still_named_is_reported_where_it_is_named(tmp_path: Path) -> None:
     text = f"{BASE}nest:\n  a: {{tree: oak}}\n"
     assert refused(tmp_path, text, "tree:\n  oak: null\n") == [
         "site.yaml:6:13 nest/a: tree names oak, and there is no such tree or pole; there are: elm"
     ]
 
 
-def test_an_overlay_in_the_sites_own_folder_is_told_apart(tmp_path: Path) -> None:
+def test_an_overlay_in_the_sites_own_folder_is_recognised(tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text("site: g\n")
     (tmp_path / "prod.yaml").write_text("pepper: {env: A}\n")
     with pytest.raises(SiteError) as caught:

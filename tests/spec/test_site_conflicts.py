@@ -1,4 +1,4 @@
-"""What resources of a site can't be together, each right by itself: told by `validate`, at the place of the
+"""What resources of a site can't be together, each right by itself: reported by `validate`, at the place of the
 one and with that of the other.
 """
 
@@ -66,7 +66,7 @@ def machines(**addresses):
     )
 
 
-def test_two_servers_with_one_address_are_told_at_both_places(tmp_path):
+def test_two_servers_with_one_address_are_reported_at_both_places(tmp_path):
     [message] = read(
         tmp_path,
         servers(
@@ -80,7 +80,7 @@ def test_two_servers_with_one_address_are_told_at_both_places(tmp_path):
     )
 
 
-def test_all_of_it_is_told_at_once(tmp_path):
+def test_all_conflicts_are_reported_at_once(tmp_path):
     one, other = (
         "N: {network: VM Network, address: 10.0.0.5/24}",
         "N: {network: VM Network, address: 10.0.0.6/24}",

@@ -74,7 +74,7 @@ def test_the_name_of_the_site_in_two_files_is_an_error(tmp_path: Path) -> None:
     assert "site is defined twice" in str(problems(tmp_path, OAK, more="site: other\n")[0])
 
 
-def test_a_site_without_a_name_is_told_to_take_one(tmp_path: Path) -> None:
+def test_a_site_without_a_name_is_refused_with_the_way_to_name_it(tmp_path: Path) -> None:
     assert (
         only(tmp_path, "tree: {oak: {}}\n")
         == "1:1 the site has no name; no file says site:; add site: a-name; every object that bfinfra makes carries it"

@@ -42,7 +42,7 @@ def test_any_resource_may_come_after_any_other(tmp_path: Path) -> None:
         ("tree/elm", "3:16 tree/oak: after: expected a list; found 'tree/elm'"),
     ],
 )
-def test_what_is_no_address_of_the_site_is_said_at_its_place(
+def test_what_is_no_address_of_the_site_is_reported_at_its_place(
     tmp_path: Path, written: str, message: str
 ) -> None:
     assert only(tmp_path, f"site: g\ntree:\n  oak: {{after: {written}}}\n") == message
@@ -79,6 +79,6 @@ def test_a_circle_with_what_one_requires_of_the_other_is_named_too(
     )
 
 
-def test_circles_of_references_are_told_first(tmp_path: Path) -> None:
+def test_circles_of_references_are_reported_first(tmp_path: Path) -> None:
     found = problems(tmp_path, "site: g\ntree: {a: {near: b}, b: {near: a, after: [tree/a]}}\n")
     assert ["name each other" in str(problem) for problem in found] == [True]

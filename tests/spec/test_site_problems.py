@@ -134,7 +134,7 @@ def test_a_manifest_among_the_files_is_recognised(tmp_path: Path) -> None:
     assert all("belongs to a Kubernetes manifest" in str(p) for p in found)
 
 
-def test_everything_in_every_file_is_said_at_once_in_reading_order(tmp_path: Path) -> None:
+def test_all_problems_of_all_files_are_reported_at_once_in_reading_order(tmp_path: Path) -> None:
     found = problems(
         tmp_path,
         "site: g\ntree: {a: {grow: 1}, b: {size: x, near: nobody}, c: {near: nobody}}\nbush: {}\n",

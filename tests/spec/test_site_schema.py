@@ -112,10 +112,10 @@ def test_every_object_has_a_title_as_schemastore_asks() -> None:
     assert not [title for title in titles if title[:1].isupper() or title[-1] in ".:"]
 
 
-def test_what_does_not_fit_a_pattern_is_said_in_words() -> None:
+def test_what_does_not_fit_a_pattern_is_reported_in_words() -> None:
     limits = every()["definitions"]["supervisor_namespace.Limits"]["properties"]
-    said = {node["pattern"]: node["patternErrorMessage"] for node in nodes(limits) if "pattern" in node}
-    assert any(words.startswith("Expected something such as 48GHz.") for words in said.values()), said
+    messages = {node["pattern"]: node["patternErrorMessage"] for node in nodes(limits) if "pattern" in node}
+    assert any(words.startswith("Expected something such as 48GHz.") for words in messages.values()), messages
     assert every()["properties"]["namespace"]["propertyNames"]["patternErrorMessage"] == (
         "Expected a name: lower-case letters, digits and dashes, with a letter or digit at both ends, "
         "at most 63 characters."

@@ -141,7 +141,7 @@ def test_keys_are_text(text: str) -> None:
     assert "a key must be text" in refused(text)
 
 
-def test_a_tab_is_said_to_be_one() -> None:
+def test_a_tab_is_named_as_a_tab() -> None:
     assert "indent with blanks, not tabs" in refused("a:\n\tb: 1\n")
 
 
@@ -177,8 +177,8 @@ def test_a_key_is_short_and_can_be_read(key: str, message: str) -> None:
     [
         ("a:\n  b: 1\n c: 2\n", "in the same column"),
         ("a: 1\n  b: 2\n", "in the same column"),
-        ("a: {b: 1\nc: 2\n", "close the bracket (begun in line 1)"),
-        ('a: "b\n', "close the quotation mark (begun in line 1)"),
+        ("a: {b: 1\nc: 2\n", "close the bracket (opened in line 1)"),
+        ('a: "b\n', "close the quotation mark (opened in line 1)"),
         ("a: @b\n", "in quotation marks"),
         ("a:\n\tb: 1\n", "indent with blanks, not tabs"),
     ],

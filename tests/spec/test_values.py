@@ -1,4 +1,4 @@
-"""Values: where they come from, where they go, and what is told where one is wrong."""
+"""Values: where they come from, where they go, and what is reported where one is wrong."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_value_that_nothing_names_is_a_warning(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_given_value_is_told_where_it_was_given(
+def test_what_is_wrong_with_a_given_value_is_reported_where_it_was_given(
     tmp_path: Path, how: dict[str, Any], expected: str
 ) -> None:
     found = [each.replace(f"{tmp_path}/", "") for each in refused(tmp_path, BASE, **how)]
@@ -224,7 +224,9 @@ def test_what_is_wrong_with_a_given_value_is_told_where_it_was_given(
         ),
     ],
 )
-def test_what_is_wrong_with_a_declaration_is_told_once(tmp_path: Path, declared: str, expected: str) -> None:
+def test_what_is_wrong_with_a_declaration_is_reported_once(
+    tmp_path: Path, declared: str, expected: str
+) -> None:
     text = f"site: g\ntree:\n  oak: {{label: {{value: name}}}}\n{declared and f'values: {declared}'}\n"
     found = [each.replace(f"{tmp_path}/", "") for each in refused(tmp_path, text)]
     assert f"site.yaml:{expected}" in found

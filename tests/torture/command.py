@@ -43,7 +43,7 @@ class Command:
             raise Stuck(f"not over after {PATIENCE} s: {self.output()}") from None
 
     def abort(self) -> None:
-        """End it now; each thread's stack stands at the end of what it said."""
+        """End it now; each thread's stack stands at the end of its output."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGABRT)  # PYTHONFAULTHANDLER writes the stacks
             self.process.wait(PATIENCE)
@@ -54,7 +54,7 @@ class Command:
         return dict(json.loads(text)) if text.strip() else {}
 
     def output(self) -> str:
-        """What it said to people."""
+        """Its output for people."""
         return self.err.read_text()
 
 

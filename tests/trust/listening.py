@@ -1,4 +1,4 @@
-"""A TLS server on loopback that keeps what it is sent, and answers as it is told."""
+"""A TLS server on loopback that keeps what it is sent, and answers as it is set up to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site that holds a secret of every sort, planted so that each can be told from everything else; and the
+"""A site that holds a secret of every sort, planted so that each can be distinguished from everything else; and the
 world that it fits.
 """
 

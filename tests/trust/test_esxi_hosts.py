@@ -83,7 +83,7 @@ def test_so_is_one_that_the_lease_names_by_its_address(host_trust, vmca):
 
 
 @pytest.mark.parametrize("held", ["another", "none", "denied"])
-def test_nobody_else_gets_anything_and_both_fingerprints_are_said(held, host_trust, vmca, tmp_path):
+def test_nobody_else_gets_anything_and_both_fingerprints_are_shown(held, host_trust, vmca, tmp_path):
     real, shown = vmca.leaf("esx1.test"), Authority(tmp_path, "nobody").leaf("esx1.test")
     trust = host_trust(held=real if held == "another" else None, denied=held == "denied")
     with listening(shown.file) as server:

@@ -47,7 +47,7 @@ def test_a_clock_that_is_ten_minutes_off_is_thought_of_where_a_date_is_wrong(
     transport, tmp_path, begins, ends, says
 ):
     """A certificate that begins in ten minutes is what a clock ten minutes behind sees of one that has just
-    begun.
+    become valid.
     """
     shown = Authority(tmp_path).leaf(begins=dt.timedelta(minutes=begins), ends=dt.timedelta(minutes=ends))
     with listening(shown.file) as server, pytest.raises(Untrusted, match=says) as raised:

@@ -70,7 +70,7 @@ def environment_of(inventory: Inventory, host: Managed) -> Any:
 
 
 def config(inventory: Inventory, moid: str, name: str, datastore: Managed) -> Any:
-    """The configuration of a machine nobody has said anything about."""
+    """The configuration of a machine with defaults alone."""
     created, uuid = now(inventory), inventory.new_uuid(f"bios {moid}")
     return vim.vm.ConfigInfo(
         name=name,
@@ -182,7 +182,7 @@ def boot_options() -> Any:
 
 
 def tools() -> Any:
-    """What VMware Tools are told."""
+    """What VMware Tools read from the machine's configuration."""
     return vim.vm.ToolsConfigInfo(
         toolsVersion=0,
         afterPowerOn=True,

@@ -60,7 +60,7 @@ class ClusterState:
         self._warned.texts = [*getattr(self._warned, "texts", []), text]
 
     def warnings(self) -> list[str]:
-        """The warnings of this thread's request; they are told once."""
+        """The warnings of this thread's request; reading them removes them."""
         texts, self._warned.texts = getattr(self._warned, "texts", []), []
         return texts
 

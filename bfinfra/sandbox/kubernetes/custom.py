@@ -12,7 +12,7 @@ from bfinfra.sandbox.kubernetes.types import Type
 
 
 def schema_causes(declared: Type, value: Any, path: str = "") -> Iterator[Cause]:
-    """Everything that is wrong with a value, told as the API server's CRD validation tells it."""
+    """Everything that is wrong with a value, in the words of the API server's CRD validation."""
     raw = declared.raw
     if isinstance(value, dict):
         for name in raw.get("required", ()):

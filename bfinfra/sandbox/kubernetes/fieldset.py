@@ -47,7 +47,7 @@ def _default(declared: Type, key: str) -> Any:
 
 
 def owned(declared: Type, value: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths that a manager owns by having said this value."""
+    """The paths that a manager owns by applying this value."""
     if isinstance(value, dict) and not declared.atomic and declared.form != "scalar":
         for name, child in value.items():
             below, inner = declared.field(name), (*path, f"f:{name}")

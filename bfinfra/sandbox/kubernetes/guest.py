@@ -80,7 +80,7 @@ class RunningCluster:
             self._new, self._kept = self._now(), self.cluster.store.save()["objects"]
 
     def renew(self) -> bool:
-        """As at `keep_as_new`; False where that was never said of this version."""
+        """Restore what `keep_as_new` kept; False where nothing was kept of this version."""
         if self._new is None or self._new[1] != self.cluster.version:
             return False
         self._empty(self._kept)

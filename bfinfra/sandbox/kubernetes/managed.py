@@ -101,8 +101,8 @@ def _entry(manager: Manager, paths: Paths, when: str) -> Mapping[str, object]:
 def updated(
     before: Object | None, after: Object, manager: Manager, when: str, paths: tuple[Paths, Paths]
 ) -> Object:
-    """What an update leaves: the writer owns what it changed, and nobody owns what it removed. `paths`: what
-    `moved` told.
+    """The fields' owners after an update: the writer owns what it changed, and nobody owns what it removed.
+    `paths`: what `moved` returned.
     """
     changed, removed = paths
     owners = read(before)

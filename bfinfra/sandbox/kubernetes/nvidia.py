@@ -72,9 +72,7 @@ def _sees(pod: Object, gpus: Gpus) -> bool:
 
 
 def _replicas(pod: Object, container: Object) -> int:
-    """How many times each GPU is offered, by the configuration that it is told; it stands in a note of the
-    pod.
-    """
+    """How many times each GPU is offered, by the configuration that the pod mounts from its annotation."""
     mounted = {each.get("name") for each in container.get("volumeMounts") or []}
     for volume in dig(pod, "spec", "volumes", default=[]):
         for item in dig(volume, "downwardAPI", "items", default=[]) if volume.get("name") in mounted else ():

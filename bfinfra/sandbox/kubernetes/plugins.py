@@ -13,7 +13,7 @@ CODE = 255
 
 
 def advertised(container: Object) -> dict[str, str]:
-    """The resource and number that a container is told to advertise; empty for one that is no device
+    """The resource and number that a container is configured to advertise; empty for one that is no device
     plug-in.
     """
     env = {each["name"]: str(each.get("value", "")) for each in container.get("env") or []}

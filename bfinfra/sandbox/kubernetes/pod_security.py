@@ -102,7 +102,7 @@ class PodSecurity:
 
 
 def _policy(labels: Object, mode: str) -> Policy:
-    """Privileged where nothing is said; a warning's is as strict as what is enforced."""
+    """The level, privileged by default; the level of warnings is at least the enforced one."""
     level, version = labels.get(PREFIX + mode), labels.get(f"{PREFIX}{mode}-version")
     if mode == "warn" and level is None and labels.get(f"{PREFIX}enforce") in LEVELS:
         return Policy(labels[f"{PREFIX}enforce"], version or labels.get(f"{PREFIX}enforce-version", "latest"))

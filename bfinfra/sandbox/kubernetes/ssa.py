@@ -32,14 +32,14 @@ def check(declared: Type, sent: Object, group: str, version: str) -> None:
 
 
 def apply(declared: Type, live: Object, sent: Object) -> tuple[Object, Paths]:
-    """The live object with what was said merged in, and the paths that were said."""
+    """The live object with the applied fields merged in, and the paths of those fields."""
     return merge(declared, live, sent), tracked(owned(declared, sent))
 
 
 def without_disowned(  # noqa: PLR0913 - one decision's whole input
     declared: Type, merged: Object, last: Paths, sent: Paths, owners: Owners, me: Manager
 ) -> Object:
-    """The object without what this manager said before, doesn't say now, and nobody else owns."""
+    """The object without the fields that this manager applied before, omits now, and nobody else owns."""
     others = {path for each, (paths, _) in owners.items() if each != me for path in paths}
     kept = _with_parents(sent) | _with_parents(frozenset(others))
     gone = {path for path in _with_parents(last) if path not in kept}
@@ -91,7 +91,7 @@ def refused(clashes: dict[Manager, Paths]) -> Refused:
 
 
 def merge(declared: Type, live: Any, sent: Any) -> Any:
-    """Two values of one type; what was said wins, lists that are maps or sets are united in the said
+    """Two values of one type; the applied one wins, lists that are maps or sets are united in the applied
     order.
     """
     if sent is MISSING or live is MISSING or declared.atomic or declared.form == "scalar":

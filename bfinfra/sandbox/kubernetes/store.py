@@ -108,7 +108,7 @@ class Store:
             }
 
     def restore(self, data: dict[str, Any]) -> None:
-        """Take over what `save` gave; older watches are told that they are too old."""
+        """Take over what `save` gave; older watches end as too old."""
         with self.changed:
             self._objects = {}
             for group, plural, thing in data["objects"]:

@@ -48,7 +48,7 @@ class Sent:
 
 
 def sent(program: bytes) -> Sent | str:
-    """What the program is; or why that can't be said."""
+    """The program's name and version; or why they can't be read."""
     try:
         with _parsing:
             whole = ast.parse(program)

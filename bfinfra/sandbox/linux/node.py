@@ -81,7 +81,7 @@ def gpus_of(machine: Machine) -> Gpus:
 
 
 def _server(machine: Machine) -> GpuServer:
-    """The GPUs that its scheduler was told to give out: so many, or these."""
+    """The GPUs that its scheduler is configured to give out: a number, or these."""
     unit = (machine.read(f"/etc/systemd/system/{gpus.SCHEDULER}") or b"").decode(errors="replace")
     count, chosen = re.search(r" -n (\d+)", unit), re.search(r" -d ([\d,]+)", unit)
     numbers = (

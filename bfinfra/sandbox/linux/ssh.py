@@ -1,4 +1,4 @@
-"""The SSH side of the machines, on asyncssh: a listening port each, and one event loop for all, begun with
+"""The SSH side of the machines, on asyncssh: a listening port each, and one event loop for all, started with
 the first that connects.
 """
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Configuring:
-    """How one sort of records settles: where they are, by what name faults strike, what a failure is called,
-    what an end says besides, who is told.
+    """How a sort of records gets configured: where the records are, the operation that fault rules name, the
+    id of a failure, fields of a running and of a broken record, and what runs once it is configured.
     """
 
     records: Callable[[RestState], dict[str, Info]]
@@ -28,8 +28,8 @@ class Configuring:
 
 
 def configured(state: RestState, name: str, how: Configuring) -> None:
-    """End the work on a record that is CONFIGURING; another is left as it is. Whoever wants to know is told
-    once it runs.
+    """Finish the work on a record that is CONFIGURING, and call `how.notify` once it runs. Leaves any other
+    record as it is.
     """
     with suppress(Interrupted), state.faults.around("rest", how.operation, name) as effect, state.lock:
         records = how.records(state)

@@ -156,7 +156,7 @@ def _subnet(supervisor: Supervisor) -> Any:
 
 
 def _as_enabled(info: dict[str, Any], made: dict[str, Any], supervisor: Supervisor) -> dict[str, Any]:
-    """Of one that somebody enabled: what he said, and its addresses once it runs."""
+    """For an enabled supervisor: the request that enabled it, and its addresses once it runs."""
     spec = made["spec"]
     info |= {name: value for name, value in spec.items() if not name.endswith("_spec")} | {
         "messages": made["messages"]

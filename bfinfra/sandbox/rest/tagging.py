@@ -268,7 +268,7 @@ def _detach(call: Call, tag: str, thing: Info) -> None:
 
 
 def _each(what: Callable[[Call, str, Info], None], call: Call, pairs: list[tuple[str, Info]]) -> Info:
-    """Those that can be done are done; the others are told."""
+    """Does those that can be done; answers with the others."""
     wrong = []
     for tag, thing in pairs:
         try:

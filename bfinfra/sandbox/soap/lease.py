@@ -274,8 +274,8 @@ def complete(call: Call, this: Managed, _: Any) -> None:
 
 
 def came(file: dict[str, Any] | None, size: int | None, *, started: bool) -> bool:
-    """Whether a disk is as it should be: whole, and of the size that the descriptor told (0: not told; None:
-    the descriptor has no file for it).
+    """Whether a disk is as it should be: whole, and of the descriptor's size (0: the descriptor gives no
+    size; None: it has no file for the disk).
     """
     if file is None:
         return size is None and started

@@ -36,7 +36,7 @@ Method = Callable[[Call, "RestState", Any], Any]
 def pbm_handler(
     inventory: Inventory, sessions: Sessions, state: RestState, faults: Any, tally: Any
 ) -> Handler:
-    """The door. Who calls is told by the session's key in the envelope's header, or by the cookie."""
+    """The door. The caller is known by the session's key in the envelope's header, or by the cookie."""
     faulting = Faulting(faults, tally)
     newest = support.versionMap.get(f"pbm/{inventory.world.vcenter.version}", OLDEST)
 
@@ -191,7 +191,7 @@ def _update(call: Call, state: RestState, args: Any) -> None:
 
 
 def _delete(call: Call, state: RestState, args: Any) -> Any:  # noqa: ARG001 - the form of all
-    """What could not be deleted is told; an id that nobody has is fine."""
+    """Answers with what could not be deleted; an unknown id is no error."""
     failed = []
     for each in args.profileId:
         users = [

@@ -132,10 +132,10 @@ class _Writer:
             first, *more = self._scalar(value, column, indent)
             text = f"{value.properties}{first}"
             block = value.style in ("|", ">")
-            said = self._take(value.start if block else min(self._line_end(value.end), limit))
+            comments = self._take(value.start if block else min(self._line_end(value.end), limit))
             chunk.ends_in_block, chunk.keeps = block, keeps_blank_lines(value, self.text)
             chunk.lines = [" ".join(filter(None, (f"{margin}{label}", text))), *more]
-            self._behind(chunk, said, margin, len(more) if not block else 0)
+            self._behind(chunk, comments, margin, len(more) if not block else 0)
             return
         line = self._on_one_line(value)
         if line is not None and (not value.items or self._fits(value, f"{margin}{label} {line}")):
@@ -148,14 +148,14 @@ class _Writer:
         """Write a mapping or list on lines of its own."""
         label, indent, limit, _ = after
         margin, first = indent * " ", _first(value)
-        said = []
+        comments = []
         while self.comments and self.comments[0].start < first and not self.comments[0].own:
-            said.append(self.comments.pop(0))
+            comments.append(self.comments.pop(0))
         if value.flow:
             end = min(self._line_end(value.end), limit)
             behind = [each for each in self.comments if value.end <= each.start < end]
             self.comments = [each for each in self.comments if each not in behind]
-            said += behind
+            comments += behind
         beside = value.sort == "sequence" and label != "-"
         if beside:
             inner = self._collection(value, indent, limit, inset=INDENT)
@@ -164,21 +164,21 @@ class _Writer:
         body = _joined(inner)
         chunk.ends_in_block, chunk.keeps = inner[-1].ends_in_block, inner[-1].keeps
         if label == "-":
-            chunk.lead += [f"{margin}{each.text}" for each in said]
-            said = []
+            chunk.lead += [f"{margin}{each.text}" for each in comments]
+            comments = []
             if not value.properties:
                 chunk.lead += [f"{margin}{line.lstrip()}".rstrip() for line in inner[0].lead]
                 body = body[len(inner[0].lead) :]
                 chunk.lines = [f"{margin}- {body[0].lstrip()}", *body[1:]]
                 return
         chunk.lines = [f"{margin}{label} {value.properties}".rstrip(), *body]
-        self._behind(chunk, said, margin, 0)
+        self._behind(chunk, comments, margin, 0)
 
-    def _behind(self, chunk: _Chunk, said: Sequence[Comment], margin: str, line: int) -> None:
+    def _behind(self, chunk: _Chunk, comments: Sequence[Comment], margin: str, line: int) -> None:
         """The last comment goes behind a line, those before it above the entry."""
-        if said:
-            chunk.lead += [f"{margin}{each.text}" for each in said[:-1]]
-            chunk.lines[line] += f"  {said[-1].text}"
+        if comments:
+            chunk.lead += [f"{margin}{each.text}" for each in comments[:-1]]
+            chunk.lines[line] += f"  {comments[-1].text}"
 
     def _fits(self, node: Node, line: str) -> bool:
         noted = any(node.start <= each.start < node.end for each in self.comments)

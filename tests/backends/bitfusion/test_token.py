@@ -84,7 +84,7 @@ def test_another_content_is_another_digest(files, tmp_path):
         ({"/etc/passwd": b"x"}, "not part of a token"),
     ],
 )
-def test_what_is_wrong_is_said_with_what_to_do_and_without_content(files, tmp_path, change, says):
+def test_what_is_wrong_is_reported_with_what_to_do_and_without_content(files, tmp_path, change, says):
     with pytest.raises(ValueError, match=says) as wrong:
         read_token(tar(tmp_path / "t.tar", {**files, **change}))
     assert "s3cret" not in str(wrong.value)
@@ -135,6 +135,6 @@ def test_every_broken_token_is_refused(tmp_path, broken):
         read_token(tmp_path / "t.tar")
 
 
-def test_an_expired_token_is_read_and_its_end_is_told(tmp_path):
+def test_an_expired_token_is_read_and_its_expiry_is_reported(tmp_path):
     maker.make_token(tmp_path / "t.tar", broken="expired")
     assert read_token(tmp_path / "t.tar").not_after < datetime.now(UTC)

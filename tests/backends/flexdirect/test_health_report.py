@@ -203,7 +203,7 @@ def test_a_report_in_one_piece_is_read_with_its_wrapped_lines_and_the_worst_coun
         (WHOLE.partition("PASS: 1")[0], "it has no totals"),
     ],
 )
-def test_totals_that_do_not_fit_are_said(text, why):
+def test_totals_that_do_not_fit_are_reported(text, why):
     assert why in parse(text).reports[0].objections
     assert parse(text).worst is Status.UNCLEAR
 

@@ -24,7 +24,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "bin"
 
 
-def test_nothing_there_is_said(path: Path) -> None:
+def test_an_empty_folder_is_reported(path: Path) -> None:
     assert tools.find() == (None, "none of docker, podman, buildah is installed")
 
 
@@ -109,7 +109,7 @@ def test_a_failed_build_shows_its_last_lines_and_the_command(path: Path) -> None
 
 
 def test_a_build_that_takes_too_long_is_stopped(path: Path) -> None:
-    program(path, "docker", "echo begun; while :; do :; done")
+    program(path, "docker", "echo started; while :; do :; done")
     with pytest.raises(Rejected, match="took more than 0 s and was stopped"):
         tools.run((str(path / "docker"),), "the build", limit=0.3)
 

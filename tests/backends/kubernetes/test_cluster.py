@@ -136,7 +136,7 @@ def test_an_invalid_object_is_rejected_with_the_servers_reason(cluster, space):
         cluster.create(config_map(space, {}, "Not A Name"))
 
 
-def test_what_is_said_about_a_secret_never_holds_its_value(cluster, space):
+def test_messages_about_a_secret_never_hold_its_value(cluster, space):
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -154,7 +154,7 @@ def test_strangers_are_what_neither_the_site_nor_an_owner_made(cluster, space):
     assert cluster.unmanaged("mine", space) == (f"ConfigMap {space}/theirs",)
 
 
-def test_the_administrator_may_and_the_version_is_told(cluster, space):
+def test_the_administrator_may_and_the_version_is_reported(cluster, space):
     assert cluster.can("create", "secrets", space)
     assert cluster.version().startswith("v1.")
 

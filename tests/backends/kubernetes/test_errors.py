@@ -46,7 +46,7 @@ LACKING = """user "u" (groups=["system:authenticated"]) is attempting to grant R
         ("namespaces/x/rolebindings", "bind roles, or clusterroles,"),
     ],
 )
-def test_who_gives_what_they_do_not_have_is_told_which_right_would_let_them_and_what_they_lack(path, verb):
+def test_granting_rights_one_lacks_names_the_right_that_would_allow_it_and_those_missing(path, verb):
     status = {
         "kind": "Status",
         "status": "Failure",

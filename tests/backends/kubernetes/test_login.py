@@ -118,7 +118,7 @@ def test_a_token_that_ended_early_is_renewed_once(supervisor, pki):
     assert len(supervisor.logins) == 2
 
 
-def test_a_wrong_password_is_denied_and_not_told(supervisor, pki):
+def test_a_wrong_password_is_denied_and_not_shown(supervisor, pki):
     with pytest.raises(Denied, match="not accepted") as failed:
         clusters_of(supervisor, pki, "hunter2").at(Endpoint(server="sv")).version()
     assert "hunter2" not in str(failed.value)

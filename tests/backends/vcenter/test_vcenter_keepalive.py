@@ -63,7 +63,7 @@ def test_a_sign_of_life_that_is_not_answered_is_given_again_until_the_lease_can_
             alive.wait(5)
 
 
-def test_what_is_new_is_said_soon_and_what_is_not_three_times_within_the_time_out():
+def test_progress_is_sent_soon_and_no_progress_three_times_within_the_time_out():
     lease = Lease()
     alive = KeepAlive(lease.HttpNfcLeaseProgress, 300)
     alive._news = 0.001

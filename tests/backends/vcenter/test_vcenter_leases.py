@@ -1,4 +1,4 @@
-"""What a lease says when it is ready, or failed: told with its state, or a moment later."""
+"""What a lease says when it is ready, or failed: with its state, or a moment later."""
 
 from __future__ import annotations
 

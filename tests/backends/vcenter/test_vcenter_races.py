@@ -45,7 +45,7 @@ def test_maintenance_that_is_already_there_or_over(vcenter: VCenter, host: Any) 
         change(host.moid)
 
 
-def test_a_refusal_for_another_reason_is_told(vcenter: VCenter, host: Any, sandbox: Running) -> None:
+def test_a_refusal_for_another_reason_is_reported(vcenter: VCenter, host: Any, sandbox: Running) -> None:
     sandbox.faults({"door": "vcenter", "method": "EnterMaintenanceMode_Task", "do": {"task": "InvalidState"}})
     with pytest.raises(Rejected):
         vcenter.hosts.enter_maintenance(host.moid)

@@ -197,7 +197,7 @@ def nodes(text: str) -> tree.Nodes:
         ("<d><id>a</id><vendorId/></d>", [("a", "")]),
         ("", []),
     ],
-    ids=["all is said", "something is not said", "something is said to be nothing", "none"],
+    ids=["all given", "one not given", "one given as nothing", "none"],
 )
 def test_a_table_has_text_for_what_is_set_and_none_for_what_is_not(text, rows):
     assert nodes(text).table("id", "vendorId") == rows

@@ -456,7 +456,7 @@ def test_namespaces_are_chosen_by_a_label_that_old_clusters_do_not_set(site, clu
         cluster.delete("v1", "Pod", "p", space)
 
 
-def test_namespaces_that_are_never_shown_to_the_webhook_are_told():
+def test_namespaces_that_are_never_shown_to_the_webhook_are_reported():
     spec = Spec.model_validate(SPEC | {"namespaces": ["a", "kube-system"]})
     assert [(field, problem.what) for field, problem in spec.warnings()] == [
         ("namespaces.1", "pods in kube-system are not shown to the webhook")

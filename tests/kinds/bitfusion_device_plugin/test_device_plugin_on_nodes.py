@@ -1,4 +1,4 @@
-"""The device plug-in's pods on nodes: which ones, and what is told where the kubelet's folder is another."""
+"""The device plug-in's pods on nodes: which ones, and what is reported where the kubelet's folder is another."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_pods_of_an_earlier_bfinfra_are_left_alone_until_what_they_read_has_chan
     assert site.plan().pending == ()
 
 
-def test_nodes_with_different_images_under_one_tag_are_told():
+def test_nodes_with_different_images_under_one_tag_are_reported():
     def pod(node, digest):
         return {
             "spec": {"nodeName": node},

@@ -15,7 +15,7 @@ from bfinfra.sandbox.factories.ova import make_ova
 @pytest.mark.parametrize(
     ("version", "old"), [("2.0.0-11", True), ("2.5.0-10", False), ("3.0.0-11", False), ("4.5.0-4", False)]
 )
-def test_a_server_before_2_5_is_told_by_the_version_that_its_appliance_says(tmp_path, version, old):
+def test_a_server_before_2_5_is_recognised_by_the_version_of_its_appliance(tmp_path, version, old):
     make_ova(tmp_path / "server.ova", version=version)
     site = {
         Key("bitfusion_device_plugin", "p"): SimpleNamespace(token_secret="t"),

@@ -349,7 +349,7 @@ def test_every_disruption_says_why():
         assert all(step.why for step in found if step.disruption is not Disruption.NONE)
 
 
-def test_a_vm_in_another_folder_is_moved_and_both_are_told_by_their_names():
+def test_a_vm_in_another_folder_is_moved_and_both_folders_are_named():
     standing = state()
     moved = replace(standing, machine=replace(standing.machine, folder="group-v99"))
     how = context()
@@ -361,7 +361,7 @@ def test_a_vm_in_another_folder_is_moved_and_both_are_told_by_their_names():
 
 @pytest.mark.parametrize(("left", "error"), [([], Conflict), ([machine()], Missing)])
 def test_a_vm_that_this_run_made_and_another_run_removed_is_decided_anew(left, error):
-    """What was there before, or is there still, is another matter: that is told."""
+    """What was there before, or is there still, is another matter: that is reported."""
 
     def gone(_):
         raise Missing("vm-1 is gone")

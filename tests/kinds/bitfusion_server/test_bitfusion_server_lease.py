@@ -40,7 +40,7 @@ def machines(sandbox: Running) -> list[str]:
         return [vm.name for vm in view.view]
 
 
-def test_a_lease_that_ran_out_is_told_leaves_nothing_and_the_next_apply_finishes(hasty: Running) -> None:
+def test_a_lease_that_ran_out_is_reported_leaves_nothing_and_the_next_apply_finishes(hasty: Running) -> None:
     before = machines(hasty)
     hasty.faults(
         {"door": "vcenter", "method": "HttpNfcLeaseProgress", "do": {"status": 503}},

@@ -1,4 +1,4 @@
-"""What a Bitfusion server is told of its vCenter: filled in where left out, refused where wrong, left alone
+"""What a Bitfusion server gets to know of its vCenter: filled in where left out, refused where wrong, left alone
 where it stands.
 """
 

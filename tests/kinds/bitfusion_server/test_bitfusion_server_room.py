@@ -1,4 +1,4 @@
-"""Whether servers fit on their host, told before anything is written; and that the one who answers is the
+"""Whether servers fit on their host, reported before anything is written; and that the one who answers is the
 server.
 """
 

@@ -139,7 +139,7 @@ def test_a_vm_that_this_site_makes_is_set_once_it_stands():
     assert {step.moid for step in found} == {Unknown(KEY, "machine")}
 
 
-def test_one_that_this_site_starts_meanwhile_goes_down_as_was_said():
+def test_one_that_this_site_starts_meanwhile_goes_down_as_announced():
     """It stands, off, as an earlier run was killed: by the time its turn comes it runs."""
     needs = {"vm": ResolvedRef(KEY, type("Spec", (), {"power": "on"})(), None)}
     first, found = steps(SPEC, standing(on=False), needs), steps(SPEC, standing(), needs)

@@ -87,7 +87,7 @@ class Other:
         self.ask("POST", f"{SESSIONS}/{session}?action={how}")
 
     def half(self) -> tuple[str, str]:
-        """As another machine leaves it that has only just begun: the item without its content, and a session.
+        """As another machine leaves it that has only just started: the item without its content, and a session.
         Their ids.
         """
         before = self.item()

@@ -77,7 +77,7 @@ def test_cards_are_enabled_and_how_they_were_is_noted_first():
     assert GpuHostNote.decode(step.note) == GpuHostNote(MARK, {ONE: False})
 
 
-def test_a_reboot_is_never_planned_unasked_and_is_said_to_be_owed():
+def test_a_reboot_is_never_planned_unasked_and_is_reported_as_owed():
     state = host(
         card(ONE, on=True, active=False),
         card(TWO, on=True),

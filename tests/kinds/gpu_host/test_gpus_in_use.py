@@ -37,7 +37,7 @@ HOSTS: dict[str, tuple[Any, Any]] = {
             note=GpuHostNote(COMMITTED, {ONE: False}),
         ),
     ),
-    "a reboot was begun": (
+    "a reboot was started": (
         IF_NEEDED,
         host(
             card(ONE, on=True, active=False),
@@ -50,7 +50,7 @@ HOSTS: dict[str, tuple[Any, Any]] = {
         None,
         host(card(ONE, on=True), card(OTHER, on=True), note=GpuHostNote(COMMITTED, {ONE: False})),
     ),
-    "a reboot was begun to put it back": (
+    "a reboot was started to put it back": (
         None,
         host(
             card(ONE, active=True),

@@ -1,4 +1,4 @@
-"""A cluster by kubeadm, decided without machines: what is done in which order, what is never begun, and what
+"""A cluster by kubeadm, decided without machines: what is done in which order, what is never started, and what
 of it is secret.
 """
 

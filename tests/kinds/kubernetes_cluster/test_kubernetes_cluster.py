@@ -23,7 +23,7 @@ def test_it_is_read_and_its_version_is_the_note(site):
     assert note.startswith("v1.")
 
 
-def test_one_that_does_not_let_us_in_is_unreadable_and_its_token_stays_unsaid(site):
+def test_a_cluster_that_denies_access_is_unreadable_and_its_token_stays_hidden(site):
     config = json.loads((site.folder / "kubeconfig").read_text())
     config["users"][0]["user"] = {"token": "s3cret"}
     (site.folder / "kubeconfig").write_text(json.dumps(config))

@@ -257,7 +257,7 @@ def test_what_does_not_go_together_is_refused(fields: dict[str, Any], why: str) 
         spec(**fields)
 
 
-def test_a_tag_that_pods_pull_all_the_same_is_told() -> None:
+def test_a_tag_that_pods_pull_all_the_same_is_reported() -> None:
     key, builder = Key("loaded_image", "webhook"), Key("container_image", "webhook")
 
     def drifts(given: Spec, image: str = IMAGE) -> list[tuple[str, str, bool]]:

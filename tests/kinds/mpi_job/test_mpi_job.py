@@ -244,7 +244,7 @@ def test_its_images_a_second_are_its_note(sandbox):
     ] == "602.80 images/sec on 2 processes over roce"
 
 
-def test_workers_that_find_no_node_are_told_in_the_schedulers_words_and_replaced_without_an_allowance(
+def test_workers_that_find_no_node_are_reported_in_the_schedulers_words_and_replaced_without_an_allowance(
     sandbox, tmp_path
 ):
     site = yaml.safe_load(EXAMPLES["mpi_job"].read_text())

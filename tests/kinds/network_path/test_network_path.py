@@ -232,7 +232,7 @@ def test_its_result_is_what_the_apply_waits_for_and_names_each_way_that_could_no
 @pytest.mark.parametrize(
     ("reason", "phase"), [("ImagePullBackOff", "waiting"), ("InvalidImageName", "failed")]
 )
-def test_an_image_that_can_not_be_pulled_is_told(reason, phase):
+def test_an_image_that_can_not_be_pulled_is_reported(reason, phase):
     (start,) = steps(written(probe={}), None)
     pod = {
         "metadata": {"name": "p"},

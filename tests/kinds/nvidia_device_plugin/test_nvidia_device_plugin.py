@@ -249,7 +249,7 @@ def test_ready_is_what_nodes_let_pods_ask_for():
     assert why(Nodes(a={"nvidia.com/mig-1g.5gb": "7"}), daemon_set(1)) == "ready: a: 7 nvidia.com/mig-1g.5gb"
 
 
-def test_no_node_for_its_pods_is_said():
+def test_a_missing_node_for_its_pods_is_reported():
     assert (
         why(Nodes(), daemon_set(0))
         == "waiting: no node takes its pods: each has a taint that is not tolerated"
@@ -260,7 +260,7 @@ def test_no_node_for_its_pods_is_said():
     )
 
 
-def test_a_pod_that_ends_is_said_with_its_node_and_last_words():
+def test_a_pod_that_ends_is_reported_with_its_node_and_last_words():
     cluster = Nodes(a={"nvidia.com/gpu": "1"}, b={})
     ended = {
         "terminated": {

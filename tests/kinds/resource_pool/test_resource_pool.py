@@ -105,14 +105,14 @@ def test_a_pool_that_somebody_made_is_adopted_as_it_stands_and_then_changed(sand
     assert "/farm/Resources/gpu" not in world(sandbox)
 
 
-def test_a_cluster_that_is_not_there_is_told_with_those_that_are(sandbox: Running, site):
+def test_a_missing_cluster_is_reported_with_those_that_exist(sandbox: Running, site):
     sandbox.reset()
     (problem,) = plan(site("  gpu: {cluster: frm}\n"), sandbox).problems
     assert "there is no cluster frm" in problem.what
     assert "farm" in problem.next
 
 
-def test_a_misspelt_parent_is_told_with_the_pool_of_the_site_that_is_meant(sandbox: Running, site):
+def test_a_misspelt_parent_is_reported_with_the_pool_of_the_site_that_is_meant(sandbox: Running, site):
     sandbox.reset()
     pools = site("  gpu: {cluster: farm}\n  inner: {cluster: farm, parent: gpuu}\n")
     (problem,) = plan(pools, sandbox).problems

@@ -96,7 +96,7 @@ def test_a_tag_that_is_not_there_is_refused_before_anything_is_written(tags, why
         decided(Spec(tags=tags), None)
 
 
-def test_that_no_datastore_fits_is_said_in_the_plan():
+def test_the_plan_reports_that_no_datastore_fits():
     assert [step.title() for step in decide("p", Spec(tags={"tier": ("slow",)}), None, AROUND)] == [
         "create the storage policy p, which no datastore fits"
     ]

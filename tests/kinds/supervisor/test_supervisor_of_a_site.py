@@ -389,7 +389,7 @@ def test_one_that_is_there_is_taken_over_and_left_as_it_is(sandbox, tmp_path: Pa
     assert rest.get(f"{CLUSTERS}/{compute}")["config_status"] == "RUNNING"
 
 
-def test_what_vcenter_says_when_it_fails_is_told(sandbox):
+def test_the_message_of_vcenter_is_reported_when_it_fails(sandbox):
     sandbox.faults({"door": "rest", "method": "ConfigureSupervisor", "do": {"message": "no address is free"}})
     try:
         outcome = apply(EXAMPLES["supervisor"], sandbox)

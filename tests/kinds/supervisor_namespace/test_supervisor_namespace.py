@@ -75,7 +75,7 @@ def test_who_has_access_is_not_asked_for_again(sandbox, tmp_path):
     assert sandbox.tally()["calls"]["vcenter"].get("RetrieveUserGroups") == 2
 
 
-def test_a_directory_that_may_not_be_asked_is_said_and_stops_nothing(sandbox, tmp_path):
+def test_a_directory_that_may_not_be_read_is_reported_and_stops_nothing(sandbox, tmp_path):
     sandbox.faults(
         {"door": "vcenter", "method": "RetrieveUserGroups", "nth": 1, "do": {"soap": "NoPermission"}}
     )

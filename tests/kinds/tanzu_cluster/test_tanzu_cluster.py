@@ -183,7 +183,7 @@ def test_another_authority_of_the_registry_is_drift_and_rolls_the_nodes():
     assert (type(step), [change.field for change in step.changes]) == (Roll, ["trust.harbor"])
 
 
-def test_an_authority_that_goes_is_told_once():
+def test_a_removed_authority_is_reported_once():
     authorities = [{"name": "harbor", "data": base64.b64encode(b"PEM").decode()}]
     state = replace(
         standing(written(), settings={"network": {"trust": {"additionalTrustedCAs": authorities}}}),
@@ -222,7 +222,7 @@ def test_scaling_names_the_one_field():
     assert step.manifest["spec"]["topology"]["workers"]["count"] == 5
 
 
-def test_drift_is_told_with_what_stands_there():
+def test_drift_is_reported_with_the_observed_value():
     drifted = standing(written())
     drifted.body["topology"]["workers"]["count"] = 1
     (step,) = steps(written(), drifted)

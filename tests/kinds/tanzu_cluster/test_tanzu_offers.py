@@ -38,7 +38,7 @@ class Served:
         (Served(VirtualMachineClassBinding=[], VirtualMachineClass=[ELSEWHERE]), set()),
         (Served(), None),
     ],
-    ids=["bindings", "bindings that nothing fills", "classes only", "nothing bound", "nothing said"],
+    ids=["bindings", "bindings that nothing fills", "classes only", "nothing bound", "nothing listed"],
 )
 def test_vm_classes_are_found_where_the_supervisor_has_them(served: Served, offered: set[str] | None) -> None:
     assert offers.read(served, "team-a").vm_classes == offered

@@ -183,7 +183,7 @@ def test_a_copy_in_the_other_form_is_known_too(site, cluster, space):
     )
 
 
-def test_what_is_no_copy_of_ours_is_told_and_left(site, cluster, space, tmp_path):
+def test_a_secret_that_is_not_our_copy_is_reported_and_left(site, cluster, space, tmp_path):
     make_token(tmp_path / "theirs.tar", name="theirs")
     cluster.create(
         {
@@ -199,7 +199,7 @@ def test_what_is_no_copy_of_ours_is_told_and_left(site, cluster, space, tmp_path
     assert held(cluster, space) == {"client.yaml": "eDogMQo="}
 
 
-def test_who_holds_the_token_is_told_and_started_anew_on_request(site, cluster, space):
+def test_consumers_of_the_token_are_reported_and_restarted_on_request(site, cluster, space):
     copied(cluster, space)
     cluster.create(consumer(space))
     cluster.create(consumer(space, "alone", "Pod"))
@@ -268,7 +268,7 @@ def test_only_the_token_is_touched(site, cluster, space):
     assert cluster.get("v1", "Namespace", f"more-{space}") is None
 
 
-def test_which_token_is_asked_where_the_site_uses_several_and_a_wrong_name_is_told(site, tmp_path):
+def test_a_token_must_be_chosen_where_the_site_uses_several_and_a_wrong_name_is_reported(site, tmp_path):
     with pytest.raises(SiteError, match="no token_secret holds the token other"):
         site.rotate("other")
     make_token(tmp_path / "two.tar", name="two")

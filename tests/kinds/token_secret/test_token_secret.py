@@ -56,7 +56,7 @@ def test_from_three_to_a_single_one_writes_first_and_removes_then(site, cluster,
     assert site.plan().pending == ()
 
 
-def test_another_token_is_written_everywhere_and_told_without_its_content(site, cluster, space):
+def test_another_token_is_written_everywhere_and_reported_without_its_content(site, cluster, space):
     site.applied()
     before = data(cluster, space, "bitfusion-client-secret-client.yml")
     site.token("second")

@@ -263,8 +263,8 @@ def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
 
 
 def available(cluster: dict[str, Any]) -> bool:
-    said = cluster.get("status", {}).get("conditions", [])
-    return any((each["type"], each["status"]) == ("Available", "True") for each in said)
+    conditions = cluster.get("status", {}).get("conditions", [])
+    return any((each["type"], each["status"]) == ("Available", "True") for each in conditions)
 
 
 UNMANAGED = Entry(

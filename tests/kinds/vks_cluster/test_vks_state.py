@@ -45,8 +45,8 @@ def count(wanted: int, **other: int) -> dict[str, int]:
 def seen(
     api: str = V1BETA2, *, status: dict[str, Any] | None = None, workers: Any = None, **conditions: Any
 ) -> Any:
-    said = {kind: condition(kind) for kind in AWAITED} | conditions
-    newer = {"conditions": list(said.values()), "controlPlane": count(1), "workers": workers or count(2)}
+    by_type = {kind: condition(kind) for kind in AWAITED} | conditions
+    newer = {"conditions": list(by_type.values()), "controlPlane": count(1), "workers": workers or count(2)}
     found = {
         "phase": "Provisioned",
         "observedGeneration": 3,
@@ -75,7 +75,7 @@ def test_what_was_written_last_must_have_been_seen():
 def test_a_condition_of_before_the_last_write_says_nothing():
     """Each condition is by a controller of its own; that of the topology sees an upgrade later than others."""
     stale = seen(TopologyReconciled=condition("TopologyReconciled", seen=2))
-    assert "TopologyReconciled: not looked at since the last write" in stale.missing(written())
+    assert "TopologyReconciled: not updated since the last write" in stale.missing(written())
 
 
 def test_that_a_control_plane_was_made_once_stays_so():
@@ -83,7 +83,7 @@ def test_that_a_control_plane_was_made_once_stays_so():
     assert seen(ControlPlaneInitialized=condition("ControlPlaneInitialized", seen=1)).missing(written()) == ""
 
 
-def test_why_a_condition_is_false_is_told():
+def test_the_reason_of_a_false_condition_is_reported():
     found = seen(Available=condition("Available", "False", why="* WorkersAvailable: 1 of 2"))
     assert found.missing(written()).endswith("Available: * WorkersAvailable: 1 of 2")
 

@@ -302,7 +302,7 @@ def test_what_any_container_of_was_started_ran(status, began):
     assert ran({"status": status}) is began
 
 
-def test_a_changed_manifest_is_told_by_its_fields_without_what_may_be_secret():
+def test_a_changed_manifest_is_reported_by_its_fields_without_what_may_be_secret():
     live = job()["spec"]
     (container,) = live["template"]["spec"]["containers"]
     container |= {

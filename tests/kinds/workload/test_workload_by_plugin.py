@@ -171,7 +171,7 @@ def test_each_release_has_names_of_its_own(version, asks):
         ({"client": UBUNTU, "namespace": "kube-system"}, {}, "pods in kube-system are skipped"),
     ],
 )
-def test_what_the_release_would_refuse_or_leave_alone_is_told_by_validate(site, workload, plugin, words):
+def test_validate_reports_what_the_release_would_refuse_or_leave_alone(site, workload, plugin, words):
     written(site, "team", workload, plugin)
     with pytest.raises(SiteError) as refused:
         site._load()

@@ -120,7 +120,7 @@ def test_an_unknown_path_is_plain_text(http: httpx2.Client) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "wrong"])
-def test_without_a_known_token_nothing_but_health_and_version_is_told(served: Served, token: str) -> None:
+def test_without_a_known_token_nothing_but_health_and_version_is_answered(served: Served, token: str) -> None:
     with served.http(token) as client:
         assert [
             client.get(path).status_code

@@ -135,7 +135,7 @@ def test_baseline_refuses_what_reaches_the_node(http: httpx2.Client, body: Any, 
     assert made(http, "privileged", body).status_code == 201
 
 
-def test_restricted_wants_everything_said(http: httpx2.Client) -> None:
+def test_restricted_requires_every_field(http: httpx2.Client) -> None:
     assert made(http, "baseline", pod()).status_code == 201
     assert (
         made(http, "restricted", pod()).json()["message"]

@@ -70,7 +70,7 @@ def test_the_script_says_why_and_tries_again_while_it_has_patience(tmp_path: Pat
     assert ran(tmp_path, AT_SECOND, 60, SERVER, SEEN=str(tmp_path / "seen")) == (0, [f"{SERVER} reached"])
 
 
-def test_an_image_without_netcat_is_told(tmp_path: Path) -> None:
+def test_an_image_without_netcat_is_reported(tmp_path: Path) -> None:
     assert ran(tmp_path, None, 0, SERVER) == (2, ["there is no nc in this image"])
 
 

@@ -71,7 +71,7 @@ def test_an_apply_creates_with_201_and_repeats_with_200_and_no_new_version(http:
     }
 
 
-def test_another_manager_conflicts_and_is_told_the_fields(http: httpx2.Client) -> None:
+def test_another_manager_conflicts_and_gets_the_fields(http: httpx2.Client) -> None:
     put(http, {"k": "v"}, labels={"a": "b"})
     answer = put(http, {"k": "w"}, "n", labels={"a": "c"})
     assert answer.status_code == 409
@@ -107,7 +107,7 @@ def test_equal_values_are_owned_together_and_go_with_the_last_owner(http: httpx2
     assert "data" not in put(http, {}, "n").json()
 
 
-def test_what_is_no_longer_said_goes_unless_others_own_it(http: httpx2.Client) -> None:
+def test_a_field_no_longer_applied_goes_unless_others_own_it(http: httpx2.Client) -> None:
     put(http, {"a": "1", "b": "2"})
     put(http, {"z": "3"}, "n")
     assert put(http, {"a": "1"}).json()["data"] == {"a": "1", "z": "3"}

@@ -344,7 +344,7 @@ def test_a_webhook_is_asked_again_after_others_changed_the_object(
     assert len(hook.asked) == 3
 
 
-def test_a_refused_pod_is_told_to_its_owner_and_made_when_it_may_be(
+def test_a_refused_pod_is_reported_to_its_owner_and_made_when_it_may_be(
     running: RunningCluster, http: httpx2.Client, hook: Hook, bundle: str
 ) -> None:
     configure(http, VALIDATING, asking(bundle, rules=[{**RULE, "resources": ["pods"]}]))

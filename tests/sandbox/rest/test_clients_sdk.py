@@ -96,7 +96,7 @@ def run(site: dict[str, Any], folder: Path, sandbox: Running, recorder: Recorder
     assert made(done), endings(done)
 
 
-def test_all_that_is_said_in_the_life_of_a_namespace_fits(sandbox: Running, tmp_path: Path) -> None:
+def test_every_message_in_the_life_of_a_namespace_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder = Recorder()
     site = yaml.safe_load(EXAMPLES["supervisor_namespace"].read_text()) | {
         "supervisor_namespace": {"team-a": FULL}
@@ -129,7 +129,7 @@ def test_all_that_is_said_in_the_life_of_a_namespace_fits(sandbox: Running, tmp_
     }
 
 
-def test_all_that_is_said_when_a_server_comes_from_a_library_fits(sandbox: Running, tmp_path: Path) -> None:
+def test_every_message_when_a_server_comes_from_a_library_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder = Recorder()
     text = (
         EXAMPLES["bitfusion_server"].read_text().replace("0x10de", "'0x10de'").replace("0x1eb8", "'0x1eb8'")
@@ -162,10 +162,10 @@ REGISTERED = {
     "vcenter_guid": "4f2c3c0e-6a53-4a0f-9f57-9d3f0c1c2a61",
     "vcenter_thumbprint": ":".join(["AB"] * 20),
 }
-"""What a Bitfusion server is told of its vCenter; a virtual machine says so itself."""
+"""What a Bitfusion server gets to know of its vCenter; a virtual machine says so itself."""
 
 
-def test_all_that_is_said_when_machines_come_from_a_library_fits(sandbox: Running, tmp_path: Path) -> None:
+def test_every_message_when_machines_come_from_a_library_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder, site = Recorder(), yaml.safe_load(EXAMPLES["virtual_machine"].read_text())
     machine = site["virtual_machine"]["sckubw01"]
     server = yaml.safe_load(EXAMPLES["bitfusion_server"].read_text())["bitfusion_server"]["bf-01"]
@@ -269,7 +269,7 @@ CLASS = {
 }
 
 
-def test_all_that_is_said_in_the_life_of_a_vm_class_fits(sandbox: Running, tmp_path: Path) -> None:
+def test_every_message_in_the_life_of_a_vm_class_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder = Recorder()
     site = yaml.safe_load(EXAMPLES["supervisor_namespace"].read_text()) | {
         "supervisor_namespace": {},
@@ -288,7 +288,7 @@ def test_all_that_is_said_in_the_life_of_a_vm_class_fits(sandbox: Running, tmp_p
     }
 
 
-def test_all_that_is_said_in_the_life_of_content_libraries_fits(sandbox: Running, tmp_path: Path) -> None:
+def test_every_message_in_the_life_of_content_libraries_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder = Recorder()
     libraries = {
         "releases": {"datastore": "shared", "subscription": {"thumbprint": ":".join(["AB"] * 20)}},
@@ -314,9 +314,7 @@ def test_all_that_is_said_in_the_life_of_content_libraries_fits(sandbox: Running
     }
 
 
-def test_all_that_is_said_over_rest_in_the_life_of_a_storage_policy_fits(
-    sandbox: Running, tmp_path: Path
-) -> None:
+def test_every_rest_message_in_the_life_of_a_storage_policy_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder, site, tags = (
         Recorder(),
         yaml.safe_load(EXAMPLES["storage_policy"].read_text()),
@@ -360,7 +358,7 @@ NSX = {
 
 
 @pytest.mark.parametrize("networking", ["haproxy", "avi", "nsx"])
-def test_all_that_is_said_in_the_life_of_a_supervisor_fits(
+def test_every_message_in_the_life_of_a_supervisor_fits(
     networking: str, sandbox: Running, tmp_path: Path
 ) -> None:
     recorder = Recorder()
@@ -399,7 +397,7 @@ def test_all_that_is_said_in_the_life_of_a_supervisor_fits(
     }
 
 
-def test_all_that_is_said_in_the_life_of_a_registry_fits(sandbox: Running, tmp_path: Path) -> None:
+def test_every_message_in_the_life_of_a_registry_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder = Recorder()
     site = yaml.safe_load(EXAMPLES["registry"].read_text())
     run(site, tmp_path, sandbox, recorder)

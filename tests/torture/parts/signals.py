@@ -3,7 +3,7 @@
 `bfinfra apply` runs as whole processes on the sandbox, a fifth of them with a fresh HOME, so that they start
 the sandbox as well. SIGINT or SIGTERM comes at a random instant of the process, imports and exit included;
 half of them after the first step began. The process must end with 130 or 143, or by the signal itself if
-nothing was begun, which a shell reports the same way. During Python's own start, before any code of bfinfra,
+nothing was started, which a shell reports the same way. During Python's own start, before any code of bfinfra,
 it may end with 1. No step may begin after the signal, and the sandbox must see no write after the last step's
 end. "Exception ignored" must not be printed. The next apply must succeed, and the servers must be as after an
 undisturbed apply.

@@ -19,7 +19,7 @@ ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True)
 class Consumer:
-    """A workload, or a pod that nothing would restart. `told`: whether it was restarted for this token;
+    """A workload, or a pod that nothing would restart. `notified`: whether it was restarted for this token;
     `late`: whether it has older pods.
     """
 

@@ -1,5 +1,5 @@
-"""Values of a class's variables against its own schema: what Cluster API's webhook would refuse, said before
-the first write and at its line. Rules in CEL (`x-kubernetes-validations`) are left to the server.
+"""Values of a class's variables against its own schema: what Cluster API's webhook would refuse, reported
+before the first write and at its line. Rules in CEL (`x-kubernetes-validations`) are left to the server.
 """
 
 from __future__ import annotations

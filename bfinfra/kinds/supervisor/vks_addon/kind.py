@@ -300,7 +300,7 @@ def _missing(addon: Object | None) -> str:
             if each.get("status") == "True":
                 return ""
             return safe(each.get("message") or each.get("reason") or "it is not ready", 200)
-    return "nothing is said of it yet"
+    return "its status is not reported yet"
 
 
 def _install(name: str, namespace: str, spec: Spec) -> Object:

@@ -77,7 +77,7 @@ def _texts(view: Fields) -> dict[str, Any]:
 
 
 def _pool(now: Fields, want: Fields, applied: Fields) -> dict[str, Any]:
-    """An autoscaled pool's count is nobody's; what the file never said is the supervisor's."""
+    """The autoscaler sets the count of an autoscaled pool; the supervisor sets what the file leaves out."""
     shown = {**now, "variables": _known(now, want, applied)}
     for field in ("rollout", "zone", "os"):
         if field not in want and field not in applied:

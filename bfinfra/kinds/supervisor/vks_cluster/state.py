@@ -94,7 +94,7 @@ class State(resource.State):
             return "accepted"
         awaited = LEGACY if self.counts is None and AVAILABLE not in self.conditions else AWAITED
         for each in awaited:
-            status, why = self.conditions.get(each, ("Unknown", "nothing is said of it yet"))
+            status, why = self.conditions.get(each, ("Unknown", "its status is not reported yet"))
             if status != "True":
                 return "; ".join(filter(None, (self._progress(), f"{each}: {why or status}")))
         counts = self.counts or {}
@@ -184,12 +184,12 @@ def _conditions(listed: Any, written: int) -> dict[str, tuple[str, str]]:
 
 
 def _condition(each: Fields, written: int) -> tuple[str, str]:
-    """A condition is by one controller among several: what it said before the last write counts no more. That
-    a control plane was made once stays so, and is not said again.
+    """(status, reason) of a condition; "Unknown" where its controller has not updated it since the last
+    write. The condition of a control plane that was made stays true, and its controller does not renew it.
     """
     seen = each.get("observedGeneration")
     if isinstance(seen, int) and 0 < seen < written and each.get("type") != MADE:
-        return "Unknown", "not looked at since the last write"
+        return "Unknown", "not updated since the last write"
     text = " ".join(str(each.get("message") or each.get("reason") or "").split())
     return str(each.get("status")), safe(text, 200)
 

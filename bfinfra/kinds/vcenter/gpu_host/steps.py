@@ -67,7 +67,7 @@ class Reboot(_OnHost):
 
 @dataclass(frozen=True, kw_only=True)
 class Await(_OnHost):
-    """wait until host {name} is back from the reboot that was begun"""
+    """wait until host {name} is back from the reboot that was started"""
 
     rights = ()
     uses = (Use.APPLY, Use.DESTROY)

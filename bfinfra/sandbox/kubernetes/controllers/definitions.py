@@ -67,7 +67,7 @@ class Definitions:
             self.establish(name)
 
     def establish(self, name: str) -> None:
-        """Say that it is served, where nobody has said so yet."""
+        """Set the condition that it is served, where it is not set yet."""
         thing = self._cluster.store.get(DEFINITIONS, "", name)
         if thing is None or dig(thing, "status", "conditions", default=[]):
             return

@@ -1,4 +1,4 @@
-"""Workload clusters: machine after machine until what is said is what is there."""
+"""Workload clusters: machine after machine until status agrees with spec."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ class Addons:
         if dig(made, "status", "conditions", 0, "status") != str(up):
             when = stamp(self._cluster.clock.now())
             why = "" if up else f"the cluster {name_of(cluster)} is not available"
-            said = condition("Ready", status=up, when=when, reason="Reconciled", message=why)
-            self._cluster.set_status(made, {"conditions": [said]}, MANAGER)
+            ready = condition("Ready", status=up, when=when, reason="Reconciled", message=why)
+            self._cluster.set_status(made, {"conditions": [ready]}, MANAGER)
         config = self._cluster.store.get(CONFIGS, namespace_of(install), name)
         if config is not None and not dig(config, "spec", "clusterName"):
             definition = {"name": f"{addon}.kubernetes.vmware.com.1.0.0", "namespace": PUBLIC}

@@ -123,7 +123,7 @@ class VksClusters(WorkloadClusters):
             "workers": self._counted(thing, nodes, control_plane=False),
         }
         entered = any("-control-plane-" in name and state == "ready" for name, state in nodes.items())
-        said = _conditions(counts, entered=entered, done=done)
+        conditions = _conditions(counts, entered=entered, done=done)
         address = self._guests.addresses.get((namespace_of(thing), name_of(thing)), "")
         return {
             "phase": "Provisioned" if address else "Provisioning",  # however few of its nodes are there
@@ -131,12 +131,12 @@ class VksClusters(WorkloadClusters):
             "infrastructureReady": bool(address),
             "controlPlaneReady": entered,
             "conditions": self._conditions(
-                before, [(kind, ok, why, text) for kind, ok, why, text in said if kind != "Available"]
+                before, [(kind, ok, why, text) for kind, ok, why, text in conditions if kind != "Available"]
             ),
             "v1beta2": {
                 "conditions": [
                     _seen(each, thing["metadata"].get("generation", 1))
-                    for each in self._conditions(before.get("v1beta2", {}), said)
+                    for each in self._conditions(before.get("v1beta2", {}), conditions)
                 ],
                 **counts,
             },
@@ -160,15 +160,15 @@ class VksClusters(WorkloadClusters):
     def _fail(self, thing: Object, why: tuple[str, str]) -> None:
         status = self._status(thing, self._nodes((namespace_of(thing), name_of(thing))))
         failed = ("TopologyReconciled", False, *why)
-        said = self._conditions(thing.get("status", {}).get("v1beta2", {}), [failed])
+        conditions = self._conditions(thing.get("status", {}).get("v1beta2", {}), [failed])
         others = [each for each in status["v1beta2"]["conditions"] if each["type"] != "TopologyReconciled"]
-        status["v1beta2"]["conditions"] = [*others, *said]
+        status["v1beta2"]["conditions"] = [*others, *conditions]
         self._write(thing, status)
         self._cluster.event(why[0], why[1], thing)
 
 
 def _seen(each: Object, generation: int) -> Object:
-    """A condition as one says it of this generation; that a control plane was made once is not said again."""
+    """A condition with its observed generation; `ControlPlaneInitialized`, once true, keeps its own."""
     latched = each["type"] == "ControlPlaneInitialized" and each["status"] == "True"
     return {
         **each,

@@ -145,7 +145,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
             case Write(home=Endpoint() as home):
                 for name, values in self.content(step).items():
                     manifest, cluster = self._manifest(step, name, values), self._clusters.at(home)
-                    # force: the plan said that the content will be replaced
+                    # force: the plan announced that the content will be replaced
                     made = (
                         cluster.apply(manifest, force=True)
                         if name in step.standing
