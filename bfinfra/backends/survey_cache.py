@@ -40,6 +40,10 @@ class KnownObjects(Generic[Id, Answer]):
         known = [self._of.get(owner) for owner in owners]
         return None if None in known else frozenset().union(*(ids for ids in known if ids))
 
+    def noted(self, owners: Iterable[Hashable]) -> list[Id]:
+        """The ids of these resources' objects, as far as they are known."""
+        return [of for owner in owners if owner in self._of for of in self._of[owner]]
+
     def version(self, owner: Hashable, of: Id) -> Version:
         """The noted version of an object; "" if it wasn't read."""
         return self._of.get(owner, {}).get(of, NONE)
@@ -87,12 +91,12 @@ class SurveyCache:
         self._shared: dict[Hashable, object] = {}
         self._over = False
         self._turns: dict[Hashable, threading.Lock] = {}
-        self._known: dict[str, KnownObjects[Hashable, object]] = {}
+        self._known: dict[Hashable, KnownObjects[Hashable, object]] = {}
 
-    def objects(self, kind: str) -> KnownObjects[Id, Answer]:
-        """The known objects of a kind."""
+    def objects(self, whose: Hashable) -> KnownObjects[Id, Answer]:
+        """The known objects of a kind, or of a kind in one place."""
         with self._lock:
-            known = self._known.setdefault(kind, KnownObjects())
+            known = self._known.setdefault(whose, KnownObjects())
         return cast("KnownObjects[Id, Answer]", known)
 
     def prefetch(self, reading: Reading[T], reader: str, ask: Callable[[], T]) -> None:

@@ -125,6 +125,11 @@ def cluster_key(name: str, known: Container[Key], kinds: Iterable[str] = CLUSTER
     return next((key for kind in kinds if (key := Key(kind, name)) in known), None)
 
 
+def is_named(name: str, key: Key, kinds: Container[str] = CLUSTERS) -> bool:
+    """Whether a reference `name` means this cluster, if it is one of these kinds."""
+    return key.name == name and key.kind in kinds
+
+
 def api_of(cluster: ResolvedRef, written: str, own: ResolvedRef | None) -> Api:
     """The place of privileges for a namespace: the namespace; the whole cluster if this site creates the
     namespace (`own`), as RBAC can't name one that doesn't exist yet. For a supervisor namespace, always

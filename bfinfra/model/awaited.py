@@ -48,13 +48,7 @@ def absent(file: LocalFile, how: str, why: str = WHY) -> Absent | None:
 
     `how`: how to get it; `why`: what its absence means.
     """
-    try:
-        file.path.stat()
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError):
-        return None  # reading it reports what is wrong
-    else:
+    if not _missing(file.path):
         return None
     near = _near(file.path)
     then = f"{how}, and put it at {file.path}; then run: bfinfra apply SITE"
@@ -82,7 +76,11 @@ def away(spec: Spec, files: Mapping[str, LocalFile | Secret | None]) -> Away | N
     """The first of the files (dotted field → file, or the secret read from one) that is missing, or None."""
     for path, value in files.items():
         file = value.file if isinstance(value, Secret) else value
-        if file and (problem := absent(file, source(type(spec), path), meaning(type(spec), path))):
+        if (
+            file
+            and _missing(file.path)
+            and (problem := absent(file, source(type(spec), path), meaning(type(spec), path)))
+        ):
             return path, problem
     return None
 
@@ -98,6 +96,16 @@ def held(problem: Absent, field: str, steps: Sequence[Step] = ()) -> Awaited:
     `steps`: what to do once the file is there.
     """
     return Awaited(problem.what, field=field, why=problem.why, next=problem.next, steps=steps)
+
+
+def _missing(path: Path) -> bool:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        pass  # reading it reports what is wrong
+    return False
 
 
 def _near(path: Path) -> str:

@@ -56,18 +56,21 @@ class Sources:
 
     def path(self, text: str) -> Path:
         """The absolute path of a file in a site, which may not exist."""
-        here = (self.base / expanded(text)).absolute()
+        here = self._beside(text)
         if self.stand_ins is None:
             return here
         stand_in = self.stand_ins / text.lstrip("/")
         return stand_in if stand_in.exists() else here
+
+    def _beside(self, text: str) -> Path:
+        return (self.base / (expanded(text) if text.startswith("~") else text)).absolute()
 
     def made(self, text: str) -> Path:
         """The absolute path of something that bfinfra makes. In the sandbox it is always inside of
         `stand_ins`.
         """
         if self.stand_ins is None:
-            return (self.base / expanded(text)).absolute()
+            return self._beside(text)
         return self.stand_ins.joinpath(
             *(part for part in Path(text).parts if part not in ("..", "/", "~"))
         ).absolute()

@@ -14,7 +14,7 @@ from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.capabilities import namespace
 from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, DnsLabel, cluster_key
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, DnsLabel, is_named
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.conflict import Taken
@@ -282,7 +282,7 @@ def _names(wanted: Mapping[str, Spec | None], cluster: Cluster) -> dict[str, str
     return {
         spec.namespace or name: name
         for name, spec in wanted.items()
-        if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
+        if spec and is_named(spec.cluster, cluster.key, WHOLE)
     }
 
 

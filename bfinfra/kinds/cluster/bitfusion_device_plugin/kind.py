@@ -37,7 +37,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     Write,
     WriteRecord,
 )
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, is_named
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.device_plugin import SYSTEM
 from bfinfra.model.document import Document
@@ -207,9 +207,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
             if name := self._own_name(obj):
                 by_name.setdefault(name, []).append(obj)
         here = {
-            name: spec
-            for name, spec in wanted.items()
-            if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
+            name: spec for name, spec in wanted.items() if spec and is_named(spec.cluster, cluster.key, WHOLE)
         }
         found = {}
         for name in {**here, **{name: None for name in by_name if include_unlisted or name in wanted}}:

@@ -28,7 +28,7 @@ from bfinfra.kinds.cluster.mpi_job.decide import (
 from bfinfra.kinds.cluster.mpi_job.manifest import LAUNCHERS, PODS
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, NAME
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key, real_name
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, is_named, real_name
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
@@ -212,7 +212,7 @@ def _owners(
     return {
         (_namespace(spec, needs), name): name
         for name, spec in wanted.items()
-        if spec is not None and cluster_key(spec.cluster, [cluster.key], WHOLE)
+        if spec is not None and is_named(spec.cluster, cluster.key, WHOLE)
     }
 
 

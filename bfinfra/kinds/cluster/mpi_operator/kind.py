@@ -13,7 +13,7 @@ from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Sta
 from bfinfra.kinds.cluster.mpi_operator import definition
 from bfinfra.kinds.cluster.mpi_operator.manifests import KINDS, NAME, manifests
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key, real_name
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, is_named, real_name
 from bfinfra.model import compare, resource
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -201,7 +201,7 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
             if (
                 spec is not None
                 and name not in found
-                and cluster_key(spec.cluster, [cluster.key], WHOLE)
+                and is_named(spec.cluster, cluster.key, WHOLE)
                 and (state := self._state(cluster, crd, _namespace(spec, needs))).things
             ):
                 found[name] = state

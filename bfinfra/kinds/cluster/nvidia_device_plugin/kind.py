@@ -24,7 +24,7 @@ from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import (
 from bfinfra.kinds.cluster.nvidia_device_plugin.readiness import readiness
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import NAME as IMAGE
 from bfinfra.kinds.cluster.nvidia_device_plugin.spec import Spec
-from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key, real_name
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, is_named, real_name
 from bfinfra.model import compare, resource
 from bfinfra.model.compare import Change, Unknown, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
@@ -200,7 +200,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
     ) -> list[Manifest]:
         """The DaemonSets: all if the site wants one, else this site's."""
         here = any(
-            spec is not None and cluster_key(spec.cluster, [cluster.key], WHOLE) for spec in wanted.values()
+            spec is not None and is_named(spec.cluster, cluster.key, WHOLE) for spec in wanted.values()
         )
         return cluster.client.list("apps/v1", "DaemonSet", labels="" if here else selector(self._site))
 
@@ -216,7 +216,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
         owners = {
             (_namespace(spec, needs), NAME): name
             for name, spec in wanted.items()
-            if spec and cluster_key(spec.cluster, [cluster.key], WHOLE)
+            if spec and is_named(spec.cluster, cluster.key, WHOLE)
         }
         self._others[cluster.key.name] = tuple("/".join(place_of(obj)) for obj in read if _runs_plugin(obj))
         for obj in read:

@@ -17,7 +17,7 @@ from bfinfra.kinds.cluster.base.replicated_secret.decide import Write
 from bfinfra.kinds.cluster.base.replicated_secret.kind import ReplicatedSecret
 from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, values_of
 from bfinfra.kinds.cluster.token_secret.spec import FILES, OF_CLIENT, SINGLE, THREE, Spec
-from bfinfra.kinds.cluster_locator import Cluster, cluster_key
+from bfinfra.kinds.cluster_locator import Cluster, is_named
 from bfinfra.model import kind
 from bfinfra.model.awaited import until
 from bfinfra.model.compare import Unknown
@@ -102,7 +102,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
     ) -> list[Object]:
         found = super()._read(cluster, wanted, needs, include_unlisted=include_unlisted)
         for name, spec in wanted.items() if include_unlisted else ():
-            if spec is None or FIRST not in spec.namespaces or not cluster_key(spec.cluster, [cluster.key]):
+            if spec is None or FIRST not in spec.namespaces or not is_named(spec.cluster, cluster.key):
                 continue  # the webhook copies from there
             with contextlib.suppress(
                 BfinfraError

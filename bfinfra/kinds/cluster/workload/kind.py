@@ -26,7 +26,7 @@ from bfinfra.kinds.cluster.workload.decide import (
 )
 from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.kinds.cluster.workload.state import Object, State, Thing, record_name, state_of
-from bfinfra.kinds.cluster_locator import Cluster, api_of, cluster_key, real_name
+from bfinfra.kinds.cluster_locator import Cluster, api_of, is_named, real_name
 from bfinfra.model.awaited import Absent, absent
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
@@ -293,7 +293,7 @@ def _documents(spec: Spec) -> tuple[manifests.Manifest, ...] | str | Absent:
 
 def _namespace(spec: Spec | None, key: Key, needs: Mapping[Key, ResolvedRef]) -> str:
     """The namespace that a spec means in this cluster, "" if it is in another cluster."""
-    if spec is None or cluster_key(spec.cluster, [key]) is None:
+    if spec is None or not is_named(spec.cluster, key):
         return ""
     if key.kind == "supervisor_namespace":
         return key.name

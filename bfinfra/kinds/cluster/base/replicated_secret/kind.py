@@ -35,7 +35,6 @@ FEW_OF_SEVERAL = 3  # the same for several resources that are read together: a l
 
 S = TypeVar("S", bound=Spec)
 T = TypeVar("T", bound=State)
-Where = tuple[Endpoint, Place]
 
 
 class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
@@ -48,7 +47,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
 
     def __init__(self, clusters: Clusters, cache: SurveyCache, site: Site) -> None:
         super().__init__(clusters, site)
-        self._objects: KnownObjects[Where, Object | None] = cache.objects(self.name)
+        self._cache = cache
         self._contents: dict[str, Content | None] = {}
         """The desired content, during a comparison."""
 
@@ -117,8 +116,11 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         for obj in read:
             if name := self._name(obj, owners):
                 of.setdefault(name, []).append(obj)
-        for name in {**wanted, **of}:
-            self._saw(cluster.endpoint, name, of.get(name, ()))
+        known = self._objects(cluster.endpoint)
+        for name in wanted:
+            known.forget(name)
+        for name, found in of.items():
+            known.saw(name, {place_of(obj): version_of(obj) for obj in found})
         for name, found in of.items():
             spec = wanted.get(name)
             unchanged = partial(self.unchanged, spec.names(name) if spec else ())
@@ -154,21 +156,21 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
                     self._wrote(home, (step.namespace, name), made)
             case Remove(home=home, namespace=namespace):
                 for name in step.names:
-                    seen = self._objects.version((home, step.owner), (home, (namespace, name)))
+                    seen = self._objects(home).version(step.owner, (namespace, name))
                     left = self._clusters.at(home).delete("v1", "Secret", name, namespace, seen=seen)
                     self._wrote(home, (namespace, name), left)
             case _:
                 raise AssertionError(step)
 
-    def _saw(self, home: Endpoint, name: str, objects: Sequence[Object]) -> None:
-        self._objects.saw((home, name), {(home, place_of(obj)): version_of(obj) for obj in objects})
+    def _objects(self, home: Endpoint) -> KnownObjects[Place, Object | None]:
+        return self._cache.objects((self.name, home))
 
     def _wrote(self, home: Endpoint, place: Place, answer: Object | None) -> None:
         """Remembers a Secret after a write; None: it is deleted. Forgets it if the answer is another object,
         so that the next read asks the server.
         """
         if answer is None or stands_at(answer, place):
-            self._objects.wrote((home, place), answer)
+            self._objects(home).wrote(place, answer)
 
     def _manifest(self, step: Write, name: str, values: Mapping[str, bytes]) -> Object:
         data = {key: base64.b64encode(value).decode() for key, value in values.items()}
@@ -204,10 +206,9 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         places = [
             place for name, spec in wanted.items() for place in places_of(name, spec, cluster.key, needs)
         ]
-        owners = [(cluster.endpoint, name) for name in wanted]
-        stood = [place for owner in owners for _, place in self._objects.of([owner]) or ()]
-        asked = dict.fromkeys([*places, *stood])
-        answers = {place: self._objects.answer((cluster.endpoint, place)) for place in asked}
+        known = self._objects(cluster.endpoint)
+        asked = dict.fromkeys([*places, *known.noted(wanted)])
+        answers = {place: known.answer(place) for place in asked}
         if not include_unlisted and len(asked) <= (FEW if len(wanted) == 1 else FEW_OF_SEVERAL):
             found = [
                 answer[0] if answer else cluster.client.get("v1", "Secret", place[1], place[0])

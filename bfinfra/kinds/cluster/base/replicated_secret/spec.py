@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from bfinfra.kinds import capabilities
-from bfinfra.kinds.cluster_locator import CLUSTERS, DnsLabel, cluster_key, real_name
+from bfinfra.kinds.cluster_locator import CLUSTERS, DnsLabel, is_named, real_name
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Taken
 from bfinfra.model.context import ResolvedRef
@@ -59,7 +59,7 @@ def places_of(
     name: str, spec: Spec | None, key: Key, needs: Mapping[Key, ResolvedRef]
 ) -> list[tuple[str, str]]:
     """(namespace, Secret) that a spec wants in this cluster."""
-    if spec is None or cluster_key(spec.cluster, [key]) is None:
+    if spec is None or not is_named(spec.cluster, key):
         return []
     spaces = [real_name(space, spec.cluster, needs.get(Key("namespace", space))) for space in spec.namespaces]
     return [(space, secret) for space in spaces for secret in spec.names(name)]
