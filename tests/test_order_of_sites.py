@@ -194,7 +194,7 @@ def test_where_the_plug_in_fails_the_pod_is_not_made(sandbox, tmp_path):
         )
     )
     sandbox.faults(
-        {"door": "kubernetes", "method": "POST *mutatingwebhookconfigurations*", "do": {"status": 403}}
+        {"api": "kubernetes", "method": "POST *mutatingwebhookconfigurations*", "do": {"status": 403}}
     )
     found = applied(app.load(tmp_path / "site.yaml", sandbox=sandbox), sandbox)
     assert [

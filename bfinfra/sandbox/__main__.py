@@ -14,7 +14,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Serve until a signal comes; 1 where the world can't be served."""
     parser = argparse.ArgumentParser(prog="python -m bfinfra.sandbox", description=__doc__)
     serve_parser = parser.add_subparsers(required=True).add_parser(
-        "serve", help="open the doors of a world and serve until SIGTERM"
+        "serve", help="start the servers of a world and serve until SIGTERM"
     )
     serve_parser.add_argument("--world", type=Path, required=True, help="the world file")
     serve_parser.add_argument("--state", type=Path, required=True, help="the folder that keeps the state")

@@ -36,7 +36,7 @@ class Server:
 
 
 class BitfusionServers:
-    """Opens and closes the servers' doors as their machines go on and off; `running` are those up, by
+    """Starts and stops the servers' listeners as their machines go on and off; `running` are those up, by
     "ip:port".
     """
 
@@ -48,7 +48,7 @@ class BitfusionServers:
         inventory.on_power(self._powered)
 
     def serves(self, address: str) -> bool:
-        """Whether something of this world takes TCP connections at "ip:port": any door, and of a Bitfusion
+        """Whether something of this world takes TCP connections at "ip:port": any server, and of a Bitfusion
         server all that it needs.
         """
         host, _, port = address.rpartition(":")

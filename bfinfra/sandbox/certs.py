@@ -11,7 +11,7 @@ NAME = "5b2e1c7d"  # OpenSSL's hash of a subject; clients read every file
 
 
 def certs_handler(ca_pem: str) -> Handler:
-    """The door."""
+    """The handler."""
     data = _zipped(ca_pem)
 
     def handler(request: Request) -> Response:

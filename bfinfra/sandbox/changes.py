@@ -19,8 +19,8 @@ class BadChange(ValueError):
 
 
 def change(parts: Parts, body: Any) -> Any:
-    """Make {"address", "method", "path", "body", "content_type"} as an administrator; what the door answers.
-    BadChange.
+    """Make {"address", "method", "path", "body", "content_type"} as an administrator; returns the API's
+    answer. BadChange.
 
     Or {"machine", "path", "text"}: a file on a Linux machine, written by root there; without `text` it goes.
 

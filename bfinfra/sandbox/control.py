@@ -1,4 +1,4 @@
-"""The control door: plain HTTP on loopback for tests and for `bfinfra sandbox`; counts, faults, the world as
+"""The control API: plain HTTP on loopback for tests and for `bfinfra sandbox`; counts, faults, the world as
 a dump, reset.
 """
 
@@ -18,7 +18,7 @@ Action = Callable[["Parts", Any], Any]
 
 
 def control_handler(parts: Parts) -> Handler:
-    """The door. Requests that a web page could send are refused."""
+    """The handler. Requests that a web page could send are refused."""
 
     def handler(request: Request) -> Response:
         if "origin" in request.headers or "referer" in request.headers:

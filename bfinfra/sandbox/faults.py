@@ -7,13 +7,13 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
-DOORS = ("vcenter", "rest", "kubernetes", "esx", "bitfusion", "ssh", "*")
+APIS = ("vcenter", "rest", "kubernetes", "esx", "bitfusion", "ssh", "*")
 DEEDS = (
     "delay",
     "status",
@@ -27,13 +27,15 @@ DEEDS = (
     "kill",
     "when",
 )
+RENAMED = {"door": "api"}
+"""Fields of a rule whose old names are understood for one more release."""
 
 
 class BadRule(ValueError):
     """What is wrong with a fault rule."""
 
 
-class Interrupted(BaseException):  # no Exception: a door's own error handling must not answer it
+class Interrupted(BaseException):  # no Exception: an API's own error handling must not answer it
     """Instead of its answer the call gets another one, or none."""
 
 
@@ -83,7 +85,7 @@ class Rule:
     """
 
     do: Deed
-    door: str = "*"
+    api: str = "*"
     method: str = "*"
     object: str = "*"
     nth: int = 1
@@ -93,11 +95,11 @@ class Rule:
     seen: int = 0
     done: int = 0
 
-    def matches(self, door: str, method: str, objects: tuple[str, ...], *, writes: bool) -> bool:
+    def matches(self, api: str, method: str, objects: tuple[str, ...], *, writes: bool) -> bool:
         """Whether the call is one of those that the rule means."""
         return (
             self.writes in (None, writes)
-            and self.door in ("*", door)
+            and self.api in ("*", api)
             and fnmatchcase(method, self.method)
             and (self.object == "*" or any(fnmatchcase(each, self.object) for each in objects))
         )
@@ -113,7 +115,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a door itself must do: answer a SOAP fault, end the task with one, fail with a message."""
+    """What the API itself must do: answer a SOAP fault, end the task with one, fail with a message."""
 
     soap: str = ""
     task: str = ""
@@ -145,13 +147,13 @@ class Faults:
             return [asdict(each) for each in self.rules]
 
     @contextmanager
-    def around(self, door: str, method: str, *objects: str, writes: bool = False) -> Iterator[Effect]:
+    def around(self, api: str, method: str, *objects: str, writes: bool = False) -> Iterator[Effect]:
         """Run a call between what its rules do before and after it. Raises Interrupted.
 
-        `objects`: every name the call's object goes by (id, name, path). A door that knows its methods better
+        `objects`: every name the call's object goes by (id, name, path). An API that knows its methods better
         than "POST /path" (SOAP) calls this itself; for the others the listener does.
         """
-        deeds = self._struck(door, method, objects, writes=writes)
+        deeds = self._struck(api, method, objects, writes=writes)
         for deed in deeds:
             if deed.expire:
                 self.expire()
@@ -167,13 +169,19 @@ class Faults:
             for deed in deeds:
                 _after(deed)
 
-    def _struck(self, door: str, method: str, objects: tuple[str, ...], *, writes: bool) -> list[Deed]:
+    def _struck(self, api: str, method: str, objects: tuple[str, ...], *, writes: bool) -> list[Deed]:
         with self._lock:
             return [
                 each.do
                 for each in self.rules
-                if each.matches(door, method, objects, writes=writes) and each.strikes()
+                if each.matches(api, method, objects, writes=writes) and each.strikes()
             ]
+
+
+def old_names(rules: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A sentence, "OLD is called NEW now", for each old name in these rules."""
+    used = {name for each in rules for name in RENAMED.keys() & each.keys()}
+    return [f"{name} is called {RENAMED[name]} now" for name in sorted(used)]
 
 
 def rule(data: Any) -> Rule:
@@ -181,11 +189,12 @@ def rule(data: Any) -> Rule:
     known = {each.name for each in fields(Rule)} - {"seen", "done"}
     if not isinstance(data, Mapping) or "do" not in data:
         raise BadRule("a rule is a mapping with `do`")
+    data = {RENAMED.get(name, name): value for name, value in data.items()}
     if unknown := sorted(set(data) - known):
         raise BadRule(f"unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     found = Rule(**{"times": 1 if "nth" in data else None, **data, "do": _deed(data["do"])})
-    if found.door not in DOORS:
-        raise BadRule(f"door {found.door!r} is none of {', '.join(DOORS)}")
+    if found.api not in APIS:
+        raise BadRule(f"api {found.api!r} is none of {', '.join(APIS)}")
     if not _counts(found):
         raise BadRule("nth is a number from 1, times one from 0, probability lies between 0 and 1")
     return found

@@ -1,6 +1,6 @@
-"""A door is an HTTP server of the sandbox: a function from request to response.
+"""A handler is an HTTP server of the sandbox: a function from request to response.
 
-Listeners serve doors on TLS ports of the loopback address.
+Listeners serve handlers on TLS ports of the loopback address.
 """
 
 from __future__ import annotations

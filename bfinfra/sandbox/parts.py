@@ -131,14 +131,14 @@ class Parts:
         self.elsewhere.expire()
 
     def open_sessions(self) -> dict[str, list[str]]:
-        """Names of the users with open sessions or tokens, by door."""
+        """Names of the users with open sessions or tokens, by API."""
         found: dict[str, list[str]] = {
             "vcenter": [],
             "rest": [],
             "kubernetes": sorted([*self.supervisors.open_sessions(), *self.elsewhere.open_sessions()]),
         }
         for each in self.sessions.all():
-            found[each.door].append(each.user.name)
+            found[each.api].append(each.user.name)
         return found
 
     def kubernetes(self) -> dict[str, Api]:
@@ -152,8 +152,8 @@ class Parts:
         return found
 
     def as_administrator(self, address: str) -> tuple[Handler | None, dict[str, str]]:
-        """The door behind an address, and the headers of an administrator's request; None where there is none
-        to change.
+        """The handler behind an address, and the headers of an administrator's request; None where there is
+        none to change.
         """
         if address != f"{self.world.vcenter.host}:{self.world.vcenter.port}":
             handler, headers = self.supervisors.as_administrator(address)

@@ -82,7 +82,7 @@ class Running(Steering):
 
 
 def start(world: Path, state: Path, pace: float | None = None) -> Running:
-    """Start the world's process and wait until its doors are open. SandboxError says why it did not."""
+    """Start the world's process and wait until its servers listen. SandboxError says why it did not."""
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     words = ["serve", "--world", str(world), "--state", str(state)]
     log = state / "log"

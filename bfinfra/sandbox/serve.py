@@ -1,5 +1,5 @@
-"""The sandbox's process: its state read, its doors opened, endpoints.json written, and all of it saved at the
-end.
+"""The sandbox's process: its state read, its servers started, endpoints.json written, and all of it saved at
+the end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 def serve(world_file: Path, state: Path, pace: float | None) -> None:
-    """Serve until SIGTERM or SIGINT. BadWorld, Busy, OSError before any door is open."""
+    """Serve until SIGTERM or SIGINT. BadWorld, Busy, OSError before any server listens."""
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # before any thread is there: they inherit it
     with folder.hold(state):
         world = load(world_file, Passwords.kept_in(state))
@@ -64,7 +64,7 @@ def _restore(parts: Parts, saved: Any, state: Path) -> None:
 
 
 class _Endpoints:
-    """endpoints.json, and what is handed to other clients: written when all doors are open, and again with
+    """endpoints.json, and what is handed to other clients: written when all servers listen, and again with
     each address that comes or goes.
     """
 

@@ -1,4 +1,4 @@
-"""Doors behind loopback TLS ports: one listener an address, one thread a connection."""
+"""Handlers behind loopback TLS ports: one listener an address, one thread a connection."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Listeners:
         self._lock = threading.Lock()
 
     def open(self, address: str, handler: Handler, name: str = "kubernetes") -> int:
-        """Put a door behind "host:port"; the loopback port it listens on. `name`: which door fault rules and
-        the tally take it for.
+        """Put a handler behind "host:port"; the loopback port it listens on. `name`: which API fault rules
+        and the tally take it for.
 
-        A `name` of "" leaves both to the door itself. An address that is open gets the new door.
+        A `name` of "" leaves both to the handler itself. An address that is open gets the new handler.
         """
         host = address.rpartition(":")[0]
         listener = _Listener(
@@ -65,7 +65,7 @@ class Listeners:
 
 
 def open_plain(handler: Handler) -> int:
-    """Put a door behind plain HTTP on a loopback port, uncounted and without faults; the port."""
+    """Put a handler behind plain HTTP on a loopback port, uncounted and without faults; the port."""
     return _Listener(None, speaking("control", Spoken(handler, "", Faults(), Tally()))).port
 
 

@@ -21,14 +21,14 @@ class Session:
 
     key: str
     user: Any
-    door: str
+    api: str
     started: float
     used: float
     agent: str = ""
     calls: int = 0
     held: dict[str, Any] = field(
         default_factory=dict
-    )  # what a door keeps for the session: pages not yet fetched, filters
+    )  # what an API keeps for the session: pages not yet fetched, filters
 
 
 class Sessions:
@@ -41,13 +41,13 @@ class Sessions:
         self._open: dict[str, Session] = {}
         self._lock = threading.Lock()
 
-    def login(self, name: str, password: str, door: str = "vcenter", agent: str = "") -> Session:
+    def login(self, name: str, password: str, api: str = "vcenter", agent: str = "") -> Session:
         """A new session. BadLogin where name and password don't fit."""
         user = self._users.get(name.lower())
         if user is None or not secrets.compare_digest(str(user.password).encode(), password.encode()):
             raise BadLogin(name)
         now = self._clock.now()
-        session = Session(secrets.token_hex(20), user, door, now, now, agent)
+        session = Session(secrets.token_hex(20), user, api, now, now, agent)
         with self._lock:
             self._open[session.key] = session
         return session

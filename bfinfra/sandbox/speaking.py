@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a connection: requests to a door, its answers back; keep-alive, chunked bodies both ways,
+"""HTTP/1.1 on a connection: requests to a handler, its answers back; keep-alive, chunked bodies both ways,
 100-continue.
 """
 
@@ -26,7 +26,7 @@ LOGINS = ("/api/session", "/rest/com/vmware/cis/session", "/wcp/login")
 REVIEWS = ("/selfsubjectaccessreviews", "/selfsubjectrulesreviews", "/tokenreviews", "/selfsubjectreviews")
 LOOKS = ("list-", "filter")
 """Actions of tags and of OVF items that only tell."""
-DRAINED = 1 << 20  # bytes of a body that the door left unread; beyond, the connection ends
+DRAINED = 1 << 20  # bytes of a body that the handler left unread; beyond, the connection ends
 BODILESS = (204, 304)
 HALF = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"items": [{"meta'
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER of no time: close sends a reset
@@ -34,7 +34,7 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER of no time: close sends a reset
 
 @dataclass(frozen=True)
 class Spoken:
-    """A door with what surrounds each of its calls. `name` "" leaves faults and tally to the door."""
+    """A handler with what surrounds each of its calls. `name` "" leaves faults and tally to the handler."""
 
     handler: Handler
     name: str
@@ -137,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
             )
         except (Malformed, OSError):
             raise
-        except Exception as error:  # noqa: BLE001 - a defect of a door must reach the client, and the log in full
+        except Exception as error:  # noqa: BLE001 - a defect of a handler must reach the client, and the log in full
             traceback.print_exc()
             return refused(f"the sandbox failed: {error!r}"[:500])
 

@@ -1,17 +1,20 @@
-"""What a test, or `bfinfra sandbox`, tells a running sandbox through its control door."""
+"""The calls by which a test, or `bfinfra sandbox`, controls a running sandbox."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
+
+from bfinfra.sandbox.faults import old_names
 
 PATIENCE = 60  # seconds
 
 
 class Steering:
-    """The control door's calls; `control` is its host:port."""
+    """The control API's calls; `control` is its host:port."""
 
     control: str
 
@@ -20,7 +23,7 @@ class Steering:
         self._ask("POST", "/reset")
 
     def tally(self) -> Mapping[str, Any]:
-        """{"total", "written", "last", "calls": {door: {method: n}}, "writes": {door: {method: n}}}; `last`:
+        """{"total", "written", "last", "calls": {api: {method: n}}, "writes": {api: {method: n}}}; `last`:
         when the last write began, in seconds since 1970.
         """
         found: Mapping[str, Any] = self._ask("GET", "/tally")
@@ -32,6 +35,8 @@ class Steering:
 
     def faults(self, *rules: Mapping[str, Any]) -> None:
         """Add fault rules; see `bfinfra.sandbox.faults`."""
+        for renamed in old_names(rules):
+            warnings.warn(f"a fault's {renamed}", DeprecationWarning, stacklevel=2)
         self._ask("POST", "/faults", list(rules))
 
     def clear_faults(self) -> None:
@@ -51,7 +56,7 @@ class Steering:
         self._ask("POST", "/pace", {"pace": pace})
 
     def sessions(self) -> Any:
-        """Open sessions by door."""
+        """Open sessions by API."""
         return self._ask("GET", "/sessions")
 
     def expire(self) -> None:

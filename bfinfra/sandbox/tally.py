@@ -1,4 +1,4 @@
-"""What was asked of the world: calls by door and method, the writing ones apart."""
+"""The calls that the sandbox got, by API and method; those that write are also counted apart."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Tally:
     """When the last write began, in seconds since 1970; 0: none did."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def count(self, door: str, method: str, *, writes: bool) -> None:
+    def count(self, api: str, method: str, *, writes: bool) -> None:
         """One more call."""
         with self._lock:
-            self.calls[door, method] += 1
-            self.writes[door, method] += writes
+            self.calls[api, method] += 1
+            self.writes[api, method] += writes
             if writes:
                 self.last = time.time()
 
@@ -34,19 +34,19 @@ class Tally:
             self.last = 0.0
 
     def read(self) -> dict[str, object]:
-        """{"total", "written", "last", "calls": {door: {method: n}}, "writes": {door: {method: n}}}."""
+        """{"total", "written", "last", "calls": {api: {method: n}}, "writes": {api: {method: n}}}."""
         with self._lock:
             return {
                 "total": self.calls.total(),
                 "written": self.writes.total(),
                 "last": self.last,
-                "calls": _by_door(self.calls),
-                "writes": _by_door(+self.writes),
+                "calls": _by_api(self.calls),
+                "writes": _by_api(+self.writes),
             }
 
 
-def _by_door(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+def _by_api(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
-    for (door, method), count in sorted(counts.items()):
-        found.setdefault(door, {})[method] = count
+    for (api, method), count in sorted(counts.items()):
+        found.setdefault(api, {})[method] = count
     return found

@@ -128,7 +128,7 @@ def test_a_name_that_does_not_resolve(monkeypatch):
 
 @pytest.mark.parametrize("fault", [{"status": 503}, "reset_before"])
 def test_a_server_that_is_ill_is_asked_again_and_then_left_alone(desk: Desk, fault):
-    desk.sandbox.faults({"door": "*", "do": fault})
+    desk.sandbox.faults({"api": "*", "do": fault})
     desk.refuses(HEAD + NAMESPACE, "supervisor_namespace/team-a", "can't be read", "nothing was written")
 
 

@@ -42,9 +42,12 @@ def test_it_starts_tells_its_addresses_takes_faults_resets_and_stops(home, tmp_p
     assert f"process {found['pid']}" in capsys.readouterr().out
 
     rules = tmp_path / "faults.yaml"
-    rules.write_text("- {door: vcenter, method: ImportVApp, do: {delay: 2}}\n- {do: {status: 503}}\n")
+    rules.write_text("- {api: vcenter, method: ImportVApp, do: {delay: 2}}\n- {do: {status: 503}}\n")
     assert main(["sandbox", "faults", "--rules", str(rules)]) == 0
     assert capsys.readouterr().err == "2 faults added\n"
+    rules.write_text("- {door: vcenter, do: {status: 503}}\n")
+    assert main(["sandbox", "faults", "--rules", str(rules)]) == 0
+    assert capsys.readouterr().err == "in the faults, door is called api now\n1 fault added\n"
     rules.write_text("- {doing: nothing}")
     assert main(["sandbox", "faults", "--rules", str(rules)]) == 1
     assert "the sandbox refuses the faults\n  why: " in capsys.readouterr().err

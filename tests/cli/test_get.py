@@ -80,7 +80,7 @@ def test_state_list_and_show_ask_the_servers(run) -> None:
 
 
 def test_what_can_not_be_read_is_reported_and_ends_with_1(run, sandbox: Running) -> None:
-    sandbox.faults({"door": "rest", "method": "GET *virtual-machine-classes*", "do": {"status": 403}})
+    sandbox.faults({"api": "rest", "method": "GET *virtual-machine-classes*", "do": {"status": 403}})
     code, out, _ = run("get")
     assert (code, "vm_class/big       can't be read" in out) == (1, True)
     code, out, error = run("state", "list")

@@ -29,7 +29,7 @@ VERBS = {
 """Of the REST client and of plain HTTP, and what stands on them in namespaces.py."""
 POLICIES = "vcenter/policies.py"
 NO_PATH = {"/sdk"}
-"""SOAP's own door: its methods count one by one."""
+"""The SOAP API: its methods count one by one."""
 
 
 def asked() -> set[str]:

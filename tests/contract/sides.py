@@ -105,20 +105,20 @@ class VCenterSide(Side):
         """The next call of a SOAP method fails with this fault."""
         if self.mode == "sandbox":
             assert self.world
-            self.world.faults({"door": "vcenter", "method": method, "nth": 1, "do": {"soap": name}})
+            self.world.faults({"api": "vcenter", "method": method, "nth": 1, "do": {"soap": name}})
         self.control("fault", {"Method": method, "Kind": FAULTS.get(name), "MaxCount": 1, "Message": name})
 
     def unavailable(self) -> None:
         """The next SOAP call is answered 503."""
         if self.mode == "sandbox":
             assert self.world
-            self.world.faults({"door": "vcenter", "nth": 1, "do": {"status": 503}})
+            self.world.faults({"api": "vcenter", "nth": 1, "do": {"status": 503}})
         self.control("status?code=503", {})
 
     def fail_task(self, method: str, name: str) -> None:
         """The task that the next such call starts ends with this fault; only the sandbox can."""
         assert self.world
-        self.world.faults({"door": "vcenter", "method": method, "nth": 1, "do": {"task": name}})
+        self.world.faults({"api": "vcenter", "method": method, "nth": 1, "do": {"task": name}})
 
     def hidden(self, value: str) -> str:
         """What a secret that was sent reads back as: cassettes hold no values."""
@@ -151,7 +151,7 @@ class KubernetesSide(Side):
         """
         if self.world:
             self.world.faults(
-                {"door": "kubernetes", "method": "GET *", "nth": 2, "times": 99, "do": {"status": 410}}
+                {"api": "kubernetes", "method": "GET *", "nth": 2, "times": 99, "do": {"status": 410}}
             )
         if self.etcd:
             body = json.dumps({"revision": str(COMPACTED)}).encode()

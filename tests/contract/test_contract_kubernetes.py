@@ -438,7 +438,7 @@ def test_a_busy_server_is_busy(kubernetes: KubernetesSide, account: Account) -> 
     cluster = kubernetes.open()
     for status in (429, 503):
         assert kubernetes.world
-        kubernetes.world.faults({"door": "kubernetes", "nth": 1, "do": {"status": status, "retry_after": 3}})
+        kubernetes.world.faults({"api": "kubernetes", "nth": 1, "do": {"status": status, "retry_after": 3}})
         with account.refused(Busy) as failed:
             cluster.list("v1", "ConfigMap", "default")
         assert failed.value.retry_after == 3

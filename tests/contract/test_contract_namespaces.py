@@ -184,7 +184,7 @@ def test_rest_that_is_not_available_is_busy(vcenter: VCenterSide, account: Accou
     rest = vcenter.open().rest
     rest.get(VM_CLASSES)
     assert vcenter.world
-    vcenter.world.faults({"door": "rest", "nth": 1, "do": {"status": 503, "retry_after": 7}})
+    vcenter.world.faults({"api": "rest", "nth": 1, "do": {"status": 503, "retry_after": 7}})
     with account.refused(Busy) as failed:
         rest.get(VM_CLASSES)
     assert failed.value.retry_after == 7

@@ -147,7 +147,7 @@ def kill_at(
     """
     child, go = start_child(path, sandbox, state, destroy=destroy)
     sandbox.faults(
-        {"door": "*", "method": method, "writes": True, "nth": nth, "do": {"kill": child.pid, "when": when}}
+        {"api": "*", "method": method, "writes": True, "nth": nth, "do": {"kill": child.pid, "when": when}}
     )
     go.set()
     child.join(180)

@@ -1,4 +1,4 @@
-"""Plain HTTP clients for the doors, on the standard library."""
+"""Plain HTTP clients for the sandbox's servers, on the standard library."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def basic(user: str, password: str) -> dict[str, str]:
 def control(
     world: Running, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
 ) -> Answer:
-    """One request to the control door."""
+    """One request to the control API."""
     connection = http.client.HTTPConnection(world.control, timeout=60)
     try:
         connection.request(method, path, None if body is None else json.dumps(body), headers or {})

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from bfinfra.sandbox.faults import Answered, BadRule, Faults, Reset
+from bfinfra.sandbox.faults import Answered, BadRule, Faults, Reset, old_names
 
 
 def outcomes(
-    faults: Faults, count: int, door: str = "rest", method: str = "GET /a", *objects: str
+    faults: Faults, count: int, api: str = "rest", method: str = "GET /a", *objects: str
 ) -> list[str]:
     found = []
     for _ in range(count):
         try:
-            with faults.around(door, method, *objects) as effect:
+            with faults.around(api, method, *objects) as effect:
                 found.append(effect.soap or "ok")
         except Answered as instead:
             found.append(str(instead.status))
@@ -24,8 +24,15 @@ def outcomes(
 
 def test_the_nth_call_fails_and_only_that_one() -> None:
     faults = Faults()
-    faults.add({"door": "rest", "method": "GET *", "nth": 2, "do": {"status": 503, "retry_after": 3}})
+    faults.add({"api": "rest", "method": "GET *", "nth": 2, "do": {"status": 503, "retry_after": 3}})
     assert outcomes(faults, 4) == ["ok", "503", "ok", "ok"]
+
+
+def test_the_old_name_of_a_field_is_understood_and_its_new_one_named() -> None:
+    faults, rule = Faults(), {"door": "rest", "do": {"status": 503}}
+    faults.add(rule)
+    assert outcomes(faults, 1) == ["503"]
+    assert old_names([rule, {"api": "rest"}]) == ["door is called api now"]
 
 
 def test_times_makes_calls_in_a_row_fail() -> None:
@@ -50,9 +57,9 @@ def test_probability_one_strikes_always_and_zero_never() -> None:
     assert outcomes(never, 2) == ["ok", "ok"]
 
 
-def test_door_method_and_object_must_all_match() -> None:
+def test_api_method_and_object_must_all_match() -> None:
     faults = Faults()
-    faults.add({"door": "vcenter", "method": "Import*", "object": "bf-*", "do": {"status": 500}})
+    faults.add({"api": "vcenter", "method": "Import*", "object": "bf-*", "do": {"status": 500}})
     assert outcomes(faults, 1, "vcenter", "ImportVApp", "resgroup-9", "bf-01") == ["500"]
     assert outcomes(faults, 1, "rest", "ImportVApp", "bf-01") == ["ok"]
     assert outcomes(faults, 1, "vcenter", "PowerOnVM_Task", "bf-01") == ["ok"]
@@ -83,7 +90,7 @@ def test_a_reset_after_comes_when_the_call_was_done() -> None:
         {"do": {}},
         {"do": "explode"},
         {"do": {"status": 500, "colour": 1}},
-        {"do": "reset_after", "door": "cellar"},
+        {"do": "reset_after", "api": "cellar"},
         {"do": "reset_after", "nth": 0},
         {"do": "reset_after", "probability": 2},
         {"do": {"kill": 1, "when": "never"}},

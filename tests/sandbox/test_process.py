@@ -155,7 +155,7 @@ def test_calls_are_counted_and_faults_strike(small: Running) -> None:
             small,
             "POST",
             "/faults",
-            [{"door": "rest", "method": "GET /api/vcenter/host", "nth": 1, "do": {"status": 503}}],
+            [{"api": "rest", "method": "GET /api/vcenter/host", "nth": 1, "do": {"status": 503}}],
         ).status
         == 204
     )
@@ -177,7 +177,7 @@ def test_calls_are_counted_and_faults_strike(small: Running) -> None:
         ("POST", "/reset", None, {"Origin": "https://evil.test"}, 403),
     ],
 )
-def test_the_control_door_refuses(
+def test_the_control_api_refuses(
     method: str, path: str, body: object, headers: dict[str, str], status: int, small: Running
 ) -> None:
     assert control(small, method, path, body, headers).status == status
@@ -227,7 +227,7 @@ def test_a_kill_rule_ends_the_caller_exactly_before_or_after_its_write(
             small,
             "POST",
             "/faults",
-            {"door": "rest", "method": f"POST {CLASSES}", "nth": 1, "do": {"kill": client.pid, "when": when}},
+            {"api": "rest", "method": f"POST {CLASSES}", "nth": 1, "do": {"kill": client.pid, "when": when}},
         )
         client.stdin.write("go\n")
         client.stdin.flush()

@@ -128,10 +128,10 @@ def test_a_body_that_ends_early_or_is_framed_wrongly_is_refused(place: Place) ->
             assert secured.recv(100).startswith(b"HTTP/1.1 400")
 
 
-def test_faults_strike_by_door_and_path(place: Place) -> None:
+def test_faults_strike_by_api_and_path(place: Place) -> None:
     place.faults.add(
         [
-            {"door": "rest", "method": "GET /busy", "do": {"status": 503, "retry_after": 2}},
+            {"api": "rest", "method": "GET /busy", "do": {"status": 503, "retry_after": 2}},
             {"method": "GET /gone", "do": "reset_before"},
         ]
     )

@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.render.values import count
+    from bfinfra.sandbox.faults import old_names
 
     if bool(args.rules) == args.clear:
         raise BfinfraError(Problem("give either --rules FILE or --clear"))
@@ -46,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
         Screen.of(args).say("no more faults")
         return 0
     rules = _rules(args.rules)
+    for renamed in old_names(rules):
+        Screen.of(args).say(f"in the faults, {renamed}")
     _call(running, "POST", rules)
     Screen.of(args).say(f"{count(len(rules), 'fault')} added")
     return 0
@@ -65,7 +68,7 @@ def _rules(path: str) -> list[Any]:
     found = documents[0] if len(documents) == 1 else documents
     rules = found if isinstance(found, list) else [found]
     if not rules or not all(isinstance(rule, dict) for rule in rules):
-        raise BfinfraError(Problem("expected faults", path, "a list of {door, method, do, …}"))
+        raise BfinfraError(Problem("expected faults", path, "a list of {api, method, do, …}"))
     return rules
 
 

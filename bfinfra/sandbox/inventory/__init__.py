@@ -1,4 +1,4 @@
-"""vCenter's managed objects: one inventory that the SOAP and REST doors share."""
+"""vCenter's managed objects: one inventory that the SOAP and REST APIs share."""
 
 from bfinfra.sandbox.inventory.built import BuiltInventory
 from bfinfra.sandbox.inventory.managed import Managed

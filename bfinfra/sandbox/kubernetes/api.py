@@ -1,4 +1,4 @@
-"""The door of an API server: who, may they, what, done."""
+"""The handler of an API server: authentication, authorization, route, action."""
 
 from __future__ import annotations
 

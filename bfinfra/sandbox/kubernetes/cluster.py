@@ -1,4 +1,4 @@
-"""One in-memory Kubernetes cluster behind one door."""
+"""One in-memory Kubernetes cluster behind one handler."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTROLLER = "kube-controller-manager"
 
 
 class Cluster(AdmittingCluster):
-    """An API server with its controllers' hooks. `door` answers requests; the methods below are for what
+    """An API server with its controllers' hooks. `handler` answers requests; the methods below are for what
     lives inside the cluster.
     """
 

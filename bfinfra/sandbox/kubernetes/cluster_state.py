@@ -22,7 +22,7 @@ Endpoint = Callable[[Target, Request, User], Response]
 
 
 class ClusterState:
-    """A cluster as its parts see it. `door`: the API, as the listeners open it."""
+    """A cluster as its parts see it. `handler`: the API, as the listeners open it."""
 
     handler: Handler
 

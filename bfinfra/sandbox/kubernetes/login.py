@@ -21,7 +21,7 @@ DENIED = {"www-authenticate": 'Basic realm="wcp"', "content-type": "text/plain; 
 
 
 class Login:
-    """The door of <supervisor>:443."""
+    """The handler of <supervisor>:443."""
 
     def __init__(
         self,

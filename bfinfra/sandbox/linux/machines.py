@@ -1,4 +1,6 @@
-"""All Linux machines of a world: each behind its SSH port, counted and disturbed like every other door."""
+"""All Linux machines of a world: each behind its SSH port. Its calls are counted, and faults strike
+them, as on every other server.
+"""
 
 from __future__ import annotations
 

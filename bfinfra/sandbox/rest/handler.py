@@ -1,4 +1,4 @@
-"""The door of the REST API: /api, and the older /rest, which wraps bodies in `spec` and answers in
+"""The handler of the REST API: /api, and the older /rest, which wraps bodies in `spec` and answers in
 `value`.
 """
 
@@ -24,7 +24,7 @@ HEADER = "vmware-api-session-id"
 
 
 def rest_handler(inventory: Inventory, sessions: Sessions, state: RestState) -> Handler:
-    """The door for everything under /api and /rest."""
+    """The handler of everything under /api and /rest."""
     handlers.load()
 
     def handler(request: Request) -> Response:

@@ -12,7 +12,7 @@ from bfinfra.sandbox.soap.dispatch import Call
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
 
-DOOR = "vcenter"
+API = "vcenter"
 
 
 class Faulting:
@@ -27,11 +27,11 @@ class Faulting:
         the task.
         """
         if self.tally is not None:
-            self.tally.count(DOOR, call.method, writes=writes)
+            self.tally.count(API, call.method, writes=writes)
         if self.faults is None:
             yield
             return
-        with self.faults.around(DOOR, call.method, *names(call, this, arguments), writes=writes) as effect:
+        with self.faults.around(API, call.method, *names(call, this, arguments), writes=writes) as effect:
             if effect.soap:
                 raise fault_named(effect.soap, this, effect.message)
             call.task_fault = fault_named(effect.task, this, effect.message) if effect.task else None

@@ -1,4 +1,4 @@
-"""The door of vCenter's SOAP API: POST /sdk, and the two documents that clients read before they log in."""
+"""Handles vCenter's SOAP API: POST /sdk, and the two documents that clients read before they log in."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ VERSIONS = (
 )
 
 
-def soap_handler(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any, clock: Clock) -> Handler:  # noqa: ARG001 - the form that all doors have
-    """The door. `faults` and `tally` may be None: nothing is injected or counted then."""
+def soap_handler(inventory: Inventory, sessions: Sessions, faults: Any, tally: Any, clock: Clock) -> Handler:  # noqa: ARG001 - the form that all handlers have
+    """The handler. `faults` and `tally` may be None: nothing is injected or counted then."""
     handlers.load()
     shop = _Shop(inventory, sessions, Faulting(faults, tally))
 
@@ -76,7 +76,7 @@ def service_versions(version: str) -> bytes:
 
 
 class _Shop:
-    """What the calls of a door share."""
+    """What the calls of a handler share."""
 
     def __init__(self, inventory: Inventory, sessions: Sessions, faulting: Faulting) -> None:
         self.inventory, self.sessions, self.faulting = inventory, sessions, faulting

@@ -1,4 +1,4 @@
-"""The door of vCenter's API for storage policies, POST /pbm: policies that ask for tags. Source:
+"""The handler of vCenter's API for storage policies, POST /pbm: policies that ask for tags. Source:
 pbm.profile.ProfileManager, pbm.placement.PlacementSolver.
 """
 
@@ -36,7 +36,7 @@ Method = Callable[[Call, "RestState", Any], Any]
 def pbm_handler(
     inventory: Inventory, sessions: Sessions, state: RestState, faults: Any, tally: Any
 ) -> Handler:
-    """The door. The caller is known by the session's key in the envelope's header, or by the cookie."""
+    """The handler. The caller is known by the session's key in the envelope's header, or by the cookie."""
     faulting = Faulting(faults, tally)
     newest = support.versionMap.get(f"pbm/{inventory.world.vcenter.version}", OLDEST)
 

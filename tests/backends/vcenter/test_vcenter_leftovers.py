@@ -78,5 +78,5 @@ def test_without_the_right_they_are_left_to_time_out(enter, gone, sandbox, monke
     with monkeypatch.context() as as_another:
         killed = left_by(gone, as_another)
         enter("left", read_only=True)
-    sandbox.faults({"door": "vcenter", "method": "TerminateSession", "do": {"soap": "NoPermission"}})
+    sandbox.faults({"api": "vcenter", "method": "TerminateSession", "do": {"soap": "NoPermission"}})
     assert killed in agents(enter("left"))

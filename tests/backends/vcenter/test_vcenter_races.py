@@ -46,7 +46,7 @@ def test_maintenance_that_is_already_there_or_over(vcenter: VCenter, host: Any) 
 
 
 def test_a_refusal_for_another_reason_is_reported(vcenter: VCenter, host: Any, sandbox: Running) -> None:
-    sandbox.faults({"door": "vcenter", "method": "EnterMaintenanceMode_Task", "do": {"task": "InvalidState"}})
+    sandbox.faults({"api": "vcenter", "method": "EnterMaintenanceMode_Task", "do": {"task": "InvalidState"}})
     with pytest.raises(Rejected):
         vcenter.hosts.enter_maintenance(host.moid)
 
@@ -171,7 +171,7 @@ def test_nobody_waits_for_the_end_of_a_machine_that_was_finished_instead(
     """Its deletion met the note that it is whole: a wait for its going would have lasted six minutes."""
     monkeypatch.setattr(machines, "HANDOVER", 0)
     moid = imported(vcenter, host)
-    sandbox.faults({"door": "vcenter", "method": "Destroy_Task", "nth": 1, "do": {"task": "TaskInProgress"}})
+    sandbox.faults({"api": "vcenter", "method": "Destroy_Task", "nth": 1, "do": {"task": "TaskInProgress"}})
     other = later(lambda: finish(vcenter, moid))
     vcenter.machines.discard(moid, FLAG, cancel=False)
     other.join()

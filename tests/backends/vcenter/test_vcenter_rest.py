@@ -139,7 +139,7 @@ def test_an_answer_that_is_no_json_is_malformed(rest, echo):
         rest.get("/api/a")
 
 
-def test_the_older_door_is_tried_where_the_new_one_is_missing(rest, echo):
+def test_the_older_api_is_tried_where_the_new_one_is_missing(rest, echo):
     echo.answers["/api/session"] = (404, b"", {})
     echo.answers["/rest/com/vmware/cis/session"] = (200, b'{"value": "token-2"}', {})
     rest.get("/api/a")

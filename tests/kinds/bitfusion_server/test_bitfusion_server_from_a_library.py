@@ -44,7 +44,7 @@ def site(tmp_path):
 
 def uploads(sandbox) -> tuple[int, int]:
     """To the library, to hosts."""
-    calls = [(name, count) for door in sandbox.tally()["calls"].values() for name, count in door.items()]
+    calls = [(name, count) for api in sandbox.tally()["calls"].values() for name, count in api.items()]
     return sum(count for name, count in calls if name.startswith("PUT /cls/data/")), sum(
         count for name, count in calls if "/nfc/" in name
     )
@@ -84,21 +84,21 @@ def test_what_goes_and_comes_again_uploads_nothing(site, sandbox):
 
 
 def test_a_deployment_that_fails_is_tried_again_without_an_upload(site, sandbox):
-    sandbox.faults({"door": "rest", "method": "POST /api/vcenter/ovf/*", "nth": 1, "do": {"status": 503}})
+    sandbox.faults({"api": "rest", "method": "POST /api/vcenter/ovf/*", "nth": 1, "do": {"status": 503}})
     done(apply(site.path, sandbox))
     assert uploads(sandbox) == (3, 0)
 
 
 def test_a_disk_that_breaks_off_is_sent_again_within_its_session(site, sandbox, monkeypatch):
     monkeypatch.setattr(upload, "PAUSE", 0.01)
-    sandbox.faults({"door": "rest", "method": "PUT /cls/data/*", "nth": 2, "do": {"reset": "before"}})
+    sandbox.faults({"api": "rest", "method": "PUT /cls/data/*", "nth": 2, "do": {"reset": "before"}})
     done(apply(site.path, sandbox))
     assert (uploads(sandbox), plan(site.path, sandbox).pending) == ((4, 0), ())
 
 
 def test_an_upload_that_was_given_up_is_begun_anew_by_the_next_apply(site, sandbox, monkeypatch):
     monkeypatch.setattr(upload, "PAUSE", 0.01)
-    sandbox.faults({"door": "rest", "method": "PUT /cls/data/*", "do": {"status": 403}})
+    sandbox.faults({"api": "rest", "method": "PUT /cls/data/*", "do": {"status": 403}})
     assert "the upload of" in endings(apply(site.path, sandbox))["bitfusion_server/bf-01"]
     assert [vm for vm in json.dumps(sandbox.world()).split('"') if vm == "bf-01"] == []
     sandbox.clear_faults()

@@ -43,8 +43,8 @@ def machines(sandbox: Running) -> list[str]:
 def test_a_lease_that_ran_out_is_reported_leaves_nothing_and_the_next_apply_finishes(hasty: Running) -> None:
     before = machines(hasty)
     hasty.faults(
-        {"door": "vcenter", "method": "HttpNfcLeaseProgress", "do": {"status": 503}},
-        {"door": "esx", "method": "P* *", "do": {"delay": 1.5 * LEASE}},
+        {"api": "vcenter", "method": "HttpNfcLeaseProgress", "do": {"status": 503}},
+        {"api": "esx", "method": "P* *", "do": {"delay": 1.5 * LEASE}},
     )
     once = RetryPolicy(attempts=1, lasts=0)
     outcome = app.apply(

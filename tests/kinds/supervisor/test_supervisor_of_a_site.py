@@ -390,7 +390,7 @@ def test_one_that_is_there_is_taken_over_and_left_as_it_is(sandbox, tmp_path: Pa
 
 
 def test_the_message_of_vcenter_is_reported_when_it_fails(sandbox):
-    sandbox.faults({"door": "rest", "method": "ConfigureSupervisor", "do": {"message": "no address is free"}})
+    sandbox.faults({"api": "rest", "method": "ConfigureSupervisor", "do": {"message": "no address is free"}})
     try:
         outcome = apply(EXAMPLES["supervisor"], sandbox)
     finally:

@@ -77,7 +77,7 @@ def test_who_has_access_is_not_asked_for_again(sandbox, tmp_path):
 
 def test_a_directory_that_may_not_be_read_is_reported_and_stops_nothing(sandbox, tmp_path):
     sandbox.faults(
-        {"door": "vcenter", "method": "RetrieveUserGroups", "nth": 1, "do": {"soap": "NoPermission"}}
+        {"api": "vcenter", "method": "RetrieveUserGroups", "nth": 1, "do": {"soap": "NoPermission"}}
     )
     found = plan(accessed(tmp_path, "{group: devz@small.test, role: edit}"), sandbox)
     assert not found.problems

@@ -63,6 +63,6 @@ def test_nobody_logs_in_to_a_supervisor_whose_certificate_is_not_trusted(sandbox
     assert "certificate is not trusted" in messages(found, SKIPPED)["clusters.entrance"]
     assert messages(found, SKIPPED)["clusters.tanzu"]
     after = sandbox.tally()["calls"]
-    assert {door: calls for door, calls in after.items() if door not in ("vcenter", "rest")} == {
-        door: calls for door, calls in before.items() if door not in ("vcenter", "rest")
+    assert {api: calls for api, calls in after.items() if api not in ("vcenter", "rest")} == {
+        api: calls for api, calls in before.items() if api not in ("vcenter", "rest")
     }

@@ -240,7 +240,7 @@ def test_a_rotation_that_ends_between_two_writes_leaves_a_whole_token_everywhere
     copied(cluster, space)
     old = held(cluster, "kube-system")
     site.token("second")
-    api.faults.add({"door": "kubernetes", "writes": True, "nth": nth, "do": {"status": 403}})
+    api.faults.add({"api": "kubernetes", "writes": True, "nth": nth, "do": {"status": 403}})
     outcome = site.rotate()
     api.faults.clear()
     assert outcome.ending == "failed"

@@ -29,7 +29,7 @@ def test_a_fault_rule_makes_it_fail_with_its_message(rest: Rest, world: Running)
         "POST",
         "/faults",
         {
-            "door": "rest",
+            "api": "rest",
             "method": "ConfigureNamespace",
             "object": "ns",
             "do": {"message": "no IP addresses left"},

@@ -1,4 +1,4 @@
-"""A vCenter of its own for each test: the SOAP and upload doors behind loopback TLS, and pyVmomi as shipped
+"""A vCenter of its own for each test: the SOAP and upload handlers behind loopback TLS, and pyVmomi as shipped
 as the client.
 """
 

@@ -212,7 +212,7 @@ def test_what_is_no_descriptor_is_an_error_and_not_a_crash(client: Any, text: st
 
 def test_a_fault_rule_ends_the_lease_in_error(site: Any, client: Any, ovf: str) -> None:
     site.faults.add(
-        {"door": "vcenter", "method": "ImportVApp", "object": "bf-01", "do": {"task": "GenericVmConfigFault"}}
+        {"api": "vcenter", "method": "ImportVApp", "object": "bf-01", "do": {"task": "GenericVmConfigFault"}}
     )
     lease = begin(client, import_spec(client, ovf).importSpec)
     assert isinstance(lease.error, vim.fault.GenericVmConfigFault)

@@ -107,7 +107,7 @@ def test_what_the_sandbox_lacks_is_named(client: Any) -> None:
 
 
 def test_a_fault_rule_answers_a_call_and_is_spent(site: Any, client: Any) -> None:
-    site.faults.add({"door": "vcenter", "method": "CreateFolder", "nth": 1, "do": {"soap": "NoPermission"}})
+    site.faults.add({"api": "vcenter", "method": "CreateFolder", "nth": 1, "do": {"soap": "NoPermission"}})
     folder = client.find("Singapore/vm")
     with pytest.raises(vim.fault.NoPermission):
         folder.CreateFolder("f")
@@ -120,7 +120,7 @@ def test_a_fault_rule_fails_a_task(site: Any, client: Any) -> None:
     vm = client.vm("vm-a")
     site.faults.add(
         {
-            "door": "vcenter",
+            "api": "vcenter",
             "method": "PowerOnVM_Task",
             "object": "vm-a",
             "nth": 1,

@@ -46,13 +46,13 @@ Rule = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Fault:
-    """`deed`: what the sandbox does; `doors`: where; `acted`: whether the call itself was done; `writes`
+    """`deed`: what the sandbox does; `apis`: where; `acted`: whether the call itself was done; `writes`
     only; `methods`: only those that end so.
     """
 
     name: str
     deed: Any
-    doors: tuple[str, ...] = (SOAP, REST, KUBE, ESX)
+    apis: tuple[str, ...] = (SOAP, REST, KUBE, ESX)
     acted: bool = False
     only_writes: bool = False
     methods: str = ""
@@ -101,16 +101,16 @@ FAULTS = (
 
 @dataclass(frozen=True)
 class Call:
-    """The nth call of a method at a door; `nth` of a write counts all writes of that method."""
+    """The nth call of a method of an API; `nth` of a write counts all writes of that method."""
 
-    door: str
+    api: str
     method: str
     nth: int
     writes: bool
 
     def rule(self, fault: Fault) -> Rule:
         return {
-            "door": self.door,
+            "api": self.api,
             "method": self.method,
             "nth": self.nth,
             "writes": self.writes,
@@ -118,7 +118,7 @@ class Call:
         }
 
     def __str__(self) -> str:
-        return f"{self.door} {self.method} #{self.nth}"
+        return f"{self.api} {self.method} #{self.nth}"
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def work(trials: list[Trial], effort: Effort) -> list[Count]:
 
 def each_write(tally: Mapping[str, Any]) -> list[Call]:
     return [
-        Call(door, method, nth, True)
-        for door, methods in tally["writes"].items()
+        Call(api, method, nth, True)
+        for api, methods in tally["writes"].items()
         for method, times in methods.items()
         for nth in range(1, times + 1)
     ]
@@ -181,17 +181,17 @@ def each_write(tally: Mapping[str, Any]) -> list[Call]:
 def each_read(tally: Mapping[str, Any], effort: Effort) -> list[Call]:
     chance = effort.chance("reads")
     reads = [
-        (door, method, times - tally["writes"].get(door, {}).get(method, 0))
-        for door, methods in tally["calls"].items()
+        (api, method, times - tally["writes"].get(api, {}).get(method, 0))
+        for api, methods in tally["calls"].items()
         for method, times in methods.items()
     ]
-    return [Call(door, method, chance.randint(1, times), False) for door, method, times in reads if times]
+    return [Call(api, method, chance.randint(1, times), False) for api, method, times in reads if times]
 
 
 def fits(fault: Fault, call: Call) -> bool:
     return (
         (fault.name, call.method) != LATE
-        and call.door in fault.doors
+        and call.api in fault.apis
         and call.method.endswith(fault.methods)
         and (call.writes or not fault.only_writes)
     )
@@ -228,9 +228,9 @@ def tried(fault: Fault, call: Call, count: Count, bench: Bench) -> None:
     blindly = (
         fault.acted
         and call.writes
-        and call.door != ESX
-        and (call.door, call.method) not in AGAIN
-        and repeated[call.door, call.method]
+        and call.api != ESX
+        and (call.api, call.method) not in AGAIN
+        and repeated[call.api, call.method]
     )
     assert not blindly, f"repeated although the server had acted: {dict(repeated)}"
 
@@ -294,14 +294,14 @@ class Impatient:
 def again(
     now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]], call: Call, *, acted: bool
 ) -> Counter[tuple[str, str]]:
-    """Writes by door and method beyond those of an undisturbed apply; the struck one may be sent once more
+    """Writes by API and method beyond those of an undisturbed apply; the struck one may be sent once more
     where the server had not acted.
     """
     found: Counter[tuple[str, str]] = Counter(
-        {(door, method): times for door, methods in now.items() for method, times in methods.items()}
+        {(api, method): times for api, methods in now.items() for method, times in methods.items()}
     )
     found.subtract(
-        {(door, method): times for door, methods in before.items() for method, times in methods.items()}
+        {(api, method): times for api, methods in before.items() for method, times in methods.items()}
     )
-    found.subtract({} if acted else {(call.door, call.method): 1})
+    found.subtract({} if acted else {(call.api, call.method): 1})
     return +found

@@ -51,7 +51,7 @@ def counts(effort: Effort) -> Iterator[Count]:
 
 def at_once(at: Desk, number: int, after: float, count: Count, code: int) -> None:
     """Two signals, the second as soon as the first was heard; it ends at once."""
-    at.sandbox.faults({"door": "*", "writes": True, "do": {"delay": SLOW}})
+    at.sandbox.faults({"api": "*", "writes": True, "do": {"delay": SLOW}})
     run = at.start("apply", "--yes")
     time.sleep(after)
     run.process.send_signal(number)

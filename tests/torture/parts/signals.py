@@ -78,7 +78,7 @@ def one(at: Desk, number: signal.Signals, after: float, count: Count, *, fresh: 
         (state / "seed").write_bytes(seed)
     else:
         at.sandbox.reset()
-        at.sandbox.faults({"door": "*", "writes": True, "do": {"delay": SLOW}})
+        at.sandbox.faults({"api": "*", "writes": True, "do": {"delay": SLOW}})
     before = len(at.journal())
     run = at.start("apply", *NARROW)
     if amid:
