@@ -20,7 +20,7 @@ class Layout(NamedTuple):
 
 
 def layouts(paths: Sequence[Path]) -> list[Layout]:
-    """Of all files at `paths`. Writes nothing. SiteError carries what is wrong in any of them."""
+    """The layouts of all files at `paths`. Writes nothing. SiteError has the problems of all files."""
     problems: list[Problem] = []
     found = []
     for file in files.listed(paths, problems):

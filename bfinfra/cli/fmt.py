@@ -34,7 +34,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Names the files that change; writes none where one can't be read."""
+    """Format the files and print the names of those that change. Writes none where one can't be read."""
     from bfinfra.app.layout import layouts
     from bfinfra.cli.screen import Screen
     from bfinfra.render import data

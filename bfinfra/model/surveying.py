@@ -1,4 +1,4 @@
-"""How far a survey is, for whoever shows it while it goes on."""
+"""The progress of a survey, for display while it runs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ class SurveyProgress:
 
     def __init__(self) -> None:
         self.total = 0
-        """Kinds that are asked, as far as is known yet."""
+        """Kinds to read, as far as is known yet."""
         self.read = 0
-        """Kinds that have answered."""
+        """Kinds that were read."""
         self._reading: list[str] = []
         self._lock = Lock()
 
     def asks(self, kinds: int) -> None:
-        """So many more kinds will be asked."""
+        """Add this number of kinds to the total."""
         with self._lock:
             self.total += kinds
 
     @contextlib.contextmanager
     def asking(self, kind: str) -> Iterator[None]:
-        """While a kind is asked."""
+        """Marks a kind as being read while the block runs."""
         with self._lock:
             self._reading.append(kind)
         try:
@@ -36,6 +36,6 @@ class SurveyProgress:
                 self.read += 1
 
     def reading(self) -> tuple[str, ...]:
-        """The kinds that are asked now, the longest first."""
+        """The kinds that are being read now, the one that takes longest first."""
         with self._lock:
             return tuple(self._reading)

@@ -14,8 +14,8 @@ BOM = "\ufeff"
 
 
 def formatted(file: Path, text: str) -> str:
-    """The same document, laid out anew; formatting that once more changes nothing. SiteError where the file
-    isn't one YAML document, or would mean something else.
+    """The same document in the canonical layout; formatting it again changes nothing. SiteError where the
+    file isn't one YAML document, or would mean something else.
     """
     text = text.removeprefix(BOM).replace("\r\n", "\n")
     before = _meaning(file, text)
@@ -42,7 +42,7 @@ def _words(comments: list[Comment]) -> Counter[str]:
 
 
 def _meaning(file: Path, text: str) -> object:
-    """What the file says, without places and without the order of keys. SiteError."""
+    """The values of the file, without places and without the order of keys. Raises SiteError."""
     try:
         root, problems = compose(file, text)
     except Unreadable as error:
@@ -53,7 +53,7 @@ def _meaning(file: Path, text: str) -> object:
 
 
 def _plain(node: Node) -> object:
-    """A node as values that compare: text with whether it stands in quotes."""
+    """A node as values that can be compared: a scalar is its text and whether it is quoted."""
     if isinstance(node.value, dict):
         return {name: _plain(entry.node) for name, entry in node.value.items()}
     if isinstance(node.value, list):

@@ -63,7 +63,7 @@ WORKERS = "cpu: {count: 1}"
             "control_plane: {count: 1}",
             "control_plane: {count: 1}\n    network: {pods: [100.96.0.0/22]}",
             "100.96.0.0/22",
-            "4 nodes and 1 more while they are replaced take 5 parts of /24, it has 4",
+            "4 nodes and 1 more while they are replaced take 5 networks of /24, it has 4",
         ),
         (WORKERS, "cpu: {count: 1, worker_class: gpus}", "gpus", "no workers of the class gpus"),
         (WORKERS, 'cpu: {count: 1, taints: ["gpu"]}', '"gpu"', "taints"),

@@ -112,7 +112,7 @@ def pool(name: str, wanted: int, *, seen: int = 2, **status: int) -> dict[str, A
         ([pool("cpu", 3), pool("gpu", 0)], "pool cpu: 3 of 3 nodes"),
         ([pool("cpu", 2, replicas=3), pool("gpu", 0)], "pool cpu: 2 of 2 nodes"),
         ([pool("cpu", 2, seen=1), pool("gpu", 0)], "pool cpu: 0 of 2 nodes"),
-        ([pool("cpu", 2)], "the pool gpu isn't there yet"),
+        ([pool("cpu", 2)], "pool gpu does not exist yet"),
     ],
 )
 def test_each_pool_is_waited_for_as_the_clusters_own_sums_come_later(pools, says):

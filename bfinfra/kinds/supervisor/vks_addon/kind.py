@@ -46,8 +46,8 @@ UNSEEN = "add-ons that the file no longer names are not seen"
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """`install` and `config`: the specs of its objects, `config` None where there is none; `missing`: why it
-    isn't through, "" where it is.
+    """`install` and `config`: the specs of its objects, `config` None where there is none; `missing`: what
+    it still waits for, "" where it is ready.
     """
 
     namespace: Annotated[str, Ref("supervisor_namespace")]
@@ -96,7 +96,7 @@ class Update(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Reset(Step):
-    """take the settings of add-on {addon} of cluster {cluster} out"""
+    """remove the settings of add-on {addon} from cluster {cluster}"""
 
     rights = (may("delete", f"addonconfigs.{ADDONS}", "namespace"),)
     uses = (Use.APPLY, Use.DESTROY)
@@ -108,7 +108,7 @@ class Reset(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Remove(Step):
-    """take add-on {addon} out of cluster {cluster}"""
+    """remove add-on {addon} from cluster {cluster}"""
 
     destructive = True
     rights = (may("delete", f"addoninstalls.{ADDONS}", "namespace"),)
@@ -142,7 +142,7 @@ class VksAddon(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """A list a supervisor namespace, and two more where there is an add-on."""
+        """One list for each supervisor namespace, and two more where it has an add-on."""
         placed = {name: _namespace(spec, needs) if spec else None for name, spec in wanted.items()}
         named = set(filter(None, placed.values()))
         answers = self._locator.ask(
@@ -169,7 +169,9 @@ class VksAddon(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Its settings come after it, and go before it: none are left that nothing points at."""
+        """Steps for the add-on. Its settings are written after it and removed before it, so that none
+        are left without it.
+        """
         if spec is None:
             return tuple(_out(name, state)) if state is not None and not state.going else ()
         return tuple(_in(name, spec, None if state is not None and state.going else state, context))
@@ -181,13 +183,13 @@ class VksAddon(kind.Kind[Spec, State]):
         return {"namespace": (Api(Key("supervisor_namespace", cluster.namespace), cluster.namespace),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """The add-on of the cluster says that it is ready."""
+        """Ready when the status of the cluster's add-on says so."""
         return waiting(state.missing) if state.missing else READY
 
     def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """By the managers that the object names; of settings nobody is known."""
+        """Who changed it, from managedFields; unknown for its settings."""
         paths = {
             "addon": ("addonRef", "name"),
             "cluster": ("clusters",),
@@ -206,7 +208,7 @@ class VksAddon(kind.Kind[Spec, State]):
         }
 
     def run(self, step: Step, report: Report) -> None:
-        """One call."""
+        """Run a step: one call."""
         match step:
             case Configure(home=Endpoint() as home, manifest=manifest):
                 self._clusters.at(home).apply(manifest, force=True)
@@ -320,7 +322,9 @@ def _install(name: str, namespace: str, spec: Spec) -> Object:
 
 
 def _config(namespace: str, spec: Spec) -> Object:
-    """Its name says whose settings they are; cluster and definition the supervisor fills in."""
+    """The settings' object. Its name links it to the add-on; the supervisor fills in cluster and
+    definition.
+    """
     return {
         "apiVersion": API,
         "kind": CONFIG,

@@ -41,8 +41,8 @@ class Variable:
 
 @dataclass(frozen=True)
 class ClusterClass:
-    """`oldest` and `newest`: Kubernetes versions that it supports, "" where it doesn't say; `variables`: None
-    where the supervisor has not read them yet.
+    """`oldest` and `newest`: Kubernetes versions that it supports, "" where it has no such label;
+    `variables`: None where the supervisor has not read them yet.
     """
 
     name: str
@@ -50,10 +50,10 @@ class ClusterClass:
     newest: str = ""
     variables: Mapping[str, Variable] | None = None
     pools: tuple[str, ...] = ()
-    """What it calls its sorts of workers."""
+    """The names of its worker classes."""
 
     def supports(self, version: str) -> bool:
-        """Whether it makes clusters of this version, as far as its labels say."""
+        """Whether its labels allow clusters of this version."""
         wanted = numbers(version)[:2]
         return not (
             (self.oldest and wanted < numbers(self.oldest)[:2])
@@ -63,8 +63,8 @@ class ClusterClass:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What one supervisor has. `classes` by namespace, None where that isn't shown to us; `releases` in full,
-    those that can be used; `images`: labels of each image.
+    """What one supervisor has. `classes` by namespace, None where we may not list them; `releases`: full
+    names of those that can be used; `images`: labels of each image.
     """
 
     classes: Mapping[str, Mapping[str, ClusterClass] | None] = field(default_factory=dict)
@@ -72,18 +72,18 @@ class Catalog:
     images: Sequence[Mapping[str, str]] | None = None
 
     def release(self, version: str) -> str:
-        """The newest release that a version, or its beginning, asks for; "" where nobody knows."""
+        """The newest release that matches a version or its prefix; "" where none does."""
         return newest(self.releases or (), version)
 
     def schemas(self, namespace: str, wanted: str, version: str) -> Schemas:
-        """Those of the class that the supervisor takes; empty where nobody says."""
+        """Schemas of the variables of the class that the supervisor uses; empty where they are unknown."""
         found = self.replaced_by(namespace, wanted, version)
         variables = (found.variables if found else None) or {}
         return {name: variable.schema for name, variable in variables.items()}
 
     def replaced_by(self, namespace: str, wanted: str, version: str) -> ClusterClass | None:
-        """The class that a supervisor takes for the wanted one: the newest of its kind that makes clusters of
-        this version. None where classes aren't shown to us, or none does.
+        """The class that a supervisor uses in place of the wanted one: the newest of its family that makes
+        clusters of this version. None where there is none, or we may not list classes.
         """
         found = [
             each
@@ -96,7 +96,7 @@ class Catalog:
 @dataclass(frozen=True)
 class VksClusterFacts:
     """`offers` and `catalogs` by supervisor namespace; `apis`: the API that its supervisor serves;
-    `environment`: what clusters stand on.
+    `environment`: the networks and hosts under the clusters.
     """
 
     offers: Mapping[str, Offer] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class VksClusterFacts:
     environment: Environment = field(default_factory=Environment)
 
     def api(self, namespace: str) -> str:
-        """The newest, where the namespace is still to come."""
+        """The API of the namespace's supervisor; the newest where the namespace does not exist yet."""
         return self.apis.get(namespace, V1BETA2)
 
 
@@ -117,13 +117,13 @@ def read(supervisor: ClusterClient, namespaces: Sequence[str]) -> Catalog:
 
 
 def order(name: str) -> tuple[str, tuple[int, ...]]:
-    """`builtin-generic-v3.7.0` → what it is called, and its number; () for none."""
+    """`builtin-generic-v3.7.0` → its family and its number; () where it has none."""
     found = NUMBERED.fullmatch(name)
     return (found[1], tuple(int(part) for part in found[2].split("."))) if found else (name, ())
 
 
 def satisfied(live: str, wanted: str) -> bool:
-    """Whether a class is the wanted one, or a newer one that a supervisor put in its place."""
+    """Whether a class is the wanted one, or a newer one by which a supervisor replaced it."""
     (family, number), (wanted_family, least) = order(live), order(wanted)
     return live == wanted or bool(family == wanted_family and least and number >= least)
 
@@ -181,7 +181,7 @@ def _full(release: Mapping[str, Any]) -> str:
 
 
 def _usable(release: Mapping[str, Any]) -> bool:
-    """One that is not ready, or not for this supervisor, is listed all the same."""
+    """Whether a release is ready and for this supervisor: the API also lists those that are not."""
     conditions = at(release, "status").get("conditions") or ()
     return not any(
         isinstance(each, dict)

@@ -1,4 +1,4 @@
-"""What to do about a cluster: pure."""
+"""Decides the steps for a cluster. Pure."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
 
 
 def drifted(spec: Spec, state: State) -> tuple[Change, ...]:
-    """The fields in which the cluster is not as written; what a supervisor filled in or wrote in full is its
-    own affair.
-    """
+    """The fields that differ from the spec. What a supervisor filled in or wrote in full is no difference."""
     want, now = _texts(form.view(form.body(spec, state.api, {}), state.api)), _texts(state.view())
     if upgrade.matches(state.version, spec.version):
         now["version"] = want["version"]
@@ -67,7 +65,7 @@ def drifted(spec: Spec, state: State) -> tuple[Change, ...]:
 
 
 def _texts(view: Fields) -> dict[str, Any]:
-    """With the values of variables as a file has them."""
+    """The view with the values of variables as a site file writes them."""
     found = {**view, "variables": text(view.get("variables") or {})}
     if "control_plane" in view:
         found["control_plane"] = _texts(view["control_plane"])
@@ -88,7 +86,9 @@ def _pool(now: Fields, want: Fields, applied: Fields) -> dict[str, Any]:
 
 
 def _known(now: Fields, want: Fields, applied: Fields) -> dict[str, Any]:
-    """The variables that the file has or had; of each what the file says: classes fill in the rest."""
+    """The variables that the file sets or has set, each with the fields that the file sets: classes fill in
+    the rest.
+    """
     wanted, had = want.get("variables") or {}, text(applied.get("variables") or {})
     return {
         name: within(value, wanted.get(name, had.get(name)))
@@ -141,7 +141,7 @@ def _update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequen
 
 
 def _rolls(field: str, there: set[str]) -> bool:
-    """Whether nodes are replaced for it; `there`: pools that have some."""
+    """Whether a change of the field replaces nodes; `there`: pools that exist."""
     parts = field.split(".")
     if parts[0] == "workers":
         parts = parts[2:] if parts[1] in there else []
@@ -151,15 +151,14 @@ def _rolls(field: str, there: set[str]) -> bool:
 
 
 class _Writing:
-    """Steps that write a cluster, each with all that the site says but for version and class."""
+    """Steps that write a cluster, each with the whole spec; version and class differ from step to step."""
 
     def __init__(self, name: str, spec: Spec, state: State, context: PlanContext) -> None:
         self.name, self.spec, self.state, self.context = name, spec, state, context
 
     def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: Any) -> Update:
-        """One step that leaves it at this version; what it notes as applied is no more than that. Where it
-        has that version, or the class, already, it is written as it stands: a beginning would be resolved
-        anew.
+        """A step that brings the cluster to the version `aim`, and records only that as applied. A version
+        or class that the cluster already has is sent in full: a prefix would be resolved again.
         """
         noted = self.spec.model_copy(update={"version": aim})
         stays = upgrade.matches(self.state.version, aim)
@@ -179,8 +178,8 @@ class _Writing:
         )
 
     def hops(self, way: Sequence[str], changes: Sequence[Change]) -> Sequence[Step]:
-        """To the wanted version, over one of each minor version in between; not before what is under way is
-        through.
+        """Steps to the wanted version, through each minor version in between. They wait until the change in
+        progress is complete.
         """
         steps: list[Step] = []
         if self.state.missing():
@@ -195,8 +194,8 @@ class _Writing:
         return (*steps, self.step(Roll, self.spec.version, final))
 
     def _class(self, version: str) -> str:
-        """The class that the cluster has, where that is the written one or a newer one that makes clusters of
-        this version; the written one, else the newest that does.
+        """The class of the cluster, where it is the spec's or a newer one and supports this version; else the
+        spec's where it supports it; else the newest that does.
         """
         live = str(self.state.view().get("cluster_class"))
         classes = _catalog(self.spec, self.context).classes.get(self.spec.class_namespace) or {}
@@ -225,7 +224,7 @@ def _catalog(spec: Spec, context: PlanContext) -> Catalog:
 
 
 def _check(spec: Spec, state: State, fields: set[str], context: PlanContext) -> None:
-    """Refuses what a cluster can't become."""
+    """Refuses changes that a cluster can't make."""
     if fixed := sorted(field for field in fields if field.startswith("network.")):
         raise Refusal(
             "the network of a cluster can't be changed",

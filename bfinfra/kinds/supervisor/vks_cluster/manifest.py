@@ -1,5 +1,5 @@
-"""The Cluster object that a spec becomes, and an object in the words of a site: cluster.x-k8s.io/v1beta2, and
-v1beta1 where a supervisor serves no more. Source: Cluster API's Go types.
+"""Converts a spec to a Cluster object, and back: cluster.x-k8s.io/v1beta2, or v1beta1 where a supervisor
+serves only that. Source: Cluster API's Go types.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ OS_IMAGE = "run.tanzu.vmware.com/resolve-os-image"
 LEAST, MOST = (f"cluster.x-k8s.io/cluster-api-autoscaler-node-group-{each}-size" for each in ("min", "max"))
 UNITS = ("Ti", "Gi", "Mi", "Ki", "")
 Schemas = Mapping[str, Schema]
-"""Of a class's variables, by name."""
+"""Schemas of a class's variables, by name."""
 
 
 def manifest(name: str, spec: Spec, api: str, schemas: Schemas) -> Object:
-    """The object to send. `schemas`: empty where nobody says what the class's variables are."""
+    """The object to send. `schemas`: empty where the class's variables are unknown."""
     return {
         "apiVersion": api,
         "kind": KIND,
@@ -33,7 +33,7 @@ def manifest(name: str, spec: Spec, api: str, schemas: Schemas) -> Object:
 
 
 def body(spec: Spec, api: str, schemas: Schemas) -> Object:
-    """Its spec; what differs between pools are overrides of the class's variables."""
+    """The object's spec; what differs between pools is an override of the class's variables."""
     network = written(
         {
             "pods": written({"cidrBlocks": list(spec.network.pods)}),
@@ -65,7 +65,7 @@ def body(spec: Spec, api: str, schemas: Schemas) -> Object:
 
 
 def view(spec: Fields, api: str) -> Object:
-    """It in the words of a site."""
+    """The object's spec as fields of a site."""
     topology, network = at(spec, "topology"), at(spec, "clusterNetwork")
     values = _values(topology.get("variables"))
     own = _view_own(values)
@@ -152,7 +152,7 @@ def _overrides(spec: Spec, nodes: Nodes) -> Object:
 
 
 def _node(spec: Spec, nodes: Workers) -> Object:
-    """The variable `node` of a pool: an override takes the place of the cluster's own, so that goes along."""
+    """The variable `node` of a pool. An override replaces the cluster's own value, so it includes that."""
     base = nodes.variables.get("node", spec.variables.get("node"))
     known: Fields = base if isinstance(base, Mapping) else {}
     taints = [_taint(each) for each in nodes.taints]
@@ -210,7 +210,7 @@ def _view_nodes(nodes: Fields) -> Object:
 
 
 def _view_own(values: Object) -> Object:
-    """Takes the variables that are fields of their own out of the others."""
+    """The variables that are fields of a site; removes them from `values`."""
     found = {"vm_class": values.pop("vmClass", None), "storage_class": values.pop("storageClass", None)}
     disks = values.pop("volumes", None)
     if disks is None:
@@ -259,7 +259,7 @@ def quantity(number: int) -> str:
 
 
 def _bytes(text: Any) -> Any:
-    """`50Gi` → `50GiB`; what isn't understood stays as it is and so differs."""
+    """`50Gi` → `50GiB`; other text is unchanged, and so differs."""
     number = str(text).rstrip("KMGTi")
     unit = str(text)[len(number) :]
     return bytes_text(int(number) * BINARY[unit]) if number.isdigit() and unit in BINARY else text
@@ -281,11 +281,11 @@ ROLES = {
     "taints": ("variables", "overrides", 'k:{"name":"node"}'),
     "variables": ("variables", "overrides"),
 }
-"""Field of a role of nodes → where it stands."""
+"""Field of a role of nodes → its path in the object."""
 
 
 def path_of(field: str, api: str) -> tuple[str, ...]:
-    """Where a field of a site stands in the object, in the words of managedFields."""
+    """The path of a site's field in the object, as managedFields writes it."""
     first, *rest = field.split(".")
     topology = ("spec", "topology")
     if first == "control_plane":

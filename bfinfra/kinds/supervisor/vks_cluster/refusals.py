@@ -19,15 +19,15 @@ from bfinfra.model.suggest import nearest
 NODE_BITS = 24
 """Each node takes a network of this size for its pods."""
 PLENTY = 1 << 16
-"""What networks of IPv6 have."""
+"""The number of nodes for which an IPv6 network is taken to have room."""
 
 
 def check(spec: Spec, context: PlanContext) -> None:
-    """All of it. Refusal."""
+    """Run all checks. Raises Refusal."""
     facts: VksClusterFacts = context.facts or VksClusterFacts()
     if not facts.api(spec.namespace):
         raise Refusal(
-            "its supervisor has no clusters of classes",
+            "its supervisor does not serve clusters with a cluster class",
             field="namespace",
             why="it serves neither cluster.x-k8s.io/v1beta2 nor v1beta1",
             next="write a tanzu_cluster, or update the supervisor",
@@ -46,7 +46,7 @@ def check(spec: Spec, context: PlanContext) -> None:
 
 
 def version(spec: Spec, catalog: Catalog) -> None:
-    """Refuses a release that the supervisor hasn't."""
+    """Refuses a release that the supervisor does not have."""
     if catalog.releases and not catalog.release(spec.version):
         known = sorted({each.partition("+")[0] for each in catalog.releases})
         raise Refusal(
@@ -58,8 +58,8 @@ def version(spec: Spec, catalog: Catalog) -> None:
 
 
 def cluster_class(spec: Spec, catalog: Catalog) -> ClusterClass | None:
-    """The class that the cluster will be of: the one written, or the newest in its place that fits. None
-    where classes aren't shown to us.
+    """The class that the cluster will have: the spec's, or the newest that replaces it. None where we may not
+    list classes.
     """
     classes = catalog.classes.get(spec.class_namespace)
     if classes is None:
@@ -91,7 +91,7 @@ def cluster_class(spec: Spec, catalog: Catalog) -> ClusterClass | None:
 
 
 def pool_classes(spec: Spec, found: ClusterClass) -> None:
-    """Refuses a sort of workers that the class doesn't know."""
+    """Refuses a worker class that the cluster class does not have."""
     for name, nodes in spec.workers.items():
         if found.pools and nodes.worker_class not in found.pools:
             raise Refusal(
@@ -110,7 +110,9 @@ def variables(spec: Spec, found: ClusterClass, api: str) -> None:
     given = {each["name"]: each["value"] for each in topology["variables"]}
     for name, variable in found.variables.items():
         if variable.required and name not in given:
-            raise Refusal(f"{found.name} wants the variable {name}", field="variables", next=f"write {name}")
+            raise Refusal(
+                f"{found.name} requires the variable {name}", field="variables", next=f"write {name}"
+            )
     _check("", given, found)
     machines = topology.get("workers", {}).get("machineDeployments", ())
     for role, nodes in (
@@ -133,7 +135,7 @@ def _check(role: str, given: Mapping[str, object], found: ClusterClass) -> None:
             raise Refusal(
                 f"{at} {each.what}",
                 field=place if own or not each.path else f"{place}.{each.path}",
-                why=f"{found.name} says so in its schema",
+                why=f"the schema of {found.name} does not allow it",
                 next=each.near,
             )
 
@@ -152,12 +154,12 @@ def systems(spec: Spec, catalog: Catalog) -> None:
                 f"{release} has no image of {name}",
                 field=field,
                 why=f"there are: {', '.join(known)}",
-                next="choose one of these; the supervisor would make no node, and say little",
+                next="choose one of these; with another one the supervisor would make no node",
             )
 
 
 def pod_network(spec: Spec) -> None:
-    """Refuses a pod network that has no part left for the node that comes before an old one goes."""
+    """Refuses a pod network without room for the extra node of a rolling update."""
     if not spec.network.pods:
         return
     blocks = sum(_blocks(each) for each in spec.network.pods)
@@ -166,9 +168,9 @@ def pod_network(spec: Spec) -> None:
     if nodes + more > blocks:
         raise Refusal(
             f"the pod network is too small: {nodes} nodes and {more} more while they are replaced take "
-            f"{nodes + more} parts of /{NODE_BITS}, it has {blocks}",
+            f"{nodes + more} networks of /{NODE_BITS}, it has {blocks}",
             field="network.pods.0",
-            why="it can't be changed later, and without a free part no node can be replaced",
+            why="it can't be changed later, and without a free network no node can be replaced",
             next=f"write at least {_wide(nodes + more)}",
         )
 

@@ -1,4 +1,4 @@
-"""What the supervisor says of a cluster: conditions and counts, never a phase."""
+"""The observed state of a cluster: its conditions and counts, never its phase."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOPOLOGY, MADE, REACHED, AVAILABLE = (
 )
 AWAITED = (TOPOLOGY, MADE, REACHED, AVAILABLE)
 LEGACY = (TOPOLOGY, MADE, "Ready")
-"""Those of supervisors that don't have the newer ones yet."""
+"""The conditions to wait for on supervisors without the newer ones."""
 ROLES = ("controlPlane", "workers")
 POOL = "topology.cluster.x-k8s.io/deployment-name"
 OF_CLUSTER = "cluster.x-k8s.io/cluster-name"
@@ -34,7 +34,7 @@ OF_CLUSTER = "cluster.x-k8s.io/cluster-name"
 
 @dataclass(frozen=True)
 class Count:
-    """Nodes of a role: how many there shall be and are, are as last written, and are of use."""
+    """Nodes of a role: how many are wanted, exist, are up to date, and are available."""
 
     wanted: int = 0
     there: int = 0
@@ -43,14 +43,14 @@ class Count:
 
     @property
     def through(self) -> bool:
-        """Whether all are there, as last written and of use, and no others."""
+        """Whether all exist, up to date and available, and no others do."""
         return self.wanted == self.there == self.up_to_date == self.available
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """`body`: the object's spec, as `api` writes it; `home`: where it is asked; `endpoint` is set once it can
-    be entered.
+    """`body`: the object's spec in the version `api`; `home`: the API that serves it; `endpoint` is set once
+    the cluster's own API can be reached.
     """
 
     namespace: Annotated[str, Ref("supervisor_namespace")]
@@ -63,18 +63,18 @@ class State(resource.State):
     conditions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Type → status, and why."""
     counts: Mapping[str, Count] | None = None
-    """By role; None where nobody says."""
+    """By role; None where the status has none."""
     pools: Mapping[str, Count] | None = None
-    """Of each pool's own object, pool by pool; None where it wasn't asked for."""
+    """From each pool's MachineDeployment, by pool; None where they were not read."""
     nodes: Mapping[str, str] | None = None
-    """Node → its status, as the cluster itself says; None where it wasn't asked."""
+    """Node → its status in the cluster itself; None where it was not read."""
     api_server: str = ""
     endpoint: Endpoint | None = None
     metadata: Fields = field(default_factory=dict)
     """Who wrote what."""
 
     def answers_at(self) -> str:
-        """Its API."""
+        """host:port of its API server."""
         return self.api_server
 
     @property
@@ -83,11 +83,11 @@ class State(resource.State):
         return form.version(self.body)
 
     def view(self) -> Object:
-        """What it is in the words of a site."""
+        """Its spec as fields of a site."""
         return form.view(self.body, self.api)
 
     def missing(self, spec: Spec | None = None) -> str:
-        """Why it isn't through with what was last written, as far as one sees; "" where it is."""
+        """What the last change still waits for; "" where it is complete."""
         if self.deleting:
             return "deleting"
         if not self.current:
@@ -108,16 +108,16 @@ class State(resource.State):
         return self._nodes(sum(each.wanted for each in counts.values()) if counts else owed)
 
     def _behind(self, spec: Spec) -> Iterator[str]:
-        """Pools that aren't as written: their sum in the cluster's status is of a moment before."""
+        """Pools that are not up to date: the sums in the cluster's status lag behind."""
         for name, nodes in spec.workers.items() if self.pools is not None else ():
             found = (self.pools or {}).get(name)
             if found is None:
-                yield f"the pool {name} isn't there yet"
+                yield f"pool {name} does not exist yet"
             elif (nodes.count is not None and found.wanted != nodes.count) or not found.through:
                 yield f"pool {name}: {found.available} of {found.wanted} nodes"
 
     def _nodes(self, owed: int) -> str:
-        """What the nodes themselves say."""
+        """Which nodes are not ready; "" where all are."""
         if self.nodes is None:
             return ""
         up = sum(status == READY for status in self.nodes.values())
@@ -131,11 +131,11 @@ class State(resource.State):
             return ""
         wanted = sum(each.wanted for each in self.counts.values())
         done = sum(min(each.up_to_date, each.available, each.wanted) for each in self.counts.values())
-        return f"{done} of {wanted} nodes are as written"
+        return f"{done} of {wanted} nodes are up to date"
 
 
 def of(obj: Fields, api: str, cluster: Cluster) -> State:
-    """From the object."""
+    """The state that an object shows."""
     status, metadata = at(obj, "status"), at(obj, "metadata")
     newer = status if api == form.V1BETA2 else at(status, "v1beta2")
     seen, written = status.get("observedGeneration"), metadata.get("generation")
@@ -162,8 +162,8 @@ def of(obj: Fields, api: str, cluster: Cluster) -> State:
 
 
 def pools_of(objects: Sequence[Fields]) -> dict[str, Count]:
-    """Pool → its nodes, from the MachineDeployments of one cluster; one whose last change its controller has
-    not seen has none as written.
+    """Pool → its nodes, from the MachineDeployments of one cluster. One whose controller has not seen the
+    last change counts as having no node that is up to date.
     """
     return {str(at(each, "metadata", "labels").get(POOL)): _pool(each) for each in objects}
 
