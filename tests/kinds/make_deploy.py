@@ -75,6 +75,8 @@ def make_deploy(cluster: ClusterClient, version: str) -> None:
             subjects=[{"kind": "ServiceAccount", "name": "default", "namespace": "bwki"}],
         )
     )
+    # a hook that fails closed refuses its own pod, where that comes after it
+    until(lambda: cluster.list("v1", "Pod", "bwki"))
     for kind, name, hook in _hooks(base64.b64encode(ca).decode()):
         cluster.create(
             _object(
