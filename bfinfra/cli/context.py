@@ -47,6 +47,15 @@ def variant(args: argparse.Namespace) -> Variant:
     return Variant(tuple(map(Path, args.overlay)), tuple(map(Path, args.values)), given)
 
 
+def options(args: argparse.Namespace) -> list[str]:
+    """The overlays and values in the arguments, as words of a command line."""
+    return [
+        *(word for file in args.overlay for word in ("--overlay", file)),
+        *(word for file in args.values for word in ("--values", file)),
+        *(word for name, text in args.set for word in ("--set", f"{name}={text}")),
+    ]
+
+
 def targets(args: argparse.Namespace) -> tuple[Key, ...]:
     """The resources that the arguments target. Raises BfinfraError for a text that is not an address."""
     from bfinfra.model.errors import BfinfraError, Problem

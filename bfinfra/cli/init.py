@@ -5,11 +5,12 @@ from __future__ import annotations
 import getpass
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
     import argparse
@@ -63,12 +64,14 @@ def add(verbs: arguments.Verbs, about: str) -> None:
     parser.add_argument(
         "--sandbox", metavar="WORLD", help="read the sandbox that this file describes instead"
     )
+    arguments.variant(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Returns 0. Writes nothing if one of the files exists."""
     from bfinfra.app import init
     from bfinfra.cli.screen import Screen
+    from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.render import data as documents
     from bfinfra.render import init as render
     from bfinfra.spec.schema import schema
@@ -76,6 +79,12 @@ def run(args: argparse.Namespace) -> int:
 
     if args.world:
         return _world(args)
+    if options := context.options(args):
+        raise BfinfraError(
+            Problem(
+                f"{options[0]} goes with --world only", next="write the site first; it has no variants yet"
+            )
+        )
     folder = Path(args.folder)
     init.free(folder, (init.SITE, SCHEMA))
     name = args.site or _name(folder)
@@ -99,15 +108,16 @@ def _world(args: argparse.Namespace) -> int:
     if args.source or args.sandbox:
         raise BfinfraError(Problem("--world and --from don't go together", next="write the site first"))
     site = Path(args.world)
+    options = context.options(args)
     file = worlds.beside_of(site)
     init.free(file.parent, (file.name,))
-    found = world_of(app.load(site))
+    found = world_of(app.load_variant([site], context.variant(args)))
     files = {file.name: found.text}
     if not (file.parent / SCHEMA).exists():
         files[SCHEMA] = documents.text(schema()) + "\n"
     written = init.put(file.parent, files)
     Screen.of(args).show(
-        lambda _: render.world(site, written, found.left_out),
+        lambda _: render.world(shlex.join([str(site), *options]), written, found.left_out),
         lambda: render.world_data(written, found.left_out),
     )
     return 0
@@ -126,9 +136,9 @@ def _described(args: argparse.Namespace, name: str) -> Initial:
     env = {**os.environ, **(running.env if running else {})}
     settings, typed = _settings(args, env)
     site = init.empty(name, settings, Path(args.folder), password=typed, sandbox=running)
-    context = app.RunContext(sandbox=running, stop=args.stop)
+    run_context = app.RunContext(sandbox=running, stop=args.stop)
     try:
-        return init.described(site, settings, only=frozenset(args.kind), context=context)
+        return init.described(site, settings, only=frozenset(args.kind), context=run_context)
     except Untrusted as error:
         found = error.problems[0]
         then = f"bfinfra trust {settings['server']} shows it: compare, then add --trust with its SHA-256"

@@ -55,8 +55,10 @@ def data(found: Initial, files: Sequence[Path]) -> dict[str, object]:
     )
 
 
-def world(site: Path, files: Sequence[Path], left_out: Mapping[str, str]) -> str:
-    """The written sandbox world of a site, and the next commands."""
+def world(site: str, files: Sequence[Path], left_out: Mapping[str, str]) -> str:
+    """The written sandbox world of a site, and the next commands. `site`: its file and options, as words of a
+    command line.
+    """
     lines = [f"Wrote {' and '.join(map(str, files))}."]
     if left_out:
         lines += ["", "The sandbox has no stand-in for:"]

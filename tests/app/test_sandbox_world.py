@@ -72,6 +72,21 @@ def test_init_writes_it_where_the_sandbox_looks(
     assert "worlds/site.yaml exists already" in capsys.readouterr().err
 
 
+def test_the_world_of_a_variant_has_what_its_overlays_and_values_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(EXAMPLES["gpu_host"], "site.yaml")
+    Path("prod.yaml").write_text(
+        "gpu_host: {esx9.small.test: {passthrough: [{vendor: 0x10de, device: 0x1eb8}]}}"
+    )
+    assert main(["init", "--world", "site.yaml", "--overlay", "prod.yaml"]) == 0
+    assert "  bfinfra plan site.yaml --overlay prod.yaml --sandbox\n" in capsys.readouterr().out
+    assert "esx9.small.test" in Path("worlds/site.yaml").read_text()
+    assert main(["init", "--overlay", "prod.yaml", "elsewhere"]) == 1
+    assert "--overlay goes with --world only" in capsys.readouterr().err
+
+
 def test_what_has_no_stand_in_is_named(tmp_path: Path, capsys) -> None:
     site = tmp_path / "site.yaml"
     site.write_text(

@@ -197,6 +197,16 @@ def test_the_service_leads_to_the_port_of_the_pods() -> None:
     assert (port["targetPort"], port["port"]) == (target["name"], target["containerPort"])
 
 
+def test_the_selector_stays_what_the_first_manifests_had_so_that_kubectl_apply_upgrades_them() -> None:
+    """A Deployment's selector is immutable."""
+    (deployment,) = documents("deployment.yaml")
+    selector = deployment["spec"]["selector"]["matchLabels"]
+    assert selector == {"app.kubernetes.io/name": "bfinfra", "app.kubernetes.io/component": "operator"}
+    assert selector.items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    (labels,) = documents("kustomization.yaml")[0]["labels"]
+    assert not labels.get("includeSelectors"), "kustomize would add its labels to the selector"
+
+
 def test_the_lock_of_the_image_has_the_operators_libraries() -> None:
     lock = (DEPLOY.parent / "requirements-operator.lock").read_text()
     assert re.search(r"^kopf==", lock, re.MULTILINE)
