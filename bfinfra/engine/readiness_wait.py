@@ -148,7 +148,9 @@ class ReadinessWait:
         if answer.status is Ready.FAILED:
             return Verdict(
                 Ending.FAILED,
-                problem=Problem(f"{key} failed", why=answer.why, next="correct the cause, then apply again"),
+                problem=Problem(
+                    f"{key} can't become ready", why=answer.why, next="correct the cause, then apply again"
+                ),
             )
         if answer.status is Ready.READY:
             return Verdict(Ending.DONE if entry.final else None, answer.note)

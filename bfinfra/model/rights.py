@@ -43,6 +43,16 @@ class Entity:
     propagate: bool = False
     """Whether its descendants need the same rights."""
 
+    @property
+    def alone(self) -> str:
+        """Of a host whose cluster the site doesn't say: the path of its compute resource if it is in none.
+        vCenter takes a standalone host's permissions only there (vSphere API, AuthorizationManager). Else "".
+        """
+        parts = self.path.split("/")
+        if self.type != "HostSystem" or len(parts) != 5 or parts[3] != "*":
+            return ""
+        return "/".join((*parts[:3], parts[4]))
+
 
 @dataclass(frozen=True, slots=True)
 class Api:

@@ -45,8 +45,13 @@ def text(rights: Rights, account: str, style: Style = PLAIN) -> str:
     ]
     if any("*" in entity.path for entity in rights.entities):
         blocks.append(
-            "* stands for what the site doesn't say: datacenter, a host's cluster, a server's datastore "
-            "narrow it when written."
+            "* stands for what the site doesn't say: datacenter, a host's cluster, a server's datastore. "
+            "Write these to narrow it."
+        )
+    if any(entity.alone for entity in rights.entities):
+        blocks.append(
+            "A standalone host takes its permission on its compute resource, /DATACENTER/host/NAME; vCenter "
+            "refuses it on the host."
         )
     return "\n\n".join(blocks)
 
@@ -86,7 +91,9 @@ def role_names(rights: Rights) -> dict[tuple[str, ...], str]:
 
 
 def govc(rights: Rights, account: str) -> str:
-    """A role for each set of privileges, then one permission for each object. An administrator runs it."""
+    """A role for each set of privileges, then one permission for each object. An administrator runs it. A
+    host that may be standalone has a second command, for vCenter refuses the first one there.
+    """
     roles = role_names(rights)
     lines = [
         shlex.join(["govc", "role.create", role, *(name for name in names if name not in READ)])
@@ -94,20 +101,15 @@ def govc(rights: Rights, account: str) -> str:
         if role != READ_ONLY
     ]
     for entity, names in rights.entities.items():
-        lines.append(
-            shlex.join(
-                [
-                    "govc",
-                    "permissions.set",
-                    "-principal",
-                    account,
-                    "-role",
-                    roles[names],
-                    f"-propagate={str(entity.propagate).lower()}",
-                    entity.path,
-                ]
-            )
+        options = (
+            "-principal",
+            account,
+            "-role",
+            roles[names],
+            f"-propagate={str(entity.propagate).lower()}",
         )
+        paths = filter(None, (entity.path, entity.alone))
+        lines.append(" || ".join(shlex.join(["govc", "permissions.set", *options, path]) for path in paths))
     return "\n".join(lines)
 
 

@@ -131,6 +131,23 @@ def test_govc_commands_make_each_role_before_they_give_it(capsys):
     assert len(made) == 7
 
 
+def test_govc_grants_a_host_that_may_be_standalone_on_its_compute_resource_if_the_host_refuses(
+    tmp_path, capsys
+):
+    file = tmp_path / "site.yaml"
+    for cluster, commands in (
+        ("{}", ["/*/host/*/esx1.small.test", "/*/host/esx1.small.test"]),
+        ("{cluster: farm}", ["/*/host/farm/esx1.small.test"]),
+    ):
+        file.write_text(
+            "site: s\nvcenter: {server: vc.small.test, username: a@b, password: {env: P}}\n"
+            f"gpu_host: {{esx1.small.test: {cluster}}}\n"
+        )
+        *_, line = output(capsys, file, "--as", "govc", "--account", "a@b").splitlines()
+        assert [shlex.split(each)[-1] for each in line.split(" || ")] == commands
+        assert ("A standalone host" in output(capsys, file)) is (len(commands) == 2)
+
+
 STRING = r"'(?:[^'\u2018-\u201b]|['\u2018-\u201b]{2})*'"
 FOUND = rf"(?:Get-\w+(?: -Location \(.+\)| -NoRecursion)* -Name {STRING}|Get-VIObjectByVIView -MORef .+)"
 

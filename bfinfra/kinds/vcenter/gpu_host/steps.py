@@ -35,7 +35,7 @@ class Set(_OnHost):
 
     def title(self) -> str:
         """The title with the devices."""
-        return f"set passthrough of {self.devices} on host {self.name}"
+        return f"set passthrough on host {self.name}: {self.devices}"
 
 
 @dataclass(frozen=True, kw_only=True)
