@@ -37,7 +37,7 @@ def hold(folder: Path) -> BinaryIO:
 
 def write(path: Path, data: Any) -> None:
     """JSON, readable by the owner only, replaced in one step."""
-    write_text(path, json.dumps(data, indent=1))
+    write_text(path, json.dumps(data))
 
 
 def write_text(path: Path, text: str) -> None:

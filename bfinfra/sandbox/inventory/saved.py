@@ -41,8 +41,6 @@ GENERATED = frozenset(
         "createTime",
     }
 )
-UNORDERED = (support.ManagedObject, vim.CustomFieldsManager.StringValue)
-"""Lists of these are sets: their order is that in which they came."""
 DUMPED = {
     "VirtualMachine": ("config", "runtime", "guest", "resourcePool", "datastore", "network", "value"),
     "HostSystem": ("config", "runtime", "datastore", "network", "value"),
@@ -53,7 +51,10 @@ DUMPED = {
     "VmwareDistributedVirtualSwitch": ("config",),
     "DistributedVirtualPortgroup": ("config",),
 }
+NOTE = vim.CustomFieldsManager.StringValue  # pyVmomi finds a type anew each time it is named
 GROUP_KEY = re.compile(r"dvportgroup-\d+")  # keys of port groups are their ids
+UNORDERED = (support.ManagedObject, NOTE)
+"""Lists of these are sets: their order is that in which they came."""
 NEWEST = support.newestVersions.Get("vim")
 ANY = support.Object(name="v", type=object, version=NEWEST, flags=support.F_OPTIONAL)
 
@@ -123,7 +124,7 @@ def plain(inventory: Inventory, value: Any) -> Any:
     if isinstance(value, support.ManagedObject):
         target = inventory.objects.get(moid(value))
         return f"{target.kind} {inventory.path(target)}" if target else "gone"
-    if isinstance(value, vim.CustomFieldsManager.StringValue):
+    if isinstance(value, NOTE):
         return {
             "note": next(
                 (
@@ -154,7 +155,7 @@ def plain(inventory: Inventory, value: Any) -> Any:
 
 
 def _plain(inventory: Inventory, value: Any) -> Any:
-    if isinstance(value, int | float | bool) or value is None:
+    if isinstance(value, int | float) or value is None:
         return value
     if isinstance(value, datetime):
         return None

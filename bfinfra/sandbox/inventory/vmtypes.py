@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pyVmomi
@@ -46,7 +47,11 @@ def field(kind: Any, name: str) -> Any:
     return kind._GetPropertyInfo(name)  # noqa: SLF001 - pyVmomi's public name
 
 
-def fields(value: Any) -> list[Any]:
+def fields(value: Any) -> tuple[Any, ...]:
     """The fields that a data object or a type declares."""
-    found: list[Any] = value._GetPropertyList()  # noqa: SLF001 - pyVmomi's public name
-    return found
+    return _declared(value if isinstance(value, type) else type(value))
+
+
+@functools.cache
+def _declared(kind: Any) -> tuple[Any, ...]:
+    return tuple(kind._GetPropertyList())  # noqa: SLF001 - pyVmomi's public name

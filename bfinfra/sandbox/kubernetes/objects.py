@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import secrets
 import time
 from collections.abc import Mapping
@@ -38,8 +37,10 @@ def dig(thing: Any, *path: str | int, default: Any = None) -> Any:
 
 
 def copied(thing: Any) -> Any:
-    """A deep copy: what the store holds is never changed in place."""
-    return copy.deepcopy(thing)
+    """A deep copy of JSON: what the store holds is never changed in place."""
+    if isinstance(thing, dict):
+        return {name: copied(each) for name, each in thing.items()}
+    return [copied(each) for each in thing] if isinstance(thing, list) else thing
 
 
 def stamp(seconds: float) -> str:

@@ -5,9 +5,9 @@ from their CRD.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any, Literal
 
@@ -33,7 +33,7 @@ class Type:
     lookup: Lookup
     name: str = ""
 
-    @property
+    @cached_property
     def form(self) -> Form:
         """What kind of value stands here."""
         if self.name in OPEN or self.raw.get("x-kubernetes-int-or-string"):
@@ -86,24 +86,31 @@ class Type:
         return "merge" in str(self.raw.get("x-kubernetes-patch-strategy", ""))
 
     @property
-    def fields(self) -> Iterator[tuple[str, Type]]:
+    def fields(self) -> ItemsView[str, Type]:
         """The declared fields."""
-        return ((name, self._resolve(raw)) for name, raw in self.raw.get("properties", {}).items())
+        return self._fields.items()
 
     def declared(self, name: str) -> bool:
         """True for a field of a struct; False for a key of a map."""
-        return name in self.raw.get("properties", {})
+        return name in self._fields
 
     def field(self, name: str) -> Type | None:
         """The type of a field or of a map's value; None where the type doesn't know it."""
-        if self.declared(name):
-            return self._resolve(self.raw["properties"][name])
+        return self._fields.get(name, self._extra)
+
+    @cached_property
+    def _fields(self) -> dict[str, Type]:
+        return {name: self._resolve(raw) for name, raw in self.raw.get("properties", {}).items()}
+
+    @cached_property
+    def _extra(self) -> Type | None:
+        """The type of a field that is not declared."""
         extra = self.raw.get("additionalProperties")
         if isinstance(extra, Mapping):
             return self._resolve(extra)
         return ANY if extra or self.open or not self.closed else None
 
-    @property
+    @cached_property
     def item(self) -> Type:
         """The type of a list's items."""
         raw = self.raw.get("items")
@@ -139,10 +146,13 @@ class Catalogue:
 
     resources: Mapping[str, list[dict[str, Any]]]
     types: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    _read: dict[str, Type] = field(default_factory=dict, repr=False)
 
     def type(self, name: str) -> Type:
         """A built-in type; ANY where it has no name."""
-        return Type(self.types[name], self.types.__getitem__, name) if name else ANY
+        if name and name not in self._read:
+            self._read[name] = Type(self.types[name], self.types.__getitem__, name)
+        return self._read[name] if name else ANY
 
 
 @cache

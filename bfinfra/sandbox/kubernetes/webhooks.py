@@ -70,7 +70,8 @@ class Webhooks:
         """By the names of the configurations, then in their order; each with the version of the resource that
         it wants to see.
         """
-        if exempt(write.target.resource):
+        configurations = self._cluster.all(GROUP, plural)
+        if not configurations or exempt(write.target.resource):
             return
         versions = [
             write.target.resource,
@@ -80,7 +81,7 @@ class Webhooks:
                 if each.key == write.target.resource.key and each.version != write.target.resource.version
             ),
         ]
-        for configuration in self._cluster.all(GROUP, plural):
+        for configuration in configurations:
             for hook in configuration.get("webhooks") or []:
                 same = versions if hook.get("matchPolicy", "Equivalent") == "Equivalent" else versions[:1]
                 resource = next(
