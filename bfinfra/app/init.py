@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ def described(
 
     found = describe(site, only=only, context=context)
     if not found.resources and found.unreadable:
-        raise next(iter(found.unreadable.values()))
+        raise BfinfraError(*_distinct(found.unreadable.values()))
     if not found.resources and not found.left_out:
         raise BfinfraError(
             Problem(
@@ -63,6 +64,13 @@ def described(
     written = {key: (each.spec.applied(), each.description.fill_in) for key, each in found.resources.items()}
     text = describing(site.name, settings, written, [*sorted(left_out.items()), *notes])
     return Initial(text, tuple(found.resources), left_out, changed)
+
+
+def _distinct(errors: Iterable[BfinfraError]) -> list[Problem]:
+    """Each problem once, what most errors have first."""
+    return [
+        problem for problem, _ in Counter(each for error in errors for each in error.problems).most_common()
+    ]
 
 
 def free(folder: Path, names: Iterable[str]) -> None:

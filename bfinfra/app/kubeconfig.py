@@ -35,4 +35,5 @@ def _cluster(site: Site, address: str) -> Key:
         if address in (str(key), key.name):
             return key
     there = nearest(address, (str(key) if "/" in address else key.name for key in clusters))
-    raise BfinfraError(Problem(f"{address} is no cluster of this site", next=there or "it has none"))
+    why = "" if clusters else "the site has no clusters"
+    raise BfinfraError(Problem(f"{address} is no cluster of this site", "", why, there))

@@ -125,10 +125,9 @@ class SavedPlan:
             saved.items()
             plan_of(saved.plan)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            why = error.strerror if isinstance(error, OSError) else type(error).__name__
             raise BfinfraError(
                 Problem(
-                    "not a saved plan", str(path), why or "", "make one with: bfinfra plan SITE --out FILE"
+                    "not a saved plan", str(path), _why(error), "make one with: bfinfra plan SITE --out FILE"
                 )
             ) from None
         return saved
@@ -219,6 +218,13 @@ def _texts(values: list[object]) -> tuple[str, ...]:
 
 def _digests_of(data: Mapping[object, object]) -> dict[str, str]:
     return {_text(name): _text(each) for name, each in data.items()}
+
+
+def _why(error: Exception) -> str:
+    """Why a file could not be read as a plan."""
+    if isinstance(error, OSError):
+        return error.strerror or ""
+    return "it is not JSON" if isinstance(error, ValueError) else "a part of it is missing or damaged"
 
 
 def _other(path: Path, data: Any) -> Problem | None:

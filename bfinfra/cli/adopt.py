@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
     import argparse
@@ -26,14 +26,8 @@ def run(args: argparse.Namespace) -> int:
     """Returns 0; 1 on errors; 3 if something is not ready yet."""
     from bfinfra.cli.ask import must_be_able
     from bfinfra.cli.execute import execute
-    from bfinfra.model.errors import BfinfraError, Problem
-    from bfinfra.model.refs import Key
 
     must_be_able(args)
     if args.address == "all":
         return execute(args, adopt_all=True)
-    try:
-        key = Key.parse(args.address)
-    except ValueError as error:
-        raise BfinfraError(Problem(str(error))) from None
-    return execute(args, adopt=frozenset({key}))
+    return execute(args, adopt=frozenset({context.address(args.address)}))

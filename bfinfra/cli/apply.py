@@ -67,6 +67,15 @@ def _apply_plan(args: argparse.Namespace) -> int:
     announced = saved.SavedPlan.read(Path(args.sites[0]))
     folder = Path(args.site) if args.site else None
     paths, variant = announced.at(folder.parent if folder and folder.is_file() else folder)
+    if folder and folder.is_file() and folder.resolve() not in [each.resolve() for each in paths]:
+        raise BfinfraError(
+            Problem(
+                f"the plan was not made from {folder}",
+                args.sites[0],
+                f"it was made from {', '.join(map(str, paths))}",
+                "name the site's folder, or one of its files, with --site",
+            )
+        )
     args.sites = [str(path) for path in paths]
     args.overlay, args.values = variant.overlays, variant.value_files
     args.set = [(each.name, each.data) for each in variant.given]

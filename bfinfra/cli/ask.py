@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bfinfra.cli import context
 from bfinfra.engine.guard import Allow, objections
 from bfinfra.kinds import kind
 from bfinfra.model.errors import BfinfraError, Problem
@@ -146,7 +147,4 @@ def _words(given: Iterable[str]) -> list[str]:
 
 
 def _keys(option: str, words: list[str]) -> frozenset[Key]:
-    try:
-        return frozenset(Key.parse(word) for word in words if word != "all")
-    except ValueError as error:
-        raise BfinfraError(Problem(str(error), option, next="write it as in the plan: kind/name")) from None
+    return frozenset(context.address(word, option) for word in words if word != "all")

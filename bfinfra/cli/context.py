@@ -56,15 +56,22 @@ def options(args: argparse.Namespace) -> list[str]:
     ]
 
 
-def targets(args: argparse.Namespace) -> tuple[Key, ...]:
-    """The resources that the arguments target. Raises BfinfraError for a text that is not an address."""
+def address(text: str, where: str = "") -> Key:
+    """The resource of an address. `where`: the option that it was given to. Raises BfinfraError for a text
+    that is not an address.
+    """
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.refs import Key
 
     try:
-        return tuple(Key.parse(each) for each in args.target)
+        return Key.parse(text)
     except ValueError as error:
-        raise BfinfraError(Problem(str(error), "--target")) from None
+        raise BfinfraError(Problem(str(error), where, next="write it as bfinfra plan shows it")) from None
+
+
+def targets(args: argparse.Namespace) -> tuple[Key, ...]:
+    """The resources that the arguments target. Raises BfinfraError for a text that is not an address."""
+    return tuple(address(each, "--target") for each in args.target)
 
 
 def sandbox(args: argparse.Namespace) -> Running | None:

@@ -23,14 +23,9 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.app.import_object import import_object
     from bfinfra.cli.screen import Screen
     from bfinfra.kinds import kind
-    from bfinfra.model.errors import BfinfraError, Problem
-    from bfinfra.model.refs import Key
     from bfinfra.render import init as render
 
-    try:
-        key = Key.parse(args.address)
-    except ValueError as error:
-        raise BfinfraError(Problem(str(error))) from None
+    key = context.address(args.address)
     site, setting = context.load(args)
     running = setting.sandbox
     file, text = import_object(

@@ -193,10 +193,10 @@ class _Composer:
 
     def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
         """The parser's message. Its own place is where it failed, its context where the trouble began."""
-        began = (
-            f" (opened in line {error.context_mark.line + 1})" if error.context_mark and error.context else ""
-        )
-        why = " ".join(part for part in (error.context, began) if part).strip()
+        started = error.context_mark
+        here = started is None or started.index == getattr(error.problem_mark, "index", None)
+        began = "" if started is None or here else f" (opened in line {started.line + 1})"
+        why = "" if here else f"{error.context or ''}{began}"
         tab = any(
             "\t" in line[: len(line) - len(line.lstrip())]
             for line in self.source.text.splitlines()[: (error.problem_mark or _START).line + 1]

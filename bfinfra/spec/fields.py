@@ -41,7 +41,8 @@ def validated(model: Any, topic: str, block: Block, sources: Sources, problems: 
             return found
         return TypeAdapter(model).validate_python(data, context={"sources": sources})
     except ValidationError as error:
-        wrong = _problems(error.errors(include_url=False), block.entry, model)
+        kind = topic.partition("/")[0] if "/" in topic else ""
+        wrong = _problems(error.errors(include_url=False), block.entry, model, kind)
         problems += (replace(problem, what=f"{topic}: {problem.what}") for problem in wrong)
         return None
 
@@ -69,11 +70,16 @@ def _octals(node: Node, value: object, path: tuple[str, ...]) -> Iterator[Proble
         )
 
 
-def _problems(errors: Sequence[Any], entry: Entry, model: Any) -> Iterator[Problem]:
-    """One problem for each field: the errors of its alternatives are joined."""
+def _problems(errors: Sequence[Any], entry: Entry, model: Any, kind: str) -> Iterator[Problem]:
+    """One problem for each field: the errors of its alternatives are joined. `kind`: of the resource, ""
+    where the block is none.
+    """
     located = [(_blamed(entry, error), error) for error in errors]
     for (path, name, at), same in itertools.groupby(located, key=lambda pair: _topic(*pair)):
-        yield _problem(path, name, at, [error for _, error in same], model)
+        problem = _problem(path, name, at, [error for _, error in same], model)
+        field = (*path, name)[0]
+        explain = f"bfinfra explain {kind}.{field} describes it" if kind and field else ""
+        yield replace(problem, next=problem.next or explain)
 
 
 def _blamed(entry: Entry, error: Any) -> Spot:

@@ -166,6 +166,7 @@ def _resources(blocks: Blocks, reading: _Reading, spec_of: Callable[[str], Any])
                     f"{key.name} can't be the name of a {key.kind}",
                     block.entry.at,
                     f"allowed: {model.name_rule}",
+                    "choose another name",
                 )
             )
         if (spec := reading.read(model, str(key), block)) is not None:

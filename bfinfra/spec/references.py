@@ -49,10 +49,12 @@ def _dangling(key: Key, edge: Edge, blocks: Blocks) -> Problem:
             nearest(edge.name, (k.name for k in blocks if k.kind in edge.kinds)),
         )
     names = [other.name for other in blocks if other.kind in edge.kinds]
+    kind, _, name = edge.name.partition("/")
+    bare = f"write the name without its kind: {name}" if name and kind in edge.kinds else ""
     return Problem(
         f"{key}: {edge.field} names {edge.name}, and there is no such {wanted}",
         at,
-        next=nearest(edge.name, names) or f"add {edge.kinds[0]}: {{{edge.name}: …}}",
+        next=bare or nearest(edge.name, names) or f"add {edge.kinds[0]}: {{{edge.name}: …}}",
     )
 
 

@@ -248,9 +248,12 @@ def test_show_writes_the_page_that_plan_writes(here: Checkout, tmp_path: Path) -
         ),
         (
             {"format_version": 2, "type": "saved_plan"},
-            "not a saved plan; KeyError; make one with: bfinfra plan SITE --out FILE",
+            "not a saved plan; a part of it is missing or damaged; make one with: bfinfra plan SITE --out FILE",
         ),
-        ([], "not a saved plan; TypeError; make one with: bfinfra plan SITE --out FILE"),
+        (
+            [],
+            "not a saved plan; a part of it is missing or damaged; make one with: bfinfra plan SITE --out FILE",
+        ),
     ],
 )
 def test_what_is_no_plan_of_this_version_is_refused(content: Any, message: str, tmp_path: Path) -> None:
@@ -283,6 +286,22 @@ def test_a_folder_goes_with_a_plan_alone(here: Checkout, capsys: pytest.CaptureF
     words = ["apply", "--yes", str(here.folder / "site.yaml"), "--site", str(here.folder)]
     assert main(words) == 1
     assert "--site needs a saved plan" in capsys.readouterr().err
+
+
+def test_a_text_that_is_no_json_is_no_plan(tmp_path: Path) -> None:
+    (tmp_path / "site.yaml").write_text("site: s\n")
+    with pytest.raises(BfinfraError, match="not a saved plan; it is not JSON"):
+        SavedPlan.read(tmp_path / "site.yaml")
+
+
+def test_the_file_of_another_site_refuses_the_plan(
+    here: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = here.plan(tmp_path / "plan.json")
+    other = here.folder / "other.yaml"
+    other.write_text("site: other\n")
+    assert main(["apply", str(file), "--site", str(other), "--yes"]) == 1
+    assert f"the plan was not made from {other}" in capsys.readouterr().err
 
 
 def test_the_command_line_plans_in_one_folder_and_applies_in_another(

@@ -39,7 +39,10 @@ def test_any_resource_may_come_after_any_other(tmp_path: Path) -> None:
                 "Deletion runs in the reverse order."
             ),
         ),
-        ("tree/elm", "3:16 tree/oak: after: expected a list; found 'tree/elm'"),
+        (
+            "tree/elm",
+            "3:16 tree/oak: after: expected a list; found 'tree/elm'; bfinfra explain tree.after describes it",
+        ),
     ],
 )
 def test_what_is_no_address_of_the_site_is_reported_at_its_place(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from grove import only, problems
 
 from bfinfra.model.errors import Place
 
+EXPLAIN = re.compile(r"; bfinfra explain (tree|nest)\.[a-z]+ describes it$")
 TREE = "site: g\ntree:\n  oak: "
 
 
@@ -91,7 +93,7 @@ TREE = "site: g\ntree:\n  oak: "
     ],
 )
 def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, message: str) -> None:
-    assert only(tmp_path, TREE + written + "\n") == message
+    assert EXPLAIN.sub("", only(tmp_path, TREE + written + "\n")) == message
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,24 @@ def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, m
     ],
 )
 def test_a_wrong_file_is_explained_at_its_place(tmp_path: Path, text: str, message: str) -> None:
-    assert only(tmp_path, text) == message
+    assert EXPLAIN.sub("", only(tmp_path, text)) == message
+
+
+@pytest.mark.parametrize(
+    ("written", "field"),
+    [("{evergreen: perhaps}", "evergreen"), ("{trunk: {length: 12}}", "trunk"), ("{rings: [1, x]}", "rings")],
+)
+def test_a_wrong_field_without_better_advice_names_the_command_that_describes_it(
+    tmp_path: Path, written: str, field: str
+) -> None:
+    (problem,) = problems(tmp_path, TREE + written + "\n")
+    assert problem.next == f"bfinfra explain tree.{field} describes it"
+
+
+def test_a_reference_with_its_kind_is_to_be_written_without_it(tmp_path: Path) -> None:
+    assert only(tmp_path, "site: g\nnest: {n: {tree: tree/oak}}\ntree: {oak: {}}\n").endswith(
+        "write the name without its kind: oak"
+    )
 
 
 def test_a_list_is_no_site(tmp_path: Path) -> None:

@@ -187,3 +187,10 @@ def test_what_is_not_yaml_says_what_mends_it(text, next_step):
     with pytest.raises(Unreadable) as refused:
         compose(FILE, text)
     assert next_step in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["{", "a:\n\tb: 1\n"])
+def test_a_mark_where_the_parser_failed_is_not_shown_as_where_something_was_opened(text: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        compose(FILE, text)
+    assert "opened in line" not in caught.value.problem.why + caught.value.problem.next

@@ -122,6 +122,10 @@ def _words(fault: Any) -> str:
     return safe("; ".join(dict.fromkeys(s.strip() for s in parts if s and s.strip())))
 
 
+NOT_SERVED = "the server has no such API (404)"
+SERVERS = "check that it is a vCenter of 7.0 or newer; a simulator serves only a part of vCenter's APIs"
+
+
 def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
     """The error of a REST answer that isn't a success. Server errors of a read may be retried."""
     kind, words = _rest(_json(response))
@@ -134,6 +138,8 @@ def of_answer(response: httpx2.Response, what: str, server: str) -> RemoteError:
         return Busy(what, server=server, why=why, retry_after=_retry_after(response))
     if error is Denied and response.status_code == 403:
         return Denied(what, server=server, why=why, next=GRANT)
+    if error is Missing and not (kind or words):
+        return Missing(what, server=server, why=NOT_SERVED, next=SERVERS)
     return error(what, server=server, why=why)
 
 

@@ -108,6 +108,14 @@ def test_a_servers_error_on_a_read_may_be_asked_again(rest, echo):
         rest.get("/api/a")
 
 
+def test_an_api_that_the_server_does_not_have_is_named_as_such(rest, echo):
+    echo.answers["/api/a"] = (404, b"404 page not found", {})
+    with pytest.raises(Missing) as raised:
+        rest.get("/api/a")
+    assert raised.value.problems[0].why == "the server has no such API (404)"
+    assert "a vCenter of 7.0 or newer" in raised.value.problems[0].next
+
+
 def test_retry_after_is_handed_on(rest, echo):
     echo.answers["/api/a"] = (503, b"", {"retry-after": "7"})
     with pytest.raises(Busy) as raised:
