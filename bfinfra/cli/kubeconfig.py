@@ -1,4 +1,4 @@
-"""kubeconfig: print access to one of the site's clusters."""
+"""kubeconfig: print a kubeconfig for one of the site's clusters."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen
 
     context.has_folder(args.out)
-    site, setting = context.load(args)
-    found = app.kubeconfig(site, args.address, context=setting)
+    site, run_context = context.load(args)
+    found = app.kubeconfig(site, args.address, context=run_context)
     if args.out:
         from bfinfra.model import private
 

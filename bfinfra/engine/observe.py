@@ -26,7 +26,8 @@ Kinds = Mapping[str, Kind[Any, Any]]
 
 @dataclass
 class ObservedState:
-    """What was read. `unreadable`: key, or the name of a kind for all of it, → why. Grows during an apply.
+    """What was read. `unreadable`: a key, or the name of a kind for all of it, → the reason. Grows during an
+    apply.
 
     `facts`: name of a kind → facts of its survey; key → facts of the last read of that resource alone.
     """
@@ -91,16 +92,18 @@ def survey(
 def ask(
     kind: Kind[Any, Any], name: str, wanted: Specs, observed: ObservedState, patience: RetryPolicy
 ) -> Observation:
-    """One kind's bulk read, retried."""
+    """One kind's bulk read, retried. If the retries end in an outage, what could be read so far is
+    returned.
+    """
     specs = specs_of(name, wanted)
     needs = needs_of(name, kind, wanted, observed)
-    partly: list[Observation] = []
+    incomplete: list[Observation] = []
 
     def look() -> Observation:
-        partly.clear()
+        incomplete.clear()
         with provider_errors(name):
             seen = kind.observe(specs, needs)
-        if passing := next(
+        if outage := next(
             (
                 why
                 for why in seen.unreadable.values()
@@ -108,15 +111,15 @@ def ask(
             ),
             None,
         ):
-            partly.append(seen)
-            raise passing
+            incomplete.append(seen)
+            raise outage
         return seen
 
     try:
         return patience.read(look)
     except OUTAGE:
-        if partly:
-            return partly[0]
+        if incomplete:
+            return incomplete[0]
         raise
 
 

@@ -1,4 +1,4 @@
-"""Checks of commands: what the webhook makes of them, and which of them won't start."""
+"""Checks of commands: what the webhook changes in them, and which of them won't start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INJECTION = "injection"
 
 
 def rules(pod: Pod, release: Release) -> Iterator[Remark]:
-    """The remarks of all rules, container by container."""
+    """The remarks of all rules about commands, container by container."""
     for container in pod.containers:
         words = [(text(node), node.at) for node in container.command]
         kept = [(word, at) for word, at in words if word.lower() not in DROPPED]
@@ -76,22 +76,20 @@ def _own_run(words: list[tuple[str, Place]], container: Container, release: Rele
             and number_ + 1 < len(words)
             and words[number_ + 1][0] == "run"
         ):
-            yield from _agrees([each for each, _ in words[number_ + 2 :]], at, container, release)
+            yield from _check_numbers([each for each, _ in words[number_ + 2 :]], at, container, release)
 
 
 def _run(word: str, at: Place, container: Container, release: Release) -> Iterator[Remark]:
     """`bitfusion run …` inside one element."""
     if found := RUN.search(word):
         try:
-            yield from _agrees(shlex.split(found[1]), at, container, release)
+            yield from _check_numbers(shlex.split(found[1]), at, container, release)
         except ValueError:
             yield error("its quotes are not closed", at, next="close them")
 
 
-def _agrees(options: list[str], at: Place, container: Container, release: Release) -> Iterator[Remark]:
-    """Compares the numbers of a written `bitfusion run` with each other and with what the container
-    requests.
-    """
+def _check_numbers(options: list[str], at: Place, container: Container, release: Release) -> Iterator[Remark]:
+    """Compare the numbers of a written `bitfusion run` with each other and with the container's requests."""
     given = _options(options)
     count = given.get("-n")
     if count is None or not count.isdecimal() or int(count) < 1:

@@ -70,7 +70,7 @@ class Pod:
 
     @property
     def concerned(self) -> bool:
-        """Whether it uses Bitfusion in any way."""
+        """Whether its annotations or a container's requests refer to Bitfusion."""
         named = any(
             name.startswith(("auto-management/", "bitfusion-client/"))
             for name in (*self.annotations, *self.outer)
@@ -89,7 +89,7 @@ class Pod:
         return text(node).lower()
 
     def container_of_gpus(self) -> list[tuple[int, Container]]:
-        """The containers that request Bitfusion's resources, with their positions."""
+        """The containers that request Bitfusion's resources, each with its index."""
         return [(number, each) for number, each in enumerate(self.containers) if each.asks]
 
 

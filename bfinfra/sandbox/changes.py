@@ -1,4 +1,4 @@
-"""What somebody else does to the world behind its clients' backs."""
+"""Changes to the sandbox that its clients did not make."""
 
 from __future__ import annotations
 

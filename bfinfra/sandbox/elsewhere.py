@@ -90,7 +90,7 @@ class Elsewhere:
         )
 
     def _up(self, name: str, joined: set[str]) -> None:
-        """Its control plane stands, and these machines have joined."""
+        """Record that the control plane is up, and that these machines have joined."""
         written, running = self._as_written[name], self.all[name]
         if name not in self._joined:
             self._joined[name] = set()

@@ -81,7 +81,7 @@ class Parts:
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """As it was saved."""
+        """Load what `save` returned."""
         self.inventory.restore(data["inventory"])
         self.supervisors.restore(data["supervisors"])
         self.elsewhere.restore(data.get("elsewhere", {}))
@@ -100,7 +100,7 @@ class Parts:
         return json.dumps(found).replace(json.dumps(self.rest.pki.ca_pem)[1:-1], "the CA's certificate")
 
     def reset(self) -> None:
-        """As at the beginning: nobody logged in, nothing counted, no faults, no files but the world's."""
+        """Set everything back to its start: no sessions, no counts, no faults, no files but the world's."""
         self.clock.forget()
         self.expire()
         self.faults.clear()

@@ -195,7 +195,7 @@ def environment() -> dict[str, str]:
 
 
 def _path() -> str:
-    """Where the child finds this package, wherever it stands."""
+    """The folder from which the child imports this package."""
     here = str(Path(__file__).resolve().parents[2])
     return os.pathsep.join(
         dict.fromkeys([here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])

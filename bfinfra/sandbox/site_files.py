@@ -14,7 +14,7 @@ from bfinfra.sandbox.world import World
 
 
 class SiteFiles:
-    """Those of a world, in the state folder."""
+    """The files of a world, in the state folder."""
 
     def __init__(self, world: World, state: Path, pki: Pki) -> None:
         self._world, self._pki = world, pki

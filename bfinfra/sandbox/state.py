@@ -21,7 +21,9 @@ class Busy(RuntimeError):
 
 
 def hold(folder: Path) -> BinaryIO:
-    """The folder's lock, held until the file is closed. Busy where somebody else holds it."""
+    """Take the folder's lock, which is held until the file is closed. Raises Busy if another process holds
+    it.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = (folder / "lock").open("wb")
     for _ in range(50):  # who only asks whether it is held holds it for a moment

@@ -1,4 +1,4 @@
-"""Where the supervisors meet vCenter: namespaces and classes from REST, accounts, GPUs, addresses."""
+"""Connects the supervisors with vCenter: namespaces and classes from REST, accounts, GPUs, addresses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MachineClass:
 
 
 class Supervisors:
-    """The supervisors by the id of their cluster, kept in step with vCenter."""
+    """The supervisors by the id of their cluster. They follow the changes in vCenter."""
 
     def __init__(self, rest: RestState, listeners: Listeners, bitfusion: BitfusionServers) -> None:
         self._rest, self._listeners, world = rest, listeners, rest.world
@@ -75,38 +75,38 @@ class Supervisors:
         rest.class_hooks.append(lambda _name, _info: self._sync())
 
     def open(self) -> None:
-        """Be reachable."""
+        """Start to listen."""
         for each in self.all.values():
             each.open()
 
     def save(self) -> dict[str, Any]:
-        """Everything that survives a restart, by address."""
+        """What survives a restart, by address."""
         return {each.address: each.save() for each in self.all.values()}
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """As it was saved."""
+        """Load what `save` returned."""
         self._saved = data
         for each in self.all.values():
             if each.address in data:
                 each.restore(data[each.address])
 
     def reset(self) -> None:
-        """As new."""
+        """Reset all supervisors to their state at the start."""
         self._homes.clear()
         for each in self.all.values():
             each.reset()
 
     def expire(self) -> None:
-        """End every token."""
+        """Expire every token."""
         for each in self.all.values():
             each.expire()
 
     def dump(self) -> dict[str, Any]:
-        """Without generated ids and times, by address."""
+        """A dump without generated ids and times, by address."""
         return {each.address: each.dump() for each in self.all.values()}
 
     def open_sessions(self) -> list[str]:
-        """Names of users with tokens that are still good."""
+        """Names of users with valid tokens."""
         clusters = [
             cluster for each in self.all.values() for cluster in (each.running, *each.guests.running.values())
         ]
@@ -117,7 +117,9 @@ class Supervisors:
         return {self._names[moid]: f"{each.address}:{PORTS[0]}" for moid, each in self.all.items()}
 
     def apis(self) -> dict[str, Api]:
-        """The supervisors by their cluster's name, their guests as namespace/name."""
+        """The APIs of supervisors by their cluster's name, and of their workload clusters by
+        namespace/name.
+        """
         found = {
             self._names[moid]: Api(f"{each.address}:{PORTS[1]}", each.cluster.admin_token)
             for moid, each in self.all.items()
@@ -157,7 +159,7 @@ class Supervisors:
         )
 
     def _supervisor(self, moid: str) -> None:
-        """One that somebody enabled runs now, or is gone."""
+        """Start a supervisor that was enabled, or remove one that was disabled."""
         described = self._rest.supervisors().get(moid)
         if described is None:
             gone = self.all.get(moid)

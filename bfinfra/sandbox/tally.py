@@ -19,7 +19,7 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, api: str, method: str, *, writes: bool) -> None:
-        """One more call."""
+        """Count a call."""
         with self._lock:
             self.calls[api, method] += 1
             self.writes[api, method] += writes
@@ -27,7 +27,7 @@ class Tally:
                 self.last = time.time()
 
     def clear(self) -> None:
-        """Begin at zero."""
+        """Set all counts to zero."""
         with self._lock:
             self.calls.clear()
             self.writes.clear()

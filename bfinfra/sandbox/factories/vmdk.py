@@ -69,7 +69,7 @@ def _descriptor(sectors: int, identity: int) -> bytes:
 
 
 def _marked(out: bytearray, data: bytes, mark: int) -> int:
-    """Append a marker and its data; the sector where the data begins."""
+    """Append a marker and its data; returns the sector where the data starts."""
     data = _padded(data)
     out += _padded(struct.pack("<QII", len(data) // SECTOR, 0, mark))
     at = len(out) // SECTOR

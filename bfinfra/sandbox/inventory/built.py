@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BuiltInventory(Inventory):
-    """An inventory that stands as its world says."""
+    """The inventory at the start, as the world file describes it."""
 
     def __init__(self, world: Any, clock: Clock) -> None:
         super().__init__(world, clock)

@@ -131,7 +131,7 @@ def clock(servers: tuple[str, ...]) -> Any:
 
 
 def ntpd(servers: tuple[str, ...]) -> Any:
-    """The service that asks for the time; it runs where there is somebody to ask."""
+    """The NTP client; it runs if the host has a time server."""
     return vim.host.Service(
         key="ntpd",
         label="NTP Daemon",

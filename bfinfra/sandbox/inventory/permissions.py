@@ -49,7 +49,7 @@ def permission(entity: str, principal: str, role: int, *, group: bool, propagate
 
 
 def roles(inventory: Inventory) -> dict[str, dict[str, Any]]:
-    """The roles that somebody made, by number."""
+    """The roles that were created through the API, by number."""
     found: dict[str, dict[str, Any]] = inventory.objects[MANAGER].hidden["roles"]
     return found
 

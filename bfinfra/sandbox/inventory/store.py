@@ -53,7 +53,7 @@ class Inventory:
         return str(uuid.uuid5(uuid.UUID(self.world.vcenter.instance_uuid), name))
 
     def remove(self, managed: Managed) -> None:
-        """Forget the object; nobody is asked."""
+        """Remove the object, without a check of privileges."""
         self.objects.pop(managed.moid, None)
         self.touch(managed)
 

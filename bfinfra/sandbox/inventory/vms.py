@@ -129,7 +129,7 @@ def config(inventory: Inventory, moid: str, name: str, datastore: Managed) -> An
 
 
 def untouched() -> dict[str, Any]:
-    """Settings that a machine has where nobody changed them. Source: machines of vCenter 8.0.1."""
+    """Default settings of a machine. Source: machines of vCenter 8.0.1."""
     return {
         "npivTemporaryDisabled": True,
         "swapPlacement": "inherit",

@@ -65,7 +65,7 @@ class ClusterState:
         return texts
 
     def lingers(self, resource: Resource, thing: Object) -> bool:
-        """True for an object that somebody must end before it can go (a running pod)."""
+        """True for an object that must end before it can be removed (a running pod)."""
         test = self.lingering.get(resource.key)
         return bool(test and test(thing))
 

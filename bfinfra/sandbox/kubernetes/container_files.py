@@ -62,7 +62,7 @@ class ContainerFiles:
         return not self._security.get("runAsUser") and not self._security.get("runAsNonRoot")
 
     def mounted(self, path: str) -> bool:
-        """Whether a volume stands at a path or above it."""
+        """Whether a volume is mounted at a path or above it."""
         return self._at(path) is not None
 
     def read(self, path: str) -> str | None:

@@ -29,7 +29,7 @@ class Problem:
 
     @property
     def typed(self) -> str:
-        """As an apply tells it."""
+        """The message of an apply."""
         if not self.wanted:
             return f".{self.path}: field not declared in schema"
         return (
@@ -39,7 +39,7 @@ class Problem:
 
     @property
     def validated(self) -> str:
-        """As the validation of a custom resource tells it."""
+        """The message of a custom resource's validation."""
         kind = JSON_NAMES.get(type(self.value), "null")
         return (
             f'Invalid value: "{kind}": {self.path} in body must be of type '
@@ -48,7 +48,7 @@ class Problem:
 
     @property
     def decoded(self) -> str:
-        """As the decoder of a create tells it."""
+        """The message of a create's decoder."""
         if not self.wanted:
             return f'unknown field "{self.path}"'
         return (

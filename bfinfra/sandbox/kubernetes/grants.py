@@ -109,5 +109,5 @@ def _refusal(user: User, target: Target, after: Object, missing: list[str]) -> R
 
 
 def _words(values: list[str] | tuple[str, ...]) -> str:
-    """As Go prints a list of strings."""
+    """A list of strings in Go's notation."""
     return "[" + " ".join(json.dumps(each) for each in values) + "]"

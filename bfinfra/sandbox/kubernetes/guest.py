@@ -96,7 +96,7 @@ class RunningCluster:
         return self.cluster.store.revision, self.cluster.version
 
     def clear(self) -> None:
-        """Nothing in it, and nobody logged in but its administrator; `start` comes after it."""
+        """Make it empty, with the administrator's token alone; call `start` after it."""
         self._empty([])
 
     def _empty(self, but: list[Any]) -> None:

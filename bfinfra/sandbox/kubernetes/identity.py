@@ -1,4 +1,4 @@
-"""Who calls: users, and the tokens that stand for them until they expire."""
+"""Users, and their tokens until these expire."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Tokens:
         return token
 
     def keep(self, token: str, user: User) -> None:
-        """Let a given token stand for a user for good (a kubeconfig's administrator)."""
+        """Add a token of a user that never expires (a kubeconfig's administrator)."""
         with self._lock:
             self._users[token] = (user, float("inf"))
 

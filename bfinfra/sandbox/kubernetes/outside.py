@@ -48,7 +48,7 @@ class Host(Protocol):
         """A file's content; None where there is none."""
 
     def has_image(self, name: str) -> bool:
-        """Whether an image of this name is there, so that nobody pulls it."""
+        """Whether an image of this name is there, so that it is not pulled."""
 
     def servers(self) -> Mapping[str, GpuServer]:
         """The GPU servers whose schedulers listen, by "ip:port"."""
@@ -59,7 +59,7 @@ class Host(Protocol):
 
 @dataclass(frozen=True)
 class Person:
-    """Who logged in. `name` and `groups` as user@domain; `admin` may do everything."""
+    """A logged-in user. `name` and `groups` as user@domain; `admin` may do everything."""
 
     name: str
     groups: tuple[str, ...] = ()

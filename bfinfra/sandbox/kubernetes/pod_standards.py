@@ -82,7 +82,9 @@ def _named(what: str, names: list[str]) -> str:
 
 
 def _setters(pod: Object, path: tuple[str, ...], bad: Callable[[Any], bool]) -> tuple[str, list[Any]]:
-    """Who sets a field of a securityContext wrongly (`pod and container "a"`), and to what."""
+    """The pod and containers that set a field of a securityContext wrongly (`pod and container "a"`), and
+    the values.
+    """
     own = dig(pod, "spec", "securityContext", *path)
     of_pod = [own] if own is not None and bad(own) else []
     found = [

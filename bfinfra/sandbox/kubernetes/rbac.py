@@ -1,4 +1,4 @@
-"""Who may do what: roles and bindings, read from the store as a real server reads them."""
+"""Authorization by roles and bindings, read from the store as a real server reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects, their one revision counter, and the history that watches read."""
+"""The objects of a cluster, their common revision counter, and the history that watches read."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ HISTORY = 4000
 
 @dataclass(frozen=True)
 class Change:
-    """One event. `before` is what stood there, `after` what stands there now (for DELETED: the last state,
-    newly numbered).
+    """One event. `before` is the object before it, `after` the object now (for DELETED: its last state, with
+    a new revision).
     """
 
     revision: int
@@ -30,7 +30,9 @@ class Change:
 
 
 class Store:
-    """Objects by resource and home. What it holds is never changed in place: writers put new objects."""
+    """Objects by resource, namespace and name. Stored objects are never changed in place: writers put new
+    ones.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -50,7 +52,7 @@ class Store:
             return self._objects.get(key, {}).get((namespace, name))
 
     def all(self, key: Key, namespace: str = "") -> list[Object]:
-        """All of a resource by namespace and name, or those of one namespace."""
+        """All objects of a resource, or those of one namespace, sorted by namespace and name."""
         with self.lock:
             return [
                 thing
@@ -59,12 +61,12 @@ class Store:
             ]
 
     def held(self) -> list[Key]:
-        """Resources that have objects."""
+        """The resources that have objects, sorted."""
         with self.lock:
             return sorted(key for key, objects in self._objects.items() if objects)
 
     def put(self, key: Key, thing: Object) -> Object:
-        """Keep a new state of an object; it gets the next revision."""
+        """Store a new state of an object under the next revision, and return it."""
         with self.lock:
             home = (namespace_of(thing), name_of(thing))
             before = self._objects.get(key, {}).get(home)
@@ -74,7 +76,7 @@ class Store:
             return stored
 
     def remove(self, key: Key, namespace: str, name: str) -> Object:
-        """Forget an object; its last state, newly numbered."""
+        """Remove an object, and return its last state with a new revision."""
         with self.lock:
             before = self._objects[key].pop((namespace, name))
             last = self._numbered(before)
@@ -82,14 +84,16 @@ class Store:
             return last
 
     def since(self, revision: int) -> list[Change]:
-        """What happened after a revision. Refused (410) where the history doesn't reach back that far."""
+        """The events after a revision. Raises Refused (410) where the history does not reach back that
+        far.
+        """
         with self.lock:
             if revision < self._forgotten:
                 raise expired(revision, self._forgotten)
             return list(self._backwards(revision))[::-1]
 
     def wait(self, revision: int, seconds: float) -> None:
-        """Sleep until something happened after the revision, the time is over or the store closed."""
+        """Wait until there is an event after the revision, the time is over, or the store is closed."""
         with self.changed:
             self.changed.wait_for(lambda: self.closed or self.revision > revision, seconds)
 
@@ -100,7 +104,7 @@ class Store:
             self.changed.notify_all()
 
     def save(self) -> dict[str, Any]:
-        """Everything, as JSON."""
+        """All objects and the revision, as JSON values."""
         with self.lock:
             return {
                 "revision": self.revision,
@@ -108,7 +112,7 @@ class Store:
             }
 
     def restore(self, data: dict[str, Any]) -> None:
-        """Take over what `save` gave; older watches end as too old."""
+        """Load what `save` returned; older watches end as too old."""
         with self.changed:
             self._objects = {}
             for group, plural, thing in data["objects"]:

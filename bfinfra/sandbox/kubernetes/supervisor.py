@@ -41,7 +41,7 @@ FIRST_DEFINITION = 18  # minor version up to which clusters have the definition 
 
 @dataclass(frozen=True)
 class Access:
-    """Who may do what in a namespace. `subject` is name@domain; `role` OWNER, EDIT or VIEW; `kind` USER or
+    """A permission in a namespace. `subject` is name@domain; `role` OWNER, EDIT or VIEW; `kind` USER or
     GROUP.
     """
 
@@ -227,7 +227,7 @@ class Supervisor:
         self.start()
 
     def reset(self) -> None:
-        """As new: no namespaces, no guests, no tokens."""
+        """Reset it: no namespaces, no workload clusters, no tokens."""
         self.expire()
         if self.guests.running or not self.running.as_new:
             self.guests.close_all()

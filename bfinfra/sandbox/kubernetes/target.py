@@ -14,7 +14,7 @@ VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"
 
 @dataclass(frozen=True)
 class Target:
-    """One request's aim. `namespace` and `name` are empty where the path has none."""
+    """The resource that a request addresses. `namespace` and `name` are empty where the path has none."""
 
     resource: Resource
     verb: str

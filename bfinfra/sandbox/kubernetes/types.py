@@ -35,7 +35,7 @@ class Type:
 
     @cached_property
     def form(self) -> Form:
-        """What kind of value stands here."""
+        """The form of the value."""
         if self.name in OPEN or self.raw.get("x-kubernetes-int-or-string"):
             return "scalar"
         kind = self.raw.get("type", "")
@@ -49,7 +49,7 @@ class Type:
 
     @property
     def closed(self) -> bool:
-        """True where only declared fields may stand."""
+        """True if only declared fields are allowed."""
         return "properties" in self.raw
 
     @property

@@ -217,7 +217,7 @@ def _put(machine: Machine, files: Mapping[str, str]) -> None:
 
 
 def _tokens(cluster: Cluster) -> set[str]:
-    """Those of kube-system's Secrets that may authenticate."""
+    """The bootstrap tokens in kube-system that may authenticate."""
 
     def data(secret: Mapping[str, Any], name: str) -> str:
         return base64.b64decode((secret.get("data") or {}).get(name, "")).decode(errors="replace")

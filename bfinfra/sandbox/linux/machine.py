@@ -63,8 +63,8 @@ class Package:
 
 @dataclass
 class Machine:
-    """As it stands. `os`: id and version of os-release; `groups`: user → the groups besides its own; `gpus`:
-    MiB of each GPU.
+    """The state of a machine. `os`: id and version of os-release; `groups`: user → the groups besides its
+    own; `gpus`: MiB of each GPU.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Machine:
         users: tuple[str, ...],
         services: tuple[str, ...] = (),
     ) -> Machine:
-        """As it is installed."""
+        """Reset the machine to its state after installation."""
         made = cls(
             name, os, gpus, users, services={unit: Service(active=True, enabled=True) for unit in services}
         )
@@ -103,7 +103,7 @@ class Machine:
 
     @property
     def debian(self) -> bool:
-        """It has dpkg; else rpm."""
+        """Whether it has dpkg; if not, it has rpm."""
         return self.os[0] in DEBIANS
 
     @staticmethod
@@ -140,7 +140,7 @@ class Machine:
         return (each for each in list(self.files) if each.startswith(start))
 
     def remove(self, path: str) -> bool:
-        """It and all below; whether it was there."""
+        """Remove a path and all below it; returns whether it existed."""
         for each in self.below(path):
             del self.files[each]
         return self.files.pop(posixpath.normpath(path), None) is not None
@@ -161,7 +161,7 @@ class Machine:
         )
 
     def save(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The state as JSON values."""
         files = {
             path: {
                 **asdict(node),
@@ -177,7 +177,7 @@ class Machine:
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """As it was saved."""
+        """Load what `save` returned."""
         self.files = {
             path: Node(
                 **{**node, "content": None if node["content"] is None else base64.b64decode(node["content"])}

@@ -61,7 +61,9 @@ class LinuxMachines:
         return NodeMachine(machine, self._serving) if machine else None
 
     def open(self) -> None:
-        """Be reachable: `address:port` → the port on loopback. BadWorld where SSH's library is not there."""
+        """Start to listen: `address:port` → the port on loopback. Raises BadWorld if SSH's library is not
+        installed.
+        """
         if self._written and find_spec("asyncssh") is None:
             raise BadWorld('its Linux machines need bfinfra[sandbox]: pip install "bfinfra[sandbox]"')
         for name, each in self._written.items():
@@ -76,7 +78,7 @@ class LinuxMachines:
             self.ports[f"{each.address}:{each.port}"] = SshPort(login).port
 
     def reset(self) -> None:
-        """As new."""
+        """Reset all machines to their state at the start."""
         with self._lock:
             self.all = {name: _fresh(name, each) for name, each in self._written.items()}
 
@@ -85,7 +87,7 @@ class LinuxMachines:
         return {name: each.save() for name, each in self.all.items()}
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """As it was saved."""
+        """Load what `save` returned."""
         for name, each in self.all.items():
             if name in data:
                 each.restore(data[name])
@@ -96,7 +98,7 @@ class LinuxMachines:
             return {name: each.dump() for name, each in self.all.items()}
 
     def put(self, name: str, path: str, text: str | None) -> None:
-        """What somebody on the machine itself writes, folders and all; None takes it away. Uncounted.
+        """Write a file as a user of the machine would, with its folders; None removes it. It is not counted.
         KeyError where there is no such machine.
         """
         with self._lock:

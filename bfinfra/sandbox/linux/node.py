@@ -57,7 +57,7 @@ class NodeMachine:
         return None if found is None else found.decode(errors="replace")
 
     def has_image(self, name: str) -> bool:
-        """Whether a container runtime has an image of this name, so that nobody pulls it."""
+        """Whether a container runtime has an image of this name, so that it is not pulled."""
         return runtimes.canonical(name) in runtimes.images(self.machine)
 
     def servers(self) -> dict[str, GpuServer]:

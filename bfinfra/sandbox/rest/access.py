@@ -1,4 +1,4 @@
-"""Who may use a namespace, one subject at a time. Source: com.vmware.vcenter.namespaces.Access."""
+"""Permissions on a namespace, one subject at a time. Source: com.vmware.vcenter.namespaces.Access."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def _create(call: Call, kind: str, spec: dict[str, Any]) -> str:
 
 
 def _which(call: Call) -> str:
-    """As privileges call the libraries of a path."""
+    """The names by which privileges call the libraries of a path."""
     return next((kind.capitalize() for kind, part in PATHS.items() if f"/{part}/" in call.request.path), "")
 
 

@@ -1,4 +1,4 @@
-"""Supervisors that somebody enabled, as the world file would say them."""
+"""Supervisors that were enabled through the API, in the form of the world file."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ SUPERVISOR = Configuring(
 
 @route("POST", PATH + "/{cluster}", "enable")
 def enable(call: Call, cluster: str) -> None:
-    """Begin; CONFIGURING until it runs."""
+    """Start to enable a supervisor; its status is CONFIGURING until it runs."""
     call.need(PRIVILEGE, cluster, cluster)
     spec = check(call.spec, ENABLE)
     with call.state.lock:

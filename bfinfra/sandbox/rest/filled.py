@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FilledRestState(RestState):
-    """Records that stand as their world says."""
+    """The records at the start, as the world file describes them."""
 
     def __init__(self, world: World, inventory: Inventory, clock: Clock, pki: Pki, faults: Faults) -> None:
         super().__init__(world, inventory, clock, pki, faults)
@@ -34,7 +34,7 @@ class FilledRestState(RestState):
         self.profiles, self.enabled, self.settings, self.registries = {}, {}, {}, {}
 
     def restore(self, data: dict[str, Any]) -> None:
-        """As it was saved; what was under way goes on."""
+        """Load what `save` returned; work in progress continues."""
         with self.lock:
             for name in SAVED:
                 setattr(self, name, data.get(name, {}))  # an older state has fewer
@@ -46,7 +46,7 @@ class FilledRestState(RestState):
             namespaces.resume(self, name)
 
     def reset(self) -> None:
-        """As the world describes it."""
+        """Reset it to what the world file describes."""
         with self.lock:
             gone, enabled = list(self.namespaces), list(self.enabled)
             self._fill()

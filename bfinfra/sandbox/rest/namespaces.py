@@ -191,7 +191,7 @@ def of_user(call: Call) -> Any:
 
 
 def answered(info: dict[str, Any]) -> dict[str, Any]:
-    """A namespace as vCenter tells of it: limits and networks stand in it where somebody set them."""
+    """A namespace as vCenter's API shows it: with limits and networks if they were set."""
     return {name: value for name, value in info.items() if value or name not in ("resource_spec", "networks")}
 
 

@@ -37,7 +37,7 @@ def registries(call: Call) -> Any:
 
 @route("GET", PATH + "/{registry}")
 def registry(call: Call, registry: str) -> Any:
-    """One of them."""
+    """One registry."""
     return _one(call.state, registry)
 
 
@@ -51,7 +51,7 @@ def projects(call: Call, registry: str) -> Any:
 
 @route("POST", PATH)
 def create(call: Call) -> str:
-    """Begin; STARTING until it runs. Its id."""
+    """Start to create a registry, and return its id; its status is STARTING until it runs."""
     spec = check(call.spec, {"client_token?": str, "spec": CREATE})["spec"]
     cluster = spec.get("cluster", "")
     call.need(PRIVILEGE, cluster, cluster)

@@ -22,7 +22,9 @@ Handler = Callable[..., Any]
 
 @dataclass
 class Call:
-    """One call: who, what, and the worlds behind it. `spec` is the JSON body."""
+    """One call: its caller, its path and parameters, and the state that it works on. `spec` is the JSON
+    body.
+    """
 
     request: Request
     spec: Any

@@ -56,13 +56,13 @@ class RestState:
         self.attached: dict[str, list[Info]] = {}
         """Objects by the id of their tag: {"id": "vm-42", "type": "VirtualMachine"}."""
         self.profiles: dict[str, Info] = {}
-        """Storage policies that somebody made, by id; `constraints` as XML."""
+        """Storage policies that were created through the API, by id; `constraints` as XML."""
         self.enabled: dict[str, Info] = {}
-        """Supervisors that somebody enabled, by the id of their cluster; those of the world file are not
-        among them.
+        """Supervisors that were enabled through the API, by the id of their cluster; those of the world file
+        are not among them.
         """
         self.settings: dict[str, Info] = {}
-        """What somebody changed of a supervisor, by the id of its cluster."""
+        """Changed settings of supervisors, by the id of the cluster."""
         self.registries: dict[str, Info] = {}
         self.supervisor_hooks: list[Callable[[str], None]] = []
         self.namespace_hooks: list[Callable[[str, Info | None], None]] = []
@@ -145,7 +145,7 @@ class RestState:
             return {name: _named(each, names) for name, each in found.items()}
 
     def _profiles(self) -> Info:
-        """Policies that somebody made, by name; nothing where there are none."""
+        """Policies that were created through the API, by name, to be saved; nothing if there are none."""
         return {"profiles": {each["name"]: each for each in self.profiles.values()}} if self.profiles else {}
 
     def _enabling(self) -> Info:

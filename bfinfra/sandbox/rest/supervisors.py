@@ -27,7 +27,7 @@ def clusters(call: Call) -> Any:
 
 @route("GET", PATH + "/{cluster}")
 def cluster(call: Call, cluster: str) -> Any:
-    """One of them."""
+    """One supervisor."""
     call.need("System.Read", cluster, cluster)
     found = call.state.supervisors().get(cluster)
     if found is None:

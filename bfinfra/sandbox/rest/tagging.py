@@ -46,7 +46,7 @@ def create_category(call: Call) -> str:
 
 @route("GET", CATEGORY + "/{category}")
 def category(call: Call, category: str) -> Info:
-    """One of them."""
+    """One object by its id."""
     return _found(call.state.categories, "The category", category)
 
 
@@ -114,7 +114,7 @@ def create_tag(call: Call) -> str:
 
 @route("GET", TAG + "/{tag}")
 def tag(call: Call, tag: str) -> Info:
-    """One of them."""
+    """One object by its id."""
     return _found(call.state.tags, "The tag", tag)
 
 

@@ -81,7 +81,7 @@ def backings(devices: Fields) -> list[Fields]:
 
 
 def mirrored(spec: Fields) -> Fields:
-    """What was written as `devices` stands in `config_spec`, in place of the PCI devices there."""
+    """Move `devices` into `config_spec`, where they replace the PCI devices."""
     if spec.get("devices") is None:
         return spec
     config = spec.get("config_spec") or {"_typeName": "VirtualMachineConfigSpec"}
@@ -171,7 +171,7 @@ def _sound(spec: Fields) -> Fields:
 
 
 def _kept(call: Call, spec: Fields) -> Fields:
-    """As this vCenter keeps it. InvalidArgument for a `config_spec` before 8.0.2, which doesn't know it."""
+    """The class as this vCenter stores it. Raises InvalidArgument for a `config_spec` before 8.0.2."""
     if new(call):
         return mirrored(spec)
     if "config_spec" in spec:

@@ -294,7 +294,7 @@ def checked(privileges: Any) -> list[str]:
 
 
 def own_role(call: Call, number: int) -> dict[str, Any]:
-    """A role that somebody made. NotFound."""
+    """A role that was created through the API. Raises NotFound."""
     found = rights.roles(call.inventory).get(str(number))
     if found is None:
         raise vim.fault.NotFound(msg=f"There is no role {number} that can be changed.")

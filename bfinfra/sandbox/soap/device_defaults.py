@@ -1,4 +1,4 @@
-"""What a virtual device says that nobody set: shares, slots, limits. Source: machines of vCenter 8.0.1."""
+"""Default settings of a virtual device: shares, slots, limits. Source: machines of vCenter 8.0.1."""
 
 from __future__ import annotations
 

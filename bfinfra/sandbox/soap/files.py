@@ -122,7 +122,7 @@ def found_in(call: Call, store: Managed, path: str, args: Any) -> Any:
 
 @method("vim.Datastore", "DestroyDatastore")
 def refuse_destroy(_: Call, this: Managed, __: Any) -> None:
-    """Datastores stand in the world file and stay."""
+    """Refuse it: datastores are those of the world file."""
     raise vmodl.fault.NotSupported(
         msg=f"The sandbox's datastores come from the world file: {this.name} stays."
     )

@@ -1,4 +1,4 @@
-"""Folders, and destroying or moving what stands in them."""
+"""Folders: create, rename, destroy them, and move objects into them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def move(call: Call, folder: Managed, moved: list[Managed]) -> None:
 
 @method(FOLDER, "Destroy_Task")
 def destroy(call: Call, this: Managed, _: Any) -> vim.Task:
-    """Delete the folder and all below it; running machines stand in the way."""
+    """Delete the folder and all below it. A running machine makes it fail."""
     call.need("Folder.Delete", this)
     if this.parent is None or call.inventory.get(this.parent).is_a(vim.Datacenter):
         raise vmodl.fault.NotSupported(msg=f"The folder {this.name} can't be destroyed.")

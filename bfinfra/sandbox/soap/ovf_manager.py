@@ -28,7 +28,7 @@ PROVISIONING = (
 
 @method(MANAGER, "CreateImportSpec", writes=False)
 def create_import_spec(call: Call, manager: Managed, args: Any) -> Any:
-    """The specification to import; what is wrong with the descriptor or the mappings stands in `error`."""
+    """The specification to import; `error` has what is wrong with the descriptor or the mappings."""
     result = vim.OvfManager.CreateImportSpecResult()
     try:
         descriptor = parse(args.ovfDescriptor)

@@ -150,5 +150,5 @@ def texts(**fields: str) -> dict[str, str]:
 
 
 def value_of(each: Property, values: dict[str, str]) -> str:
-    """The value set, "" where the default stands."""
+    """The value that was set, "" for the default."""
     return values[each.id] if each.id in values and values[each.id] != each.value else ""

@@ -264,7 +264,7 @@ def _rules(constraints: Any) -> list[tuple[str, list[str]]]:
 
 
 def _check(state: RestState, constraints: Any) -> None:
-    """InvalidArgument for a category or tag that nobody made."""
+    """Raises InvalidArgument for a category or tag that does not exist."""
     if not isinstance(constraints, pbm.profile.SubProfileCapabilityConstraints):
         raise vmodl.fault.InvalidArgument(
             invalidProperty="constraints",
@@ -291,7 +291,7 @@ def _free(state: RestState, name: str, but: str) -> None:
 
 
 def _made(state: RestState, identity: str) -> Info:
-    """A policy that somebody made: the world's own can't be changed."""
+    """A policy that was created through the API: those of the world file can't be changed."""
     if identity not in state.profiles:
         raise vmodl.fault.InvalidArgument(
             invalidProperty="profileId", msg="A specified parameter was not correct: profileId"

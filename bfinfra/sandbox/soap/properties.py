@@ -97,7 +97,7 @@ def object_content(call: Call, managed: Managed, paths: list[str]) -> str:
 
 
 def hidden(call: Call, managed: Managed) -> Any:
-    """The fault that stands in for each property of what the caller may not see, or None."""
+    """The fault in place of each property of an object that the caller may not see, or None."""
     if call.session is None:
         return vim.fault.NotAuthenticated(object=managed.ref, privilegeId="System.View")
     if not holds(call.inventory, call.session.user, "System.Read", managed):

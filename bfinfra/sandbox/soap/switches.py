@@ -341,7 +341,7 @@ def destroy_group(call: Call, this: Managed, _: Any) -> vim.Task:
 
 
 def gone(call: Call, group: Managed) -> None:
-    """Nobody offers it any more."""
+    """Remove a port group from the hosts that offer it. Raises ResourceInUse."""
     adapters = [
         nic
         for host in call.inventory.hosts()

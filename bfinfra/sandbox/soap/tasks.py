@@ -44,7 +44,7 @@ def start(call: Call, entity: Managed, what: str, work: Callable[[], Any], *, lo
 
 
 def begin(call: Call, entity: Managed, what: str, *, lock: bool = True) -> Managed:
-    """A queued task that somebody else runs and finishes. TaskInProgress where another task holds the
+    """A queued task that the caller runs and finishes. Raises TaskInProgress if another task holds the
     entity.
     """
     inventory = call.inventory

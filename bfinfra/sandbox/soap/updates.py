@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
 
 LONGEST = 1800.0
-LOOK = 5.0  # seconds after which a waiter looks whether its session is still open
+LOOK = 5.0  # seconds between two checks whether a waiter's session is still open
 
 
 @dataclass
 class Seen:
-    """What a filter's client knows: the text of each path, by object."""
+    """What a filter has sent to its client: the text of each path, by object."""
 
     objects: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)  # id → type, path → propSet
 
 
 @dataclass
 class Waiter:
-    """A collector's side of the conversation."""
+    """A collector's state for one session: the last version sent, and what each filter has sent."""
 
     version: int = 0
     at: int = -1
@@ -37,7 +37,7 @@ class Waiter:
 
 
 def waiter(call: Call, this: Managed) -> Waiter:
-    """The caller's waiter at this collector."""
+    """The waiter of the caller's session at this collector."""
     if call.session is None:
         raise vim.fault.NotAuthenticated(
             object=this.ref, privilegeId="System.View", msg="The session is not authenticated."
@@ -48,7 +48,7 @@ def waiter(call: Call, this: Managed) -> Waiter:
 
 @method(COLLECTOR, "CreateFilter", writes=False)
 def create_filter(call: Call, this: Managed, args: Any) -> Any:
-    """A filter at this collector. What the specification breaks comes at once."""
+    """Create a filter. An invalid specification raises its fault now, and not in the wait."""
     select(call, args.spec)
     made = own(call, vmodl.query.PropertyCollector.Filter, spec=args.spec, partialUpdates=args.partialUpdates)
     made.hidden["collector"] = this.moid
@@ -69,14 +69,14 @@ def destroy_filter(call: Call, this: Managed, _: Any) -> None:
 
 @method(COLLECTOR, "CancelWaitForUpdates", writes=False)
 def cancel(call: Call, this: Managed, _: Any) -> None:
-    """The caller's wait ends with RequestCanceled."""
+    """End the caller's wait with RequestCanceled."""
     waiter(call, this).cancelled = True
     call.inventory.touch(this)
 
 
 @method(COLLECTOR, "WaitForUpdatesEx", writes=False, locked=False, raw=True)
 def wait_ex(call: Call, this: Managed, args: Any) -> str:
-    """What changed since the version; waits for it up to `maxWaitSeconds`. "" where nothing did."""
+    """The changes since a version. Waits for them up to `maxWaitSeconds`; "" if there are none."""
     limit = (
         args.options.maxWaitSeconds if args.options and args.options.maxWaitSeconds is not None else LONGEST
     )
@@ -85,18 +85,18 @@ def wait_ex(call: Call, this: Managed, args: Any) -> str:
 
 @method(COLLECTOR, "WaitForUpdates", writes=False, locked=False, raw=True)
 def wait_long(call: Call, this: Managed, args: Any) -> str:
-    """The older call: waits without end."""
+    """The older call, which waits without an end."""
     return wait(call, this, args.version, LONGEST)
 
 
 @method(COLLECTOR, "CheckForUpdates", writes=False, locked=False, raw=True)
 def check(call: Call, this: Managed, args: Any) -> str:
-    """The older call: doesn't wait."""
+    """The older call, which doesn't wait."""
     return wait(call, this, args.version, 0)
 
 
 def wait(call: Call, this: Managed, version: str | None, limit: float) -> str:
-    """Look, and look again after each change of the inventory."""
+    """Look for changes now, and again after each change of the inventory."""
     deadline, inventory = time.monotonic() + limit, call.inventory
     with inventory.lock:
         mine = waiter(call, this)
@@ -123,7 +123,9 @@ def wait(call: Call, this: Managed, version: str | None, limit: float) -> str:
 
 
 def start(mine: Waiter, version: str | None) -> None:
-    """From the beginning without a version. InvalidCollectorVersion for one that isn't the last given."""
+    """Without a version, start again from nothing. Raises InvalidCollectorVersion for any but the last
+    version.
+    """
     if not version:
         mine.seen, mine.at = {}, -1
     elif version != str(mine.version):

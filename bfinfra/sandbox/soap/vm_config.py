@@ -211,7 +211,7 @@ def settle(inventory: Inventory, vm: Managed) -> None:
 
 
 def network_of(inventory: Inventory, backing: Any) -> Any:
-    """The network that a backing stands on, or None."""
+    """The network of a backing, or None."""
     if isinstance(backing, vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
         group = inventory.objects.get(backing.port.portgroupKey or "")
         return group.ref if group else None

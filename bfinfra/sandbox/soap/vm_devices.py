@@ -160,7 +160,7 @@ def default_controller(bay: Bay, device: Any) -> int | None:
 
 
 def back(bay: Bay, change: Any, index: int) -> None:
-    """What the device stands on."""
+    """The backing of the device."""
     device = change.device
     if isinstance(device, DEVICE.VirtualDisk):
         back_disk(bay, change, index)

@@ -74,7 +74,7 @@ def rename(call: Call, this: Managed, args: Any) -> vim.Task:
 
 
 def renamed(call: Call, entity: Managed, name: str) -> None:
-    """Set the name wherever it stands."""
+    """Set the name in every property that has it."""
     check_name(call.inventory, call.inventory.get(entity.parent), name, entity)
     entity["name"] = name
     if entity.is_a(vim.VirtualMachine):

@@ -103,7 +103,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """See `decide`."""
+        """The steps that `decide` returns."""
         return decide.steps(name, spec, state, context)
 
     @staticmethod
@@ -165,7 +165,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
 
 def _silent(spec: Spec, machine: Vm) -> str:
-    """Why there is no use in connecting to it yet, or ""."""
+    """Why it can't answer yet, so that a connection need not be tried; "" if it may."""
     if not machine.on:
         return "the VM is off"
     if machine.tools and machine.ip and _another(spec, machine.ip):

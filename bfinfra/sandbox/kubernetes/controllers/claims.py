@@ -1,4 +1,6 @@
-"""Volume claims: bound to a new volume where their storage class exists; kept while a pod uses them."""
+"""Volume claims. A claim is bound to a new volume if its storage class exists, and kept while a pod uses
+it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class Claims:
         loop.cluster.admissions.append(self._protect)
 
     def touched(self, change: Change) -> Iterable[Item]:
-        """Claims that wait for a class, or for a pod to go."""
+        """The claims that may wait for a storage class, or for the end of a pod."""
         store = self._cluster.store
         if change.key == CLASSES:
             for each in store.all(CLAIMS):
@@ -36,7 +38,7 @@ class Claims:
                 yield (CLAIMS, namespace_of(change.after), name)
 
     def look(self, item: Item, thing: Object | None) -> None:
-        """Bind it or let it go."""
+        """Bind the claim, or finish its deletion."""
         if thing is None:
             return
         if thing["metadata"].get("deletionTimestamp"):

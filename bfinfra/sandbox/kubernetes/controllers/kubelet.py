@@ -339,7 +339,7 @@ def _state(container: Object, state: Object) -> Object:
 
 
 def _image_id(image: str) -> str:
-    """The image by its digest; what a tag stands for never changes here."""
+    """The image by its digest. In the sandbox a tag always names the same image."""
     name, _, digest = image.partition("@")
     return f"{name}@{digest or 'sha256:' + hashlib.sha256(image.encode()).hexdigest()}"
 

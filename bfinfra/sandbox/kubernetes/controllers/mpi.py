@@ -28,7 +28,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 class MpiJobs:
-    """The operator of either version: they differ in labels and in where the policy stands."""
+    """The operator of either version: they differ in labels and in the place of the policy."""
 
     kinds = (MPI,)
 

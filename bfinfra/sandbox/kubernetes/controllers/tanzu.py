@@ -42,7 +42,7 @@ UP = ("running", "updating", "updateFailed")
 
 
 class WorkloadClusters:
-    """Those of one kind of object. One machine at a time: new ones come before old ones of the same
+    """The clusters of one kind of object. One machine at a time: new ones come before old ones of the same
     role go.
     """
 
@@ -189,7 +189,7 @@ class WorkloadClusters:
         )
 
     def _nodes(self, where: Where) -> dict[str, str]:
-        """Those that joined."""
+        """The machines that joined."""
         guest = self._guests.running.get(where)
         return {name_of(node): "ready" for node in guest.cluster.all("", "nodes")} if guest else {}
 

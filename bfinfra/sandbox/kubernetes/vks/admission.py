@@ -151,7 +151,7 @@ def _through(thing: Object) -> bool:
 
 
 def _fill_in(topology: Object, schemas: Mapping[str, Any]) -> None:
-    """Check each value and give it its defaults; give those their default that nobody wrote."""
+    """Check each value, fill its defaults in, and add the variables that were left out."""
     listed = topology.get("variables") or []
     for each in listed:
         each["value"] = _checked(each, schemas)

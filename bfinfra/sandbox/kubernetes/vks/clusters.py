@@ -24,13 +24,13 @@ Said = tuple[str, bool, str, str]
 
 
 class VksClusters(WorkloadClusters):
-    """Those of one supervisor."""
+    """The workload clusters of one supervisor."""
 
     def __init__(self, loop: Loop, guests: Guests, outside: Outside, admission: TanzuAdmission) -> None:
         super().__init__(VKS, loop, guests, outside, admission)
 
     def touched(self, change: Change) -> Iterable[Item]:
-        """Those of a pool, too, that somebody scales."""
+        """Also those of a pool that is scaled by hand."""
         yield from super().touched(change)
         if change.key == POOLS:
             owner = dig(change.after, "metadata", "labels", OF_CLUSTER)
@@ -49,7 +49,7 @@ class VksClusters(WorkloadClusters):
         super().look(item, thing)
 
     def _write_pools(self, thing: Object) -> None:
-        """An autoscaled pool begins with its least count, and keeps what an autoscaler wrote."""
+        """An autoscaled pool starts with its minimum, and keeps the count that an autoscaler wrote."""
         listed = dig(thing, "spec", "topology", "workers", "machineDeployments", default=[])
         known = self._deployments(thing)
         for pool in listed:
