@@ -115,11 +115,11 @@ class Backends:
 
     def given(self, taken: inspect.Parameter) -> Any:
         """The backend of this name."""
-        if taken.name in dir(self):
+        if taken.name in vars(self) or hasattr(type(self), taken.name):  # on itself it would be made
             return getattr(self, taken.name)
         module = importlib.import_module(f"bfinfra.backends.vcenter.{taken.name}")
         cls = getattr(module, taken.annotation)
-        return cls(**{name: getattr(self.vcenter, name) for name in inspect.signature(cls).parameters})
+        return cls(**{name: getattr(self.vcenter, name) for name in _parameters(cls)})
 
     def close(self) -> None:
         """End the sessions of those that were made, the latest first."""
@@ -142,7 +142,12 @@ def bind(name: str, backends: Backends) -> Any:
             )
         return None
     cls = kind_named(name)
-    return cls(**{name: backends.given(taken) for name, taken in inspect.signature(cls).parameters.items()})
+    return cls(**{name: backends.given(taken) for name, taken in _parameters(cls).items()})
+
+
+@functools.cache
+def _parameters(cls: Any) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(cls).parameters
 
 
 @dataclass(frozen=True)

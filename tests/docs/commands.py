@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from bfinfra.cli import main
 from bfinfra.cli.parser import build
@@ -26,6 +27,7 @@ FENCE = re.compile(
     r"^```(\S*)(?: title=\"([^\"]+)\")?\n(.*?)^```$|^<!-- (meanwhile): (.*?) -->$", re.DOTALL | re.MULTILINE
 )
 SHELL = re.compile(r"[|&;<>$`]")
+INTO = re.compile(r"(bfinfra [^|&;<>$`]+) > (\S+)")
 VARIES = re.compile(
     r"\b(?:[0-9A-F]{2}:){31}[0-9A-F]{2}"  # first: a digest may begin like a time
     r"|20\d\d-\d\d-\d\d(?:[ T][\d:]+(?:Z| UTC))?|\d\d:\d\d:\d\d|\b\d+(?:\.\d+)?s\b|\b\d+ requests|\b\d+ writes?\b"
@@ -88,13 +90,16 @@ class Reader:
             return str(self.code)
         if line.startswith("bfinfra ") and not SHELL.search(line):
             self.code, printed = self._here(shlex.split(line)[1:])
+        elif into := INTO.fullmatch(line):
+            with (self.folder / into[2]).open("w") as file:
+                self.code, printed = self._here(shlex.split(into[1])[1:], file)
         else:
             self.code, printed = self._shell(line)
         return printed.strip("\n")
 
-    def _here(self, words: list[str]) -> tuple[int, str]:
+    def _here(self, words: list[str], into: TextIO | None = None) -> tuple[int, str]:
         out = io.StringIO()
-        with redirect_stdout(out), redirect_stderr(out):
+        with redirect_stdout(into or out), redirect_stderr(out):
             code = main([*words, *self._on_world(words)])
         return code, out.getvalue()
 

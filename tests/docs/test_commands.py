@@ -65,8 +65,8 @@ def reader(request, tmp_path, monkeypatch):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     shutil.copy(Path(__file__).with_name("site.yaml"), folder)
     state = worlds.state(world)
-    running = sandbox.start(world, state, pace=0)
-    yield Reader(folder, world, running)
+    typed = any(block.language == "console" for block in read(request.param))
+    yield Reader(folder, world, sandbox.start(world, state, pace=0) if typed else None)
     sandbox.stop(state)
 
 
