@@ -79,7 +79,9 @@ def _granted(site: Site, kinds: Kinds, uses: tuple[Use, ...]) -> Iterator[Grante
         for right in kind.survey_privileges:
             yield from ((right, place) for place in everywhere[right.on])
     for key, words in where.items():
-        for right in _of(kinds[key.kind], uses):
+        kind = kinds[key.kind]
+        own = (right for use, right in kind.own_rights(key.name, site.resources[key]) if use in uses)
+        for right in (*_of(kind, uses), *own):
             yield from ((right, place) for place in words.get(right.on, ()))
 
 

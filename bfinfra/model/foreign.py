@@ -28,12 +28,12 @@ class Unfit(ValueError):
     """Why a text can't be read, with its line if known. Never quotes the text, which may contain secrets."""
 
 
-def documents(text: str | bytes) -> list[Any]:
+def documents(text: str | bytes, largest: int = LARGEST) -> list[Any]:
     """Every document, as dicts with text keys, lists, text, numbers, booleans and None. Dates stay text.
-    Raises Unfit.
+    Raises Unfit, also for a text of more than `largest` bytes.
     """
-    if len(text) > LARGEST:
-        raise Unfit(f"it is larger than {LARGEST >> 20} MiB")
+    if len(text) > largest:
+        raise Unfit(f"it is larger than {largest >> 20} MiB")
     try:
         _check(text)
         found = list(yaml.load_all(text, Loader=_Loader))

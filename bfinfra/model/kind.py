@@ -24,7 +24,7 @@ from bfinfra.model.reading import Reading
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.resource import Spec, State
-from bfinfra.model.rights import PrivilegePlaces, Right
+from bfinfra.model.rights import PrivilegePlaces, Right, Use
 from bfinfra.model.step import Step
 
 
@@ -117,8 +117,9 @@ class Kind(ABC, Generic[S, T]):
         given = next(
             (args for base in cls.__dict__.get("__orig_bases__", ()) if (args := typing.get_args(base))), None
         )
-        if given and not isinstance(given[0], TypeVar):
-            cls.Spec, cls.State = given[:2]
+        for name, arg in zip(("Spec", "State"), given or (), strict=False):
+            if not isinstance(arg, TypeVar):
+                setattr(cls, name, arg)
 
     @abstractmethod
     def observe(
@@ -169,6 +170,11 @@ class Kind(ABC, Generic[S, T]):
         without states; `datacenter`: `*` if the site names none.
         """
         return {}
+
+    @classmethod
+    def own_rights(cls, name: str, spec: S) -> Iterable[tuple[Use, Right]]:
+        """Pure: the further rights of one resource, by use, that depend on what its spec contains."""
+        return ()
 
     def ready(self, spec: S, state: T) -> Readiness:
         """Whether what depends on the resource may start. It only reads, and is only called while the engine

@@ -13,12 +13,14 @@ from contract.sides import KubernetesSide
 from bfinfra.backends.kubernetes.marks import marked, selector
 from bfinfra.model.mark import Mark
 
+CRD_API = "apiextensions.k8s.io/v1"
 RBAC = "rbac.authorization.k8s.io"
+PLURALS = {"MPIJob": "mpijobs", "Queue": "queues", "ClusterPolicy": "clusterpolicies"}
 FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def definition(group: str) -> dict[str, Any]:
-    """Objects called as an MPI operator calls its own."""
+def definition(group: str, kind: str) -> dict[str, Any]:
+    """Objects called as an operator calls its own."""
     schema = {
         "type": "object",
         "properties": {
@@ -33,16 +35,17 @@ def definition(group: str) -> dict[str, Any]:
         "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": schema},
     }
-    names = {"kind": "MPIJob", "listKind": "MPIJobList", "plural": "mpijobs", "singular": "mpijob"}
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": PLURALS[kind], "singular": kind.lower()}
     spec = {"group": group, "names": names, "scope": "Namespaced", "versions": [version]}
     return {
-        "apiVersion": "apiextensions.k8s.io/v1",
+        "apiVersion": CRD_API,
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"mpijobs.{group}"},
+        "metadata": {"name": f"{PLURALS[kind]}.{group}"},
         "spec": spec,
     }
 
 
+@pytest.mark.parametrize("kind", PLURALS)
 @call(
     "cluster.versions",
     "cluster.create",
@@ -52,7 +55,7 @@ def definition(group: str) -> dict[str, Any]:
     "cluster.delete",
     case="a kind of one's own, from its definition to its end",
 )
-def test_the_life_of_a_kind_of_ones_own(kubernetes: KubernetesSide, space: str) -> None:
+def test_the_life_of_a_kind_of_ones_own(kind: str, kubernetes: KubernetesSide, space: str) -> None:
     cluster, group, site = (
         kubernetes.open(),
         f"contract{kubernetes.own}.example.com",
@@ -60,31 +63,33 @@ def test_the_life_of_a_kind_of_ones_own(kubernetes: KubernetesSide, space: str) 
     )
     assert cluster.versions(group) == ()
     mark = Mark(site, "mpi_operator/x")
-    crd = marked(definition(group), mark)
+    crd = marked(definition(group, kind), mark)
     cluster.create(crd)
-    kubernetes.until(lambda: cluster.serves(f"{group}/v2beta1", "MPIJob"))
+    kubernetes.until(lambda: cluster.serves(f"{group}/v2beta1", kind))
+    (listed,) = cluster.list(CRD_API, "CustomResourceDefinition", labels=selector(site))
+    assert listed["metadata"]["name"] == crd["metadata"]["name"]
     assert cluster.versions(group) == ("v2beta1",)
     crd["metadata"]["annotations"] |= {"b": "2"}
     kubernetes.until(lambda: applied(cluster, crd))
     job = {
         "apiVersion": f"{group}/v2beta1",
-        "kind": "MPIJob",
+        "kind": kind,
         "metadata": {"name": "life", "namespace": space},
         "spec": {"slotsPerWorker": 1},
     }
     made = cluster.create(marked(job, Mark(site, "mpi_job/life")))
     assert [
-        each["metadata"]["uid"] for each in cluster.list(f"{group}/v2beta1", "MPIJob", labels=selector(site))
+        each["metadata"]["uid"] for each in cluster.list(f"{group}/v2beta1", kind, labels=selector(site))
     ] == [made["metadata"]["uid"]]
-    cluster.patch(f"{group}/v2beta1", "MPIJob", "life", {"metadata": {"annotations": {"a": "1"}}}, space)
-    after = cluster.get(f"{group}/v2beta1", "MPIJob", "life", space)
+    cluster.patch(f"{group}/v2beta1", kind, "life", {"metadata": {"annotations": {"a": "1"}}}, space)
+    after = cluster.get(f"{group}/v2beta1", kind, "life", space)
     assert after
     assert (after["metadata"]["annotations"]["a"], after["spec"]) == ("1", {"slotsPerWorker": 1})
-    cluster.delete(f"{group}/v2beta1", "MPIJob", "life", space)
-    kubernetes.until(lambda: cluster.get(f"{group}/v2beta1", "MPIJob", "life", space) is None)
-    cluster.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"mpijobs.{group}")
+    cluster.delete(f"{group}/v2beta1", kind, "life", space)
+    kubernetes.until(lambda: cluster.get(f"{group}/v2beta1", kind, "life", space) is None)
+    cluster.delete(CRD_API, "CustomResourceDefinition", crd["metadata"]["name"])
     kubernetes.until(
-        lambda: cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"mpijobs.{group}") is None
+        lambda: cluster.get(CRD_API, "CustomResourceDefinition", crd["metadata"]["name"]) is None
     )
 
 
@@ -120,3 +125,23 @@ def test_the_life_of_a_role(kind: str, kubernetes: KubernetesSide) -> None:
     assert (after["metadata"]["uid"], after["metadata"]["annotations"]["b"]) == (made["metadata"]["uid"], "2")
     cluster.delete(f"{RBAC}/v1", kind, name)
     assert cluster.get(f"{RBAC}/v1", kind, name) is None
+
+
+@call(
+    "cluster.create",
+    "cluster.list",
+    "cluster.get",
+    "cluster.patch",
+    "cluster.delete",
+    case="a node is labelled, and cordoned",
+)
+def test_a_node_is_labelled_and_cordoned(kubernetes: KubernetesSide) -> None:
+    cluster, name = kubernetes.open(), f"contract-node{kubernetes.own}"
+    cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    body = {"metadata": {"labels": {"a": "1"}}, "spec": {"unschedulable": True}}
+    after = cluster.patch("v1", "Node", name, body)
+    assert (after["metadata"]["labels"]["a"], after["spec"]["unschedulable"]) == ("1", True)
+    assert [each["metadata"]["name"] for each in cluster.list("v1", "Node", labels="a=1")] == [name]
+    assert cluster.get("v1", "Node", name)
+    cluster.delete("v1", "Node", name)
+    kubernetes.until(lambda: cluster.get("v1", "Node", name) is None)

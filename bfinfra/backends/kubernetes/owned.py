@@ -28,6 +28,28 @@ def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
     return found
 
 
+def owned_fields(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
+    """The fields that `manager` owns, as fieldsV1 names them; {} if nobody's are recorded."""
+    fields: dict[str, Any] = {}
+    for entry in _entries(obj, manager):
+        fields = _merge(fields, entry.get("fieldsV1") or {})
+    return fields
+
+
+def others_fields(
+    obj: Mapping[str, Any], but: str = MANAGER
+) -> list[tuple[str, float | None, Mapping[str, Any]]]:
+    """What other managers own: manager, when it wrote last (seconds since the epoch), and the fields.
+    Statuses are left out.
+    """
+    entries = (obj.get("metadata") or {}).get("managedFields") or ()
+    return [
+        (safe(str(entry.get("manager") or ""), 80), _seconds(entry.get("time")), entry.get("fieldsV1") or {})
+        for entry in entries
+        if entry.get("manager") != but and not entry.get("subresource")
+    ]
+
+
 def handed_over(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:
     """The `managedFields` with which an apply can change what `manager` created; None if it can already.
 
@@ -37,11 +59,8 @@ def handed_over(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str
     own = _entries(obj, manager)
     if not any(entry.get("operation") == "Update" for entry in own):
         return None
-    fields: dict[str, Any] = {}
-    for entry in own:
-        fields = _merge(fields, entry.get("fieldsV1") or {})
     others = [entry for entry in obj["metadata"]["managedFields"] if entry not in own]
-    return [*others, {**own[0], "operation": "Apply", "fieldsV1": fields}]
+    return [*others, {**own[0], "operation": "Apply", "fieldsV1": owned_fields(obj, manager)}]
 
 
 def claimed(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, Any]] | None:

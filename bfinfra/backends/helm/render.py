@@ -1,0 +1,76 @@
+"""Runs `helm template` with an empty home folder, without a cluster and without a way to the network."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bfinfra.backends.helm.chart import ChartFile
+from bfinfra.backends.words import safe
+from bfinfra.model.records import dataclass
+
+RENDERING = 60  # seconds
+NOWHERE = "http://127.0.0.1:9"
+"""A proxy that nobody is behind: rendering needs no network, and gets none."""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What templates may know of a cluster: its Kubernetes version, "" if unknown, and APIs."""
+
+    version: str = ""
+    apis: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Release:
+    """What templates know of an installation."""
+
+    name: str
+    namespace: str
+    values: Mapping[str, Any]
+
+
+def template(chart: ChartFile, release: Release, capabilities: Capabilities) -> str:
+    """The rendered manifests, with hooks and definitions. Raises ValueError with helm's words."""
+    program = shutil.which("helm")
+    if program is None:
+        raise ValueError(
+            "helm is not installed on this machine; install it, or render the chart elsewhere and write "
+            "the result under files:"
+        )
+    with tempfile.TemporaryDirectory(prefix="bfinfra-helm-") as folder:
+        home = Path(folder)
+        (home / "chart.tgz").write_bytes(chart.content)
+        with os.fdopen(os.open(home / "values.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as stream:
+            json.dump(release.values, stream)
+        words = ["template", release.name, "chart.tgz", "--namespace", release.namespace, "--include-crds"]
+        words += ["--values", "values.json"]
+        words += ["--kube-version", capabilities.version] if capabilities.version else []
+        words += [word for api in capabilities.apis for word in ("--api-versions", api)]
+        return _run([program, *words], home)
+
+
+def _run(command: list[str], home: Path) -> str:
+    environment = {
+        "HOME": str(home),
+        "PATH": os.defpath,
+        "KUBECONFIG": os.devnull,
+        "HTTP_PROXY": NOWHERE,
+        "HTTPS_PROXY": NOWHERE,
+    }
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell, and no words of others but a chart's name
+            command, cwd=home, env=environment, capture_output=True, timeout=RENDERING, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ValueError(f"helm did not run ({type(error).__name__})") from None
+    if done.returncode:
+        raise ValueError(f"helm can't render it: {safe(done.stderr.decode(errors='replace'), 600)}")
+    return done.stdout.decode(errors="replace")

@@ -1,0 +1,192 @@
+"""From a rendering and the live objects to steps. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bfinfra.kinds.cluster.base.rendered.differ import AS_RENDERED, field_changes
+from bfinfra.kinds.cluster.base.rendered.immutable import needs_replacement
+from bfinfra.kinds.cluster.base.rendered.objects import (
+    CUSTOM,
+    DEFINITIONS,
+    OBJECTS,
+    PRECIOUS,
+    WORKLOADS,
+    Id,
+    order,
+)
+from bfinfra.kinds.cluster.base.rendered.rendering import Rendering
+from bfinfra.kinds.cluster.base.rendered.state import State, record_name
+from bfinfra.kinds.cluster.base.rendered.steps import (
+    Begin,
+    Commit,
+    Create,
+    CreateAndWait,
+    Define,
+    Delete,
+    Extend,
+    Forget,
+    Objects,
+    Prune,
+    PrunePrecious,
+    Redefine,
+    Replace,
+    Update,
+)
+from bfinfra.model import compare
+from bfinfra.model.compare import Change
+from bfinfra.model.context import PlanContext
+from bfinfra.model.errors import Refusal
+from bfinfra.model.step import Step
+
+
+def standing(
+    name: str, spec: Any, rendering: Rendering, state: State | None, context: PlanContext
+) -> Iterator[Step]:
+    """The steps to the rendering: definitions, then what pods need, then pods, then objects of types that
+    these define; what the rendering no longer has goes last.
+    """
+    _stays(spec, rendering.namespace, state)
+    for each, thing in (state.things if state else {}).items():
+        if thing.mark is not None:
+            context.mark.refuse_others(thing.mark, f"the cluster has {each} already")
+    home = state.home if state else context.needs["cluster"].get("endpoint")
+    record: dict[str, Any] = {
+        "record": record_name(context.mark.address.partition("/")[0], name),
+        "namespace": rendering.namespace,
+        "cluster": spec.cluster,
+        "home": home,
+    }
+    noted = state.record if state is not None and state.record and not state.record.going else None
+    file = compare.changes(spec, state.mark if state else None)
+    if noted is None:
+        lost = (Change("record", None, AS_RENDERED),) if state else ()
+        yield Begin(**record, mark=context.mark, types=rendering.types, changes=(*lost, *file))
+    elif further := {*rendering.types} - {*noted.types}:
+        every = (*noted.types, *further)
+        yield Extend(**record, mark=context.mark, types=every, changes=_added(rendering, state) or file)
+    place: dict[str, Any] = {"name": name, "cluster": spec.cluster, "home": home, "mark": context.mark}
+    changed = list(_changed(place, rendering, state))
+    yield from changed
+    pruned = list(_pruned(place, rendering, state))
+    yield from pruned
+    mark = context.mark.committed(spec.applied())
+    if (
+        noted is None
+        or noted.mark is None
+        or noted.mark.applied != mark.applied
+        or {*noted.types} != {*rendering.types}
+        or changed
+        or pruned
+    ):
+        yield Commit(**record, mark=mark, types=rendering.types, changes=file)
+
+
+def gone(name: str, state: State, context: PlanContext) -> Iterator[Step]:
+    """The steps that delete everything: first objects of defined types, while their controllers run, then the
+    others, the definitions, the record.
+    """
+    kind = context.mark.address.partition("/")[0]
+    place: dict[str, Any] = {"name": name, "cluster": state.cluster, "home": state.home, "mark": context.mark}
+    for group in _groups(state.things, backwards=True):
+        # an object that waits for its controller is deleted again, which waits for it, too
+        left = tuple(
+            each for each in group if not state.things[each].going or each.stage in (CUSTOM, DEFINITIONS)
+        )
+        if left:
+            yield Delete(**place, objects=left)
+    if state.record is not None and not state.record.going:
+        yield Forget(
+            record=record_name(kind, name), namespace=state.namespace, cluster=state.cluster, home=state.home
+        )
+
+
+def _stays(spec: Any, namespace: str, state: State | None) -> None:
+    for field, now, then in (
+        ("cluster", state.cluster if state else spec.cluster, spec.cluster),
+        ("namespace", state.namespace if state and state.record else namespace, namespace),
+    ):
+        if now != then:
+            raise Refusal(
+                f"its objects can't move from {now} to {then}",
+                field=field,
+                why="they would all be deleted and created again",
+                next="remove it from the file, apply, and add it again",
+            )
+
+
+def _added(rendering: Rendering, state: State | None) -> tuple[Change, ...]:
+    there = state.things if state else {}
+    return tuple(Change(str(each), None, AS_RENDERED) for each in rendering.manifests if each not in there)
+
+
+def _groups(objects: Any, *, backwards: bool = False) -> Iterator[tuple[Id, ...]]:
+    """The objects of each stage, in order."""
+    stages = (CUSTOM, OBJECTS, DEFINITIONS) if backwards else (DEFINITIONS, OBJECTS, CUSTOM)
+    for stage in stages:
+        found = sorted((each for each in objects if each.stage == stage), key=order, reverse=backwards)
+        if found:
+            yield tuple(found)
+
+
+def _changed(place: dict[str, Any], rendering: Rendering, state: State | None) -> Iterator[Step]:
+    there = state.things if state else {}
+    for group in _groups(rendering.manifests):
+        stage = group[0].stage
+        lacking = tuple(each for each in group if each not in there or there[each].going)
+        anew, moved = dict[Id, tuple[Change, ...]](), dict[Id, tuple[Change, ...]]()
+        for each in group:
+            if each in lacking:
+                continue
+            wanted, live = rendering.manifests[each], there[each]
+            if found := field_changes(wanted, live.manifest):
+                (anew if needs_replacement(each, wanted, live.manifest) else moved)[each] = found
+            elif live.mark is None or live.mark.owner != place["mark"].owner:
+                moved[each] = (Change(str(each), "without a mark", AS_RENDERED),)
+        if anew:
+            yield _step(Replace, place, anew)
+        if moved:
+            yield _step(Redefine if stage == DEFINITIONS else Update, place, moved)
+        fresh: dict[Id, tuple[Change, ...]] = {
+            each: (Change(str(each), None, AS_RENDERED),) for each in (*lacking, *anew)
+        }
+        if fresh:
+            yield _step(_creation(stage, fresh, rendering), place, fresh)
+
+
+def _creation(stage: int, fresh: Any, rendering: Rendering) -> type[Create]:
+    if stage == DEFINITIONS:
+        return Define
+    if stage == OBJECTS and any(each.kind in WORKLOADS for each in fresh):
+        later = any(each.stage == CUSTOM for each in rendering.manifests)
+        return CreateAndWait if later else Create
+    return Create
+
+
+def _pruned(place: dict[str, Any], rendering: Rendering, state: State | None) -> Iterator[Step]:
+    left = [
+        each
+        for each, thing in (state.things if state else {}).items()
+        if each not in rendering.manifests and not thing.going
+    ]
+    for group in _groups(left, backwards=True):
+        for step, objects in (
+            (Prune, [each for each in group if each.kind not in PRECIOUS]),
+            (PrunePrecious, [each for each in group if each.kind in PRECIOUS]),
+        ):
+            if objects:
+                yield _step(step, place, {each: (Change(str(each), "there", None),) for each in objects})
+
+
+def _step(of: type[Objects], place: dict[str, Any], objects: dict[Id, tuple[Change, ...]]) -> Objects:
+    return of(
+        **place,
+        objects=tuple(objects),
+        changes=tuple(change for changes in objects.values() for change in changes),
+    )
+
+
+def refused(field: str, why: str) -> Refusal:
+    """A rendering that can't be made."""
+    return Refusal("its objects can't be rendered", field=field, why=why, next="nothing was written")

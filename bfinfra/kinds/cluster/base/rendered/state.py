@@ -1,0 +1,99 @@
+"""The live objects of a rendering, and the record of what types they have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Annotated
+
+from bfinfra.backends.kubernetes.marks import mark_of
+from bfinfra.kinds.cluster.base.objects import Object
+from bfinfra.kinds.cluster.base.rendered.objects import Id, id_of
+from bfinfra.kinds.cluster_locator import WHOLE, Cluster
+from bfinfra.model import resource
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.mark import Mark
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Ref
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One live object."""
+
+    mark: Mark | None
+    manifest: Object = field(repr=False)
+
+    @property
+    def going(self) -> bool:
+        """Whether it is being deleted."""
+        return bool(self.manifest["metadata"].get("deletionTimestamp"))
+
+
+@dataclass(frozen=True)
+class Record:
+    """The ConfigMap that records the types of the objects, `apps/v1 Deployment`, so that all can be found."""
+
+    mark: Mark | None
+    types: tuple[str, ...]
+    going: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(resource.State):
+    """What a cluster has of a rendering. `namespace`: of the record."""
+
+    cluster: Annotated[str, Ref(*WHOLE)]
+    namespace: Annotated[str, Ref("namespace", optional=True)]
+    home: Endpoint
+    record: Record | None = None
+    things: Mapping[Id, Thing] = field(default_factory=dict)
+
+
+def record_name(kind: str, name: str) -> str:
+    """The ConfigMap's name."""
+    return f"bfinfra-{kind.replace('_', '-')}-{name}"
+
+
+def record_of(obj: Object) -> Record:
+    """The record in a ConfigMap."""
+    try:
+        types = json.loads((obj.get("data") or {}).get("types") or "[]")
+    except ValueError:
+        types = []
+    known = tuple(str(each) for each in types if str(each).count(" ") == 1) if isinstance(types, list) else ()
+    return Record(mark_of(obj), known, bool(obj["metadata"].get("deletionTimestamp")))
+
+
+def state_of(
+    record: Object | None,
+    objects: Iterable[Object],
+    cluster: Cluster,
+    namespace: str,
+    contents: tuple[str, ...] = (),
+) -> State:
+    """The state. An object without a mark, or of another resource, makes the whole one such."""
+    things = {id_of(obj): Thing(mark_of(obj), obj) for obj in objects}
+    noted = record_of(record) if record else None
+    marks = [*([noted.mark] if noted else []), *(thing.mark for thing in things.values())]
+    return State(
+        mark=_common(noted, marks),
+        cluster=cluster.key.name,
+        namespace=namespace,
+        home=cluster.endpoint,
+        record=noted,
+        things=things,
+        contents=contents,
+    )
+
+
+def _common(noted: Record | None, marks: list[Mark | None]) -> Mark | None:
+    owners = {mark.owner: mark for mark in marks if mark is not None}
+    own = noted.mark if noted else None
+    other = next((mark for owner, mark in owners.items() if own is None or owner != own.owner), None)
+    if own is not None and other is not None:
+        return other
+    if None in marks:
+        return None
+    return own or (other.pending if other else None)

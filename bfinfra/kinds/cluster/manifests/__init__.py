@@ -1,0 +1,1 @@
+"""Kubernetes objects of any type, from files or a chart."""

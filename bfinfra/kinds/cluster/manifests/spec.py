@@ -1,0 +1,81 @@
+"""What a user writes for Kubernetes objects of any type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, JsonValue, StringConstraints, model_validator
+
+from bfinfra.kinds.capabilities import namespace, space
+from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
+from bfinfra.model import resource
+from bfinfra.model.errors import FieldError
+from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
+from bfinfra.model.order import Capability, Specs
+from bfinfra.model.refs import Ref
+from bfinfra.model.resource import Part
+from bfinfra.model.sources import LocalFile
+
+Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+Hook = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]+/[^\s/]+$")]
+
+
+class Chart(Part):
+    """A Helm chart."""
+
+    file: LocalFile
+    """Its archive on this machine, as `helm pull` or `helm package` writes it."""
+    digest: Digest
+    """The SHA-256 of the archive, as `sha256sum` prints it: sha256:…"""
+
+
+class Spec(resource.Spec):
+    """What a user writes for one group of objects: either `files` or `chart`."""
+
+    name_pattern = DNS_LABEL
+    name_rule = DNS_LABEL_RULE
+    awaits: ClassVar = {
+        "files": "write it, or get it from whoever does",
+        "values_files": "write it, or get it from whoever does",
+        "chart.file": "get it with helm pull",
+    }
+    unnoted = frozenset({"files", "chart.file", "values_files"})
+
+    cluster: Annotated[str, Ref(*WHOLE)]
+    """Cluster of the objects."""
+    namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] = "default"
+    """Namespace, of this site or existing, for objects that name none, and for the record of their types."""
+    files: tuple[LocalFile, ...] = ()
+    """Files with manifests, and folders of such files. A rendered chart is one, too."""
+    chart: Chart | None = None
+    """Helm chart, which helm on this machine renders; bfinfra applies the objects itself."""
+    release: DnsLabel | None = None
+    """Name of the release in the chart's templates; empty = the resource's name."""
+    values: dict[str, JsonValue] = Field(default_factory=dict)
+    """The chart's values, above those in files. Scalars have the types of the chart's defaults. No secrets:
+    they would be readable in the record of what was applied.
+    """
+    values_files: tuple[LocalFile, ...] = ()
+    """Files with the chart's values, the later above the earlier, as `helm --values` reads them."""
+    skip_hooks: tuple[Hook, ...] = ()
+    """Hooks of the chart that are left out, as Job/name. bfinfra runs no hooks; it refuses those that are not
+    named here. Tests need not be named.
+    """
+    wait: Literal["ready", "served"] = "ready"
+    """What apply waits for: ready, until everything is ready; served, until the cluster serves the types that
+    it defines.
+    """
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Spec:
+        if bool(self.files) == (self.chart is not None):
+            raise ValueError("write either files or chart")
+        for field in ("values", "values_files", "release"):
+            if self.chart is None and getattr(self, field):
+                raise FieldError("it goes with chart", field)
+        return self
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """Its namespace."""
+        yield namespace(space(self.namespace, self.cluster, site), self.cluster, site)

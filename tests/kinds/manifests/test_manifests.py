@@ -1,0 +1,220 @@
+"""Objects from files: their order, what is drift and whose, what goes, what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kinds.at_cluster import Site
+from kinds.lifecycle import SPECS
+from kinds.unmanaged import Entry, Look, kube_object
+from kube_api import somebody_patches
+from rights.given import other
+
+from bfinfra.sandbox import Running
+
+QUEUES = "/apis/sched.example.com/v1/namespaces/default/queues"
+ADDRESS = "manifests/queues"
+FIVE = "5 objects (1 ServiceAccount, 1 ConfigMap, 1 ClusterRole, 1 ClusterRoleBinding, 1 Deployment)"
+pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
+
+
+@pytest.fixture
+def site(api: Any, tmp_path: Path) -> Site:
+    shutil.copytree(SPECS / "manifests/queues", tmp_path / "queues")
+    found = Site(tmp_path, api, "poc")
+    found.resources = {"manifests": {"queues": {"cluster": "k", "files": ["queues"]}}}
+    return found
+
+
+def edit(site: Site, file: str, old: str, new: str) -> None:
+    path = site.folder / "queues" / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def differing(site: Site) -> dict[str, tuple[Any, Any]]:
+    return {change.field: (change.now, change.wanted) for change in site.item(ADDRESS).changes}
+
+
+def test_definitions_come_first_and_objects_of_them_last(site):
+    titles = site.titles(ADDRESS)
+    assert titles == [
+        "begin the record bfinfra-manifests-queues in namespace default of k",
+        "create CustomResourceDefinition queues.sched.example.com in k, and wait until it serves them",
+        f"create {FIVE} in k, and wait until they are ready",
+        "create Queue default/research in k",
+        "note in bfinfra-manifests-queues what was applied",
+    ]
+
+
+def test_every_object_is_marked_in_the_call_that_creates_it(site, cluster):
+    site.applied()
+    for api, kind, name, space in (
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "queues.sched.example.com", ""),
+        ("apps/v1", "Deployment", "queues", "default"),
+        ("sched.example.com/v1", "Queue", "research", "default"),
+    ):
+        metadata = cluster.get(api, kind, name, space)["metadata"]
+        assert metadata["labels"]["bfinfra.io/site"] == "poc"
+        assert "address=manifests/queues " in metadata["annotations"]["bfinfra.io/mark"]
+
+
+def test_what_others_change_of_our_fields_is_drift_with_its_writer_and_what_they_add_is_not(site, cluster):
+    site.applied()
+    change = {"data": {"policy": "greedy", "theirs": "1"}, "metadata": {"labels": {"team": "a"}}}
+    somebody_patches(cluster, "namespaces/default/configmaps/queues", change)
+    assert differing(site) == {"ConfigMap default/queues.data.policy": ("greedy", "fair")}
+    assert "somebody" in str(site.drift().found)
+    site.applied()
+    live = cluster.get("v1", "ConfigMap", "queues", "default")
+    assert live["data"] == {"policy": "fair", "log.level": "info", "theirs": "1"}
+    assert live["metadata"]["labels"]["team"] == "a"
+    assert site.item(ADDRESS).steps == ()
+
+
+def test_a_removed_field_and_a_deleted_object_come_back(site, cluster):
+    site.applied()
+    body = {"data": {"log.level": None}}
+    somebody_patches(cluster, "namespaces/default/configmaps/queues", body)
+    cluster.delete("sched.example.com/v1", "Queue", "research", "default")
+    assert differing(site) == {
+        "ConfigMap default/queues.data.log.level": (None, "info"),
+        "Queue default/research": (None, "as rendered"),
+    }
+    site.applied()
+    assert cluster.get("sched.example.com/v1", "Queue", "research", "default")["spec"] == {"weight": 2}
+
+
+def test_what_a_server_writes_in_another_form_is_no_drift(site, cluster):
+    site.applied()
+    live = cluster.get("apps/v1", "Deployment", "queues", "default")
+    asked = live["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+    assert asked["memory"] == "64Mi"
+    assert site.item(ADDRESS).steps == ()
+
+
+def test_a_changed_rendering_shows_its_fields_and_removes_what_it_no_longer_says(site, cluster):
+    site.applied()
+    edit(site, "operator.yaml", "--policy=fair", "--policy=greedy")
+    edit(site, "operator.yaml", ", log.level: info", "")
+    found = differing(site)
+    assert ("Deployment default/queues.spec.template.spec.containers.operator.args.0") in found
+    site.applied()
+    assert cluster.get("v1", "ConfigMap", "queues", "default")["data"] == {"policy": "fair"}
+    assert site.item(ADDRESS).steps == ()
+
+
+def test_an_object_that_is_no_longer_rendered_goes(site, cluster):
+    site.applied()
+    (site.folder / "queues/queue.yaml").unlink()
+    assert site.titles(ADDRESS)[0] == (
+        "delete Queue default/research from k, which the rendering no longer has"
+    )
+    site.applied()
+    assert cluster.get("sched.example.com/v1", "Queue", "research", "default") is None
+
+
+def test_a_definition_goes_only_if_that_is_allowed(site):
+    site.applied()
+    (site.folder / "queues/queue.yaml").unlink()
+    (site.folder / "queues/definition.yaml").unlink()
+    assert [step.destructive for step in site.item(ADDRESS).steps] == [False, True, False]
+
+
+def test_a_field_that_can_not_change_replaces_its_object_alone(site, cluster):
+    site.applied()
+    before = cluster.get("v1", "ConfigMap", "queues", "default")["metadata"]["uid"]
+    edit(site, "operator.yaml", "kind: ClusterRole, name: queues}", "kind: ClusterRole, name: view}")
+    first = site.item(ADDRESS).steps[0]
+    assert first.destructive
+    assert "ClusterRoleBinding queues" in first.title()
+    site.applied()
+    assert (
+        cluster.get("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "queues")["roleRef"]["name"]
+        == "view"
+    )
+    assert cluster.get("v1", "ConfigMap", "queues", "default")["metadata"]["uid"] == before
+
+
+def test_the_content_of_a_secret_is_in_no_plan(site):
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s"},
+        "stringData": {"a": "hush-hush"},
+    }
+    path = site.folder / "queues/secret.yaml"
+    path.write_text(yaml.safe_dump(secret))
+    site.applied()
+    path.write_text(yaml.safe_dump({**secret, "stringData": {"a": "hush-hush-2"}}))
+    assert differing(site)["Secret default/s.data.a"] == ("another value", "as in the manifest")
+    assert "hush" not in str(site.plan())
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("kind: Job\nmetadata: {name: x}\n", "a document has no apiVersion and kind"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {generateName: x}\n", "a Pod has no metadata.name"),
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: queues}\n",
+            "ConfigMap default/queues is there twice",
+        ),
+        ("apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n", "it has the namespace default"),
+        (
+            'apiVersion: batch/v1\nkind: Job\nmetadata: {name: x, annotations: {"helm.sh/hook": pre-upgrade}}\n',
+            "Helm would run as hooks, and bfinfra does not: Job/x (pre-upgrade)",
+        ),
+        ("apiVersion: a.example.com/v1\nkind: Thing\nmetadata: {name: x}\n", "the cluster has no Thing"),
+        ("a: b: c", "it is not YAML"),
+    ],
+)
+def test_a_rendering_that_can_not_be_applied_is_refused_before_the_first_write(site, text, why):
+    (site.folder / "queues/more.yaml").write_text(text)
+    (problem,) = site.plan().problems
+    assert why in str(problem)
+
+
+def test_hooks_that_the_site_names_are_left_out(site):
+    hook = 'apiVersion: batch/v1\nkind: Job\nmetadata: {name: x, annotations: {"helm.sh/hook": pre-delete}}\n'
+    (site.folder / "queues/more.yaml").write_text(hook)
+    site.resources["manifests"]["queues"]["skip_hooks"] = ["Job/x"]
+    assert not site.plan().problems
+
+
+def test_objects_can_not_move(site):
+    site.applied()
+    site.resources["manifests"]["queues"]["namespace"] = "kube-public"
+    (problem,) = site.plan().problems
+    assert "its objects can't move from default to kube-public" in str(problem)
+
+
+def test_everything_goes_in_the_reverse_order(site, cluster):
+    site.applied()
+    steps = site.item(ADDRESS, destroy=True).steps
+    assert [step.title().split(" from ")[0] for step in steps] == [
+        "delete Queue default/research",
+        "delete 5 objects (1 Deployment, 1 ClusterRoleBinding, 1 ClusterRole, 1 ConfigMap, 1 ServiceAccount)",
+        "delete CustomResourceDefinition queues.sched.example.com",
+        "delete the record bfinfra-manifests-queues",
+    ]
+    site.applied(destroy=True)
+    assert cluster.list("v1", "ConfigMap", labels="bfinfra.io/site=poc") == []
+
+
+def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+    return kube_object(other(sandbox), "/api/v1/namespaces/default/serviceaccounts", body)
+
+
+def theirs(sandbox: Running) -> object:
+    body = {"apiVersion": "sched.example.com/v1", "kind": "Queue", "metadata": {"name": "theirs"}}
+    return other(sandbox).call("POST", QUEUES, body)
+
+
+UNMANAGED = Entry(at="queues", plant=unmanaged, inside=(theirs, "Queue default/theirs"))

@@ -1,0 +1,155 @@
+"""Public charts on a real kube-apiserver, rendered by the real helm: applied, the same without a write, changed,
+removed. kwok's nodes run their pods, so that no operator does anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peers.found import Peers, run
+from peers.site_files import SPECS, SiteFile, all_are, endings
+from recorded.sources import fetched
+
+ONCE = "definitions"
+KEY = "manifests/it"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart in a module, its two versions, and what the second apply changes if there is only one."""
+
+    module: str
+    path: str
+    first: str
+    then: str
+    values: dict[str, Any] = field(default_factory=dict)
+    change: dict[str, Any] = field(default_factory=dict)
+    skip: tuple[str, ...] = ()
+    wait: str = "ready"
+    """`served` for what needs a program that answers, which kwok's pods are not."""
+
+
+PRUNING = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Job")
+CHECK = "cert-manager-startupapicheck"
+CERT_MANAGER = Chart(
+    "cert-manager",
+    "deploy/charts/cert-manager",
+    "v1.19.1",
+    "v1.20.0",
+    values={"crds": {"enabled": True}, "global": {"leaderElection": {"namespace": "peers-charts"}}},
+    skip=(
+        f"ServiceAccount/{CHECK}",
+        f"Role/{CHECK}:create-cert",
+        f"RoleBinding/{CHECK}:create-cert",
+        f"Job/{CHECK}",
+    ),
+)
+CHARTS = {
+    "kueue": Chart("kueue", "charts/kueue", "v0.19.1", "v0.19.2", wait="served"),
+    "cert-manager": CERT_MANAGER,
+    "gpu-operator": Chart(
+        "gpu-operator",
+        "deployments/gpu-operator",
+        "v1.11.1",
+        "v1.11.1",
+        values={"operator": {"cleanupCRD": False, "upgradeCRD": False}},
+        change={"driver": {"version": "515.65.01"}},
+    ),
+    "jobset": Chart("jobset", "charts/jobset", "v0.10.1", "v0.10.1", change={"controller": {"replicas": 2}}),
+    "node-feature-discovery": Chart(
+        "node-feature-discovery",
+        "deployment/helm/node-feature-discovery",
+        "v0.18.2",
+        "v0.18.2",
+        skip=tuple(f"{kind}/node-feature-discovery-prune" for kind in PRUNING),
+        change={"master": {"replicaCount": 2}},
+    ),
+}
+
+
+@pytest.fixture
+def helm(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{peers.bin}:{os.environ['PATH']}")
+
+
+@pytest.fixture
+def site(alone: None, peers: Peers, tmp_path: Path, helm: None) -> Iterator[SiteFile]:
+    found = SiteFile(SPECS / "peers/manifests.yaml", tmp_path)
+    found.put("admin.kubeconfig", peers.kubeconfig.read_text())
+    yield found
+    found.apply(destroy=True, deadline=120)
+
+
+def packed(chart: Chart, version: str, site: SiteFile, peers: Peers) -> dict[str, Any]:
+    """The chart's archive beside the site, as the site names it."""
+    source, name = fetched(f"module/{chart.module}-{version}") / chart.path, f"{chart.module}-{version}"
+    folder = site.folder / name
+    if not folder.exists():
+        shutil.copytree(source, folder, copy_function=shutil.copy)
+        for each in (folder, *folder.rglob("*")):
+            each.chmod(0o755 if each.is_dir() else 0o644)
+        if not (folder / "Chart.yaml").exists():
+            text = (folder / "Chart.template.yaml").read_text()
+            (folder / "Chart.yaml").write_text(text.replace("v0.0.0", version))
+        run([str(peers.bin / "helm"), "package", str(folder), "--destination", str(folder)], {})
+    (archive,) = folder.glob("*.tgz")
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    return {"file": f"{name}/{archive.name}", "digest": f"sha256:{digest}"}
+
+
+def left(peers: Peers, site: SiteFile) -> list[str]:
+    """What still has the site's mark, of all types."""
+    kinds = peers.kubectl("api-resources", "--verbs=list", "-o", "name").split()
+    wanted = [each for each in kinds if not each.startswith(("events", "componentstatuses", "endpoints"))]
+    label = f"bfinfra.io/site={site.given['site']}"
+    return peers.kubectl(
+        "get", ",".join(wanted), "-A", "-l", label, "-o", "name", "--ignore-not-found"
+    ).split()
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_public_chart_is_applied_kept_changed_and_removed(name: str, site: SiteFile, peers: Peers) -> None:
+    chart = CHARTS[name]
+    it = site.given["manifests"]["it"]
+    it |= {"values": chart.values, "release": name, "skip_hooks": list(chart.skip), "wait": chart.wait}
+    it["chart"] = packed(chart, chart.first, site, peers)
+    all_are(site.apply(deadline=120), "done", "kept")
+    assert len(left(peers, site)) > 8
+    again = site.apply()
+    assert (again.writes, set(endings(again).values())) == (0, {"kept"})
+    it["chart"] = packed(chart, chart.then, site, peers)
+    it["values"] = {**chart.values, **chart.change}
+    assert KEY in site.changes()
+    all_are(site.apply(deadline=120), "done", "kept")
+    assert site.changes() == {}
+    all_are(site.apply(destroy=True, deadline=120), "done", "deleted", "kept")
+    assert left(peers, site) == []
+
+
+def test_an_operator_from_its_manifest_is_upgraded(site: SiteFile, peers: Peers) -> None:
+    it = site.given["manifests"]["it"]
+    for version in ("v0.7.0", "v0.8.0"):
+        source = fetched(f"module/mpi-operator-{version}") / "deploy/v2beta1/mpi-operator.yaml"
+        site.put("mpi-operator.yaml", source.read_text())
+        it |= {"files": ["mpi-operator.yaml"], "namespace": "default"}
+        all_are(site.apply(deadline=120), "done", "kept")
+        assert site.changes() == {}
+    image = json.loads(
+        peers.kubectl("get", "deployment", "mpi-operator", "-n", "mpi-operator", "-o", "json")
+    )["spec"]["template"]["spec"]["containers"][0]["image"]
+    peers.kubectl("set", "image", "deployment/mpi-operator", "*=theirs:1", "-n", "mpi-operator")
+    field = "Deployment mpi-operator/mpi-operator.spec.template.spec.containers.mpi-operator.image"
+    assert site.changes() == {KEY: {field}}
+    assert "kubectl-set" in str(site.drift().found)
+    all_are(site.apply(), "done", "kept")
+    peers.kubectl("rollout", "restart", "deployment/mpi-operator", "-n", "mpi-operator")
+    assert site.changes() == {}
+    assert image.endswith("0.8.0")
