@@ -178,7 +178,7 @@ class Faults:
             ]
 
 
-def old_names(rules: Iterable[Mapping[str, Any]]) -> list[str]:
+def old_names(rules: Iterable[Mapping[str, object]]) -> list[str]:
     """A sentence, "OLD is called NEW now", for each old name in these rules."""
     used = {name for each in rules for name in RENAMED.keys() & each.keys()}
     return [f"{name} is called {RENAMED[name]} now" for name in sorted(used)]

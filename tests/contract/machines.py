@@ -30,7 +30,7 @@ REQUIRED = {
 }
 
 
-def wish(
+def import_spec(
     side: VCenterSide,
     vc: VCenter,
     name: str,
@@ -73,7 +73,7 @@ def wish(
 
 def imported(side: VCenterSide, vc: VCenter, name: str, **changes: Any) -> str:
     """The id of a machine that is gone when the test is."""
-    moid = vc.imports.run(wish(side, vc, name, **changes), lambda *_: None)
+    moid = vc.imports.run(import_spec(side, vc, name, **changes), lambda *_: None)
     side.closing.append(lambda: gone(vc, moid))
     return moid
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from contract.calls import Account, call, lacks
-from contract.machines import DATA, GIB, MARK, gone, imported, wish
+from contract.machines import DATA, GIB, MARK, gone, import_spec, imported
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import ovf
@@ -57,7 +57,7 @@ def test_an_upload_comes_whole(vcenter: VCenterSide) -> None:
         assert 0 < done <= total == len(DATA)
         seen.extend(b.moid for b in vc.machines.survey(MARK) if b.mark == "mark of disk")
 
-    moid = vc.imports.run(wish(vcenter, vc, "disk", disk=True), look)
+    moid = vc.imports.run(import_spec(vcenter, vc, "disk", disk=True), look)
     vcenter.closing.append(lambda: gone(vc, moid))
     assert seen == [moid]
     assert [d.capacity for d in vc.machines.read([moid], [])[0].disks] == [1 << 30]
@@ -69,7 +69,7 @@ def test_a_name_that_is_taken(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     imported(vcenter, vc, "taken", disk=True)
     with account.refused(Exists):
-        vc.imports.run(wish(vcenter, vc, "taken", disk=True), lambda *_: None)
+        vc.imports.run(import_spec(vcenter, vc, "taken", disk=True), lambda *_: None)
     assert (
         vc.transport.tally.names["ImportVApp"] == 1
     )  # what is refused leaves a folder on the datastore of some servers
@@ -96,7 +96,7 @@ def test_an_unknown_property_is_refused(vcenter: VCenterSide, account: Account) 
 def test_what_is_no_ovf_is_refused(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
     with account.refused(Rejected):
-        vc.imports.run(wish(vcenter, vc, "nonsense", descriptor="this is no XML"), lambda *_: None)
+        vc.imports.run(import_spec(vcenter, vc, "nonsense", descriptor="this is no XML"), lambda *_: None)
 
 
 @pytest.mark.parametrize("what", ["pool", "folder"])
@@ -109,7 +109,7 @@ def test_a_place_that_is_not_there_is_missing(what: str, vcenter: VCenterSide, a
     vc = vcenter.open()
     with account.refused(Missing):
         vc.imports.run(
-            wish(
+            import_spec(
                 vcenter, vc, "nowhere", **{what: {"pool": "resgroup-99999", "folder": "group-v99999"}[what]}
             ),
             lambda *_: None,
@@ -128,7 +128,7 @@ def test_a_broken_upload_leaves_nothing(vcenter: VCenterSide) -> None:
 
     with pytest.raises(OSError, match="the disk is gone"):
         vc.imports.run(
-            replace(wish(vcenter, vc, "broken", disk=True), open=lambda _: Broken()), lambda *_: None
+            replace(import_spec(vcenter, vc, "broken", disk=True), open=lambda _: Broken()), lambda *_: None
         )
     assert vc.transport.tally.names["HttpNfcLeaseAbort"] == 1
     assert [b.name for b in vc.machines.survey(MARK) if b.name == "broken"] == []
@@ -143,7 +143,7 @@ def test_a_short_upload_is_refused(vcenter: VCenterSide, account: Account) -> No
     with account.refused(Rejected):
         vc.imports.run(
             replace(
-                wish(vcenter, vc, "short", disk=True),
+                import_spec(vcenter, vc, "short", disk=True),
                 files={"disk1.vmdk": len(short)},
                 open=lambda _: io.BytesIO(short),
             ),
@@ -171,7 +171,8 @@ def test_a_lease_that_nobody_keeps_alive_times_out(
 
     with account.refused(Missing, Busy):
         vc.imports.run(
-            replace(wish(vcenter, vc, "stalled", disk=True), open=lambda _: Stalled(DATA)), lambda *_: None
+            replace(import_spec(vcenter, vc, "stalled", disk=True), open=lambda _: Stalled(DATA)),
+            lambda *_: None,
         )
     assert [b.name for b in vc.machines.survey(MARK) if b.name == "stalled"] == []
 
@@ -180,7 +181,7 @@ def test_a_lease_that_nobody_keeps_alive_times_out(
 @lacks("vcsim: its fault injector fails calls, not leases", run=False)
 def test_a_lease_in_error_says_why(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
-    given = wish(vcenter, vc, "refused", hardware=Hardware(extra={MARK: "x"}))
+    given = import_spec(vcenter, vc, "refused", hardware=Hardware(extra={MARK: "x"}))
     vcenter.fail_task("ImportVApp", "InsufficientResourcesFault")
     with account.refused(Rejected):
         vc.imports.run(given, lambda *_: None)

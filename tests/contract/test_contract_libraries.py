@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from contract.calls import Account, call, lacks
-from contract.machines import DATA, MARK, REQUIRED, gone, imported, wish
+from contract.machines import DATA, MARK, REQUIRED, gone, import_spec, imported
 from contract.sides import VCenterSide
 
 from bfinfra.backends.vcenter import VCenter
@@ -65,7 +65,7 @@ def stored(vc: VCenter, wanted: Import, **changes: str) -> tuple[str, list[int]]
 @lacks(NONE)
 def test_what_a_library_holds_is_deployed_without_an_upload(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
-    wanted = wish(vcenter, vc, "from-a-library", disk=True)
+    wanted = import_spec(vcenter, vc, "from-a-library", disk=True)
     item, progress = stored(vc, wanted)
     assert progress[-1] == len(DATA) + len(wanted.descriptor.encode())
     assert stored(vc, wanted) == (item, [])
@@ -81,7 +81,7 @@ def test_what_an_ended_process_left_is_taken_over(
     vcenter: VCenterSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vc = vcenter.open()
-    wanted = wish(vcenter, vc, "left", disk=True)
+    wanted = import_spec(vcenter, vc, "left", disk=True)
     monkeypatch.setattr(process, "ended", lambda who: who == "elsewhere/0/1")
     with monkeypatch.context() as patch, pytest.raises(OSError, match="cut"):
         patch.setattr(process, "me", lambda: "elsewhere/0/1")
@@ -102,7 +102,7 @@ def cut(name: str) -> io.BytesIO:
 @lacks(NONE)
 def test_an_item_that_somebody_changed_is_not_believed(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
-    wanted = wish(vcenter, vc, "changed", disk=True)
+    wanted = import_spec(vcenter, vc, "changed", disk=True)
     stored(vc, wanted)
     with account.refused(Rejected):
         stored(
@@ -117,7 +117,7 @@ def test_an_item_that_is_gone_is_missing(vcenter: VCenterSide, account: Account)
     vc = vcenter.open()
     with account.refused(Missing):
         vc.libraries.deploy(
-            "b0b0b0b0-0000-4000-8000-000000000000", deployment(wish(vcenter, vc, "nothing", disk=True))
+            "b0b0b0b0-0000-4000-8000-000000000000", deployment(import_spec(vcenter, vc, "nothing", disk=True))
         )
 
 
@@ -164,7 +164,7 @@ def test_the_life_of_libraries(vcenter: VCenterSide) -> None:
 @lacks(NONE)
 def test_items_are_named(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
-    wanted = wish(vcenter, vc, "named", disk=True)
+    wanted = import_spec(vcenter, vc, "named", disk=True)
     stored(vc, wanted)
     (library,) = (each.id for each in ContentLibraries(vc.rest).list() if each.name == "appliances")
     (item,) = ContentLibraries(vc.rest).items(library)
@@ -175,7 +175,7 @@ def test_items_are_named(vcenter: VCenterSide) -> None:
 @lacks(NONE)
 def test_an_item_says_what_can_be_set(vcenter: VCenterSide, account: Account) -> None:
     vc = vcenter.open()
-    wanted = wish(vcenter, vc, "declaring", disk=True)
+    wanted = import_spec(vcenter, vc, "declaring", disk=True)
     item, _ = stored(vc, wanted)
     declared = {each.key: each.type for each in vc.library_items.declared(item, wanted.pool)}
     assert set(REQUIRED) - {"vcenter_guid"} <= set(declared)
@@ -188,7 +188,7 @@ def test_an_item_says_what_can_be_set(vcenter: VCenterSide, account: Account) ->
 @lacks(NONE)
 def test_items_are_found_by_their_names(vcenter: VCenterSide) -> None:
     vc = vcenter.open()
-    wanted = wish(vcenter, vc, "found", disk=True)
+    wanted = import_spec(vcenter, vc, "found", disk=True)
     item, _ = stored(vc, wanted)
     assert vc.library_items.find("appliances", appliance(wanted).name) == Item(item, "ovf")
     (library,) = (each.id for each in ContentLibraries(vc.rest).list() if each.name == "appliances")

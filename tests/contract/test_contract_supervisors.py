@@ -16,7 +16,7 @@ NONE = "vcsim: a supervisor can't be enabled, changed or disabled"
 NOTE = "bfinfra.contract.cluster"
 
 
-def wish(client: VCenter) -> dict[str, Any]:
+def import_spec(client: VCenter) -> dict[str, Any]:
     """Networking by a distributed switch, as short as can be; the port group's kind is not looked at."""
     inventory, policy = client.inventory.read(), StoragePolicies(client.session, client.rest).list()[0].id
     network = inventory.networks[0].moid
@@ -67,7 +67,7 @@ def test_a_supervisor_is_enabled_changed_and_disabled(vcenter: VCenterSide, acco
         client.cluster_notes.read(NOTE, everyone=True)["DC0_C0"],
     )
     assert supervisors.read([cluster]) == {}
-    supervisors.enable(cluster, wish(client))
+    supervisors.enable(cluster, import_spec(client))
     vcenter.closing.append(lambda: supervisors.disable(cluster))
     found = vcenter.until(
         lambda: next(
@@ -76,7 +76,7 @@ def test_a_supervisor_is_enabled_changed_and_disabled(vcenter: VCenterSide, acco
     )
     assert (found.status, found.endpoint, found.info["size_hint"]) == ("RUNNING", "10.6.0.100", "TINY")
     with account.refused(Exists):
-        supervisors.enable(cluster, wish(client))
+        supervisors.enable(cluster, import_spec(client))
     supervisors.update(cluster, {"master_NTP_servers": ["ntp"]})
     assert supervisors.read([cluster])[cluster].info["master_NTP_servers"] == ["ntp"]
     supervisors.disable(cluster)

@@ -36,13 +36,13 @@ def enter(
     """
     host = endpoint.server.rpartition(":")[0] or endpoint.server
     trust, pem = settings.supervisor_trust or Trust(), "" if settings.supervisor_trust else roots()
-    wish = (
+    request = (
         {"guest_cluster_name": endpoint.guest, "guest_cluster_namespace": endpoint.namespace}
         if endpoint.guest
         else {}
     )
     with transport.client(f"https://{endpoint.server}", trust, extra_pem=pem) as client:
-        answer = _post(client, credentials(settings, before=PASSWORD), wish, endpoint)
+        answer = _post(client, credentials(settings, before=PASSWORD), request, endpoint)
     token = hide(_text(answer, "session_id", endpoint))
     if not endpoint.guest:
         return Access(f"https://{host}:{SUPERVISOR_PORT}", trust, pem, token, expires=expiry(token))
@@ -55,12 +55,12 @@ def enter(
 
 
 def _post(
-    client: httpx2.Client, who: Credentials, wish: dict[str, str], endpoint: Endpoint
+    client: httpx2.Client, who: Credentials, request: dict[str, str], endpoint: Endpoint
 ) -> dict[str, Any]:
     what = f"log in to {endpoint}"
     basic = base64.b64encode(f"{who.username}:{who.password.reveal()}".encode()).decode()
     headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
-    response = client.post("/wcp/login", content=json.dumps(wish), headers=headers)
+    response = client.post("/wcp/login", content=json.dumps(request), headers=headers)
     if response.status_code == 401:
         raise Denied(
             what, server=endpoint.server, why="the account or its password is not accepted", next=NO_REMEDY

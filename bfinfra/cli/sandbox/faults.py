@@ -72,7 +72,7 @@ def _rules(path: str) -> list[Any]:
     return rules
 
 
-def _call(running: Running, method: str, body: Any) -> None:
+def _call(running: Running, method: str, body: object) -> None:
     """One call of the sandbox's control server, which is plain HTTP on loopback."""
     import http.client
     import json

@@ -50,13 +50,13 @@ class Login:
         if person is None:
             return Response(401, b"Unauthorized\n", DENIED)
         try:
-            wish = request.json() or {}
+            body = request.json() or {}
         except ValueError:
             return Response(400, b"the body is not JSON\n", {"content-type": "text/plain"})
-        name = wish.get("guest_cluster_name", "") if isinstance(wish, dict) else ""
+        name = body.get("guest_cluster_name", "") if isinstance(body, dict) else ""
         if not name:
             return _answer({"session_id": self._token(self._cluster, person)})
-        where = self._guest(name, wish.get("guest_cluster_namespace", ""), person)
+        where = self._guest(name, body.get("guest_cluster_namespace", ""), person)
         if where is None:
             return _answer(
                 {

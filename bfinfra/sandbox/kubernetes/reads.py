@@ -98,7 +98,7 @@ def watch(cluster: AdmittingCluster, target: Target, request: Request) -> Respon
             target.resource, [target.resource.read(thing)], cluster.clock.now(), {}
         )
     whole = params.get("sendInitialEvents") in TRUE
-    wish = Selection(
+    watched = Selection(
         target,
         matches,
         shape,
@@ -107,7 +107,7 @@ def watch(cluster: AdmittingCluster, target: Target, request: Request) -> Respon
         whole,
         bookmarks=params.get("allowWatchBookmarks") in TRUE,
     )
-    return Response(200, _events(cluster, wish), {"content-type": "application/json"})
+    return Response(200, _events(cluster, watched), {"content-type": "application/json"})
 
 
 def selection(target: Target, request: Request) -> Match:
@@ -120,24 +120,24 @@ def selection(target: Target, request: Request) -> Match:
     )
 
 
-def _events(cluster: AdmittingCluster, wish: Selection) -> Iterator[bytes]:
-    store, revision, end = cluster.store, wish.since, cluster.clock.now() + wish.seconds
+def _events(cluster: AdmittingCluster, watched: Selection) -> Iterator[bytes]:
+    store, revision, end = cluster.store, watched.since, cluster.clock.now() + watched.seconds
     if revision == 0:
         with store.lock:
             revision, present = (
                 store.revision,
                 [
                     thing
-                    for thing in store.all(wish.target.resource.key, wish.target.namespace)
-                    if wish.matches(thing)
+                    for thing in store.all(watched.target.resource.key, watched.target.namespace)
+                    if watched.matches(thing)
                 ],
             )
         for thing in present:
-            yield _line("ADDED", wish.shape(thing))
-        if wish.marks_whole:
+            yield _line("ADDED", watched.shape(thing))
+        if watched.marks_whole:
             yield _line(
                 "BOOKMARK",
-                _bookmark(wish.target, revision, {"annotations": {"k8s.io/initial-events-end": "true"}}),
+                _bookmark(watched.target, revision, {"annotations": {"k8s.io/initial-events-end": "true"}}),
             )
     while not store.closed and (left := end - cluster.clock.now()) > 0:
         try:
@@ -147,12 +147,12 @@ def _events(cluster: AdmittingCluster, wish: Selection) -> Iterator[bytes]:
             return
         for change in changes:
             revision = change.revision
-            kind = _seen(change, wish.target, wish.matches)
+            kind = _seen(change, watched.target, watched.matches)
             if kind:
-                yield _line(kind, wish.shape(change.after))
+                yield _line(kind, watched.shape(change.after))
         store.wait(revision, min(left, BOOKMARK_EVERY))
-        if wish.bookmarks and store.revision == revision:
-            yield _line("BOOKMARK", _bookmark(wish.target, revision))
+        if watched.bookmarks and store.revision == revision:
+            yield _line("BOOKMARK", _bookmark(watched.target, revision))
 
 
 def _seen(change: Change, target: Target, matches: Match) -> str:

@@ -55,14 +55,14 @@ class Supervisor(httpx2.BaseTransport):
             != b"me@vsphere.local:s3:cret"
         ):
             return httpx2.Response(401)
-        wish = json.loads(request.read())
-        self.logins.append(wish)
+        body = json.loads(request.read())
+        self.logins.append(body)
         guest = (
             {
                 "guest_cluster_server": "10.0.0.9",
                 "guest_cluster_ca": base64.b64encode(self.authority.encode()).decode(),
             }
-            if wish
+            if body
             else {}
         )
         return httpx2.Response(
