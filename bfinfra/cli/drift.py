@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
-    from bfinfra.app import RunContext
     from bfinfra.cli.screen import Screen
     from bfinfra.model.drift import Report
     from bfinfra.model.site import Site
-
-DIFFERENT = 2
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
@@ -37,6 +34,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show what differs, who changed it, and since when; returns the exit code."""
     from bfinfra import app
+    from bfinfra.cli.findings import exit_code, notify
     from bfinfra.cli.screen import Screen
     from bfinfra.render import drift as render
 
@@ -56,25 +54,10 @@ def run(args: argparse.Namespace) -> int:
             lines=lambda: render.lines(found),
         )
     _write_reports(args, site, found, screen)
-    reported = _tell(site, found, setting, screen)
+    reported = notify(site, found, setting, screen)
     if not args.forget:
         _remember(found, screen, reported=reported)
-    return 1 if found.blind else DIFFERENT if found.alarming else 0
-
-
-def _tell(site: Site, found: Report, setting: RunContext, screen: Screen) -> bool:
-    """Send the message to the webhook; whether nothing is left to send. The next check sends again what
-    failed.
-    """
-    from bfinfra import app
-    from bfinfra.model.errors import BfinfraError
-
-    try:
-        app.notify(site, found, context=setting)
-    except BfinfraError as error:
-        screen.say(f"the webhook did not accept the message; the next check sends it again: {error}")
-        return False
-    return True
+    return exit_code(found)
 
 
 def _write_reports(args: argparse.Namespace, site: Site, found: Report, screen: Screen) -> None:

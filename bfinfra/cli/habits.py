@@ -42,7 +42,6 @@ COMMANDS: Mapping[str, str] = {
     ),
     "scale": "change the number in the site, then bfinfra apply SITE",
     "wait": "bfinfra apply SITE waits until each resource is ready, --deadline TIME for how long",
-    "watch": "bfinfra schedule SITE sets up checks that repeat",
     # govc
     "about": "bfinfra doctor SITE shows the servers and their versions",
     "env": "bfinfra reads GOVC_URL, GOVC_USERNAME and GOVC_PASSWORD, too; bfinfra doctor SITE tries them",

@@ -23,6 +23,8 @@ VERBS = {
     "state": "print what of the site exists; there is no state file, so the servers are asked; never writes",
     "drift": "compare the live state with the site and show who changed what; never writes to a server; ends "
     "with 2 on drift",
+    "watch": "like drift, but keeps running and reports drift when it happens; never writes to a server; "
+    "ends like drift on a signal",
     "trust": "show the certificates of a site's servers, or of one server, and the line that would trust "
     "each; writes nothing; ends with 1 where one is not trusted",
     "history": "show what was applied from this machine",

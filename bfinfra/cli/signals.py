@@ -35,7 +35,7 @@ def conduct(command: Callable[[], int], stop: Stop) -> int:
         if number == OVER:
             return running.result()
         writes = stop.ask(number)
-        if writes:
+        if writes and not stop.serves:
             print(
                 "\nstopping: running steps finish, no new one starts; press again to stop now",
                 file=sys.stderr,

@@ -91,6 +91,10 @@ class Kind(ABC, Generic[S, T]):
     """What `observe` reads whatever other kinds' states are; requested while kinds are still imported
     (`fetch`).
     """
+    followed: ClassVar[bool] = False
+    """True if vCenter's property collector has all that `observe` reads, so that `bfinfra watch` gets each
+    change. What other kinds read is read at intervals.
+    """
     reaches: ClassVar[bool] = False
     """True if it is the only way to what is in it (a cluster): while it waits for a file, nothing in it can
     be read.

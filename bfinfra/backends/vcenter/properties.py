@@ -66,6 +66,8 @@ def below(
     inventory.
     """
     views, key = refs.views(content), (refs.moid(root), *sorted(kind.__name__ for kind in asked))
+    _remember(content, beside)
+    refs.reads(content).all(root, asked)
     for _ in range(2):
         if key not in views:
             views[key] = content.viewManager.CreateContainerView(root, list(asked), recursive=True)
@@ -119,6 +121,8 @@ def of(  # noqa: PLR0913 - what, of which, and what of it
     listed = list(moids)
     if not listed:
         return []
+    _remember(content, beside)
+    refs.reads(content).some(kind, listed, paths)
     least, most = PART
     size = min(most, max(least, -(-len(listed) // (2 * ASIDE))))
     parts = [listed[n : n + size] for n in range(0, len(listed), size)]
@@ -136,6 +140,11 @@ def of(  # noqa: PLR0913 - what, of which, and what of it
 
 def _each(beside: Mapping[Any, Sequence[str]]) -> list[str]:
     return [each for ref in beside for each in queries.named(type(ref), [refs.moid(ref)])]
+
+
+def _remember(content: Any, beside: Mapping[Any, Sequence[str]]) -> None:
+    for ref, paths in beside.items():
+        refs.reads(content).some(type(ref), [refs.moid(ref)], paths)
 
 
 def one(content: vim.ServiceInstanceContent, ref: Any, paths: Sequence[str]) -> Row:

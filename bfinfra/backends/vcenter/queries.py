@@ -23,17 +23,9 @@ def first(asked: Mapping[type[Any], Sequence[str]], objects: Iterable[str], page
     """The parameters of RetrievePropertiesEx: these paths of each type, of these objects, so many in a
     page.
     """
-    wanted = "".join(
-        (
-            f"<propSet><type>{_type(kind)}"
-            f"</type><all>false</all>{''.join(f'<pathSet>{escape(path)}</pathSet>' for path in paths)}"
-            "</propSet>"
-        )
-        for kind, paths in asked.items()
-    )
     missing = "<reportMissingObjectsInResults>true</reportMissingObjectsInResults>"
     return (
-        f"<specSet>{wanted}{''.join(objects)}{missing}</specSet><options><maxObjects>{page}"
+        f"<specSet>{_wanted(asked)}{''.join(objects)}{missing}</specSet><options><maxObjects>{page}"
         "</maxObjects></options>"
     )
 
@@ -41,6 +33,34 @@ def first(asked: Mapping[type[Any], Sequence[str]], objects: Iterable[str], page
 def following(token: str) -> str:
     """The parameters of ContinueRetrievePropertiesEx."""
     return f"<token>{escape(token)}</token>"
+
+
+def followed(asked: Mapping[type[Any], Sequence[str]], objects: Iterable[str]) -> str:
+    """The parameters of CreateFilter: these paths of each type, of these objects."""
+    missing = "<reportMissingObjectsInResults>true</reportMissingObjectsInResults>"
+    spec = f"{_wanted(asked)}{''.join(objects)}{missing}"
+    return f"<spec>{spec}</spec><partialUpdates>false</partialUpdates>"
+
+
+def updates(version: str, seconds: int, page: int) -> str:
+    """The parameters of WaitForUpdatesEx: what changed since `version` ("": everything), waiting for it up to
+    `seconds`, so many objects in an answer.
+    """
+    return (
+        f"<version>{escape(version)}</version><options><maxWaitSeconds>{seconds}</maxWaitSeconds>"
+        f"<maxObjectUpdates>{page}</maxObjectUpdates></options>"
+    )
+
+
+def _wanted(asked: Mapping[type[Any], Sequence[str]]) -> str:
+    return "".join(
+        (
+            f"<propSet><type>{_type(kind)}"
+            f"</type><all>false</all>{''.join(f'<pathSet>{escape(path)}</pathSet>' for path in paths)}"
+            "</propSet>"
+        )
+        for kind, paths in asked.items()
+    )
 
 
 def named(kind: type[Any], moids: Iterable[str]) -> list[str]:

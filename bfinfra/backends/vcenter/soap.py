@@ -15,6 +15,7 @@ from pyVmomi.SoapAdapter import SoapResponseDeserializer, SoapStubAdapterBase
 from pyVmomi.VmomiSupport import GetServiceVersions, GetWsdlMethod, versionIdMap
 
 from bfinfra.backends.vcenter import faults, queries, refs, tree
+from bfinfra.backends.vcenter.reads import Reads
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Rejected
 
@@ -40,6 +41,8 @@ class Stub(SoapStubAdapterBase):
         self.server = server
         self.views: dict[tuple[str, ...], object] = {}
         """The session's container views, by container and types; they end with the session."""
+        self.reads = Reads()
+        """What was read in the session."""
         self.systems: dict[str, str] = {}
         """vCenter's id of a host in the backing of a fixed card, by host."""
 

@@ -149,6 +149,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
     """The options that the Bitfusion plug-in sets on a VM."""
 
     document = Document.CONSOLIDATED
+    followed = True
     managed = False
     alone = True
     deadline = 1800

@@ -73,6 +73,7 @@ class ClusterOption(host_setting.Settings[Spec, State]):
     """An advanced option of DRS, set on clusters."""
 
     document = Document.PVRDMA
+    followed = True
     step_types = (Set, Commit, PutBack)
     name = "cluster_option"
     prefix = "bfinfra.drs."

@@ -98,6 +98,7 @@ class PortGroupKind(kind.Kind[Spec, State]):
     """A port group of a distributed switch."""
 
     document = Document.PVRDMA
+    followed = True
     step_types = (Create, Reconfigure, Delete)
     alone = True
     survey_privileges = (holds(VCENTER, *READ),)

@@ -191,6 +191,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
     """A resource pool of a cluster, which limits and guarantees CPU and memory of the VMs in it."""
 
     document = Document.CONSOLIDATED
+    followed = True
     step_types = (Create, Configure, Move, Delete)
     alone = True
     survey_privileges = (holds(VCENTER, *READ),)

@@ -48,6 +48,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
     """A Bitfusion server: the appliance's VM with its GPUs."""
 
     document = Document.SINGAPORE_POC
+    followed = True
     holds_data = True
     checks = CHECKS
     deadline = 1800

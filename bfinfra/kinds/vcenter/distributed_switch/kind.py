@@ -83,6 +83,7 @@ class DistributedSwitch(kind.Kind[Spec, State]):
     """A distributed switch."""
 
     document = Document.PVRDMA
+    followed = True
     checks = CHECKS
     step_types = (Create, Reconfigure, Delete)
     survey_privileges = (holds(VCENTER, *READ),)

@@ -46,6 +46,7 @@ class GpuHost(kind.Kind[Spec, State]):
     """Passthrough of GPUs on an existing host."""
 
     document = Document.SINGAPORE_POC
+    followed = True
     checks = CHECKS
     managed = False
     deadline = 1800

@@ -62,6 +62,7 @@ class VirtualMachine(kind.Kind[Spec, State]):
     """A virtual machine, cloned from a template or deployed from a content library."""
 
     document = Document.PVRDMA
+    followed = True
     checks = CHECKS
     alone = True
     deadline = 1800

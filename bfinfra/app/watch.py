@@ -1,0 +1,203 @@
+"""Surveys a site once, and then follows its servers: drift is reported when it happens."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import field, replace
+from queue import Empty, SimpleQueue
+from threading import Event as Flag
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from bfinfra.app import wiring
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.model.drift import Report, judged
+from bfinfra.model.errors import RemoteError
+from bfinfra.model.plan import Action
+from bfinfra.model.records import dataclass
+from bfinfra.model.site import Site
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.changes import Change, Changes
+    from bfinfra.engine.watch import Watched
+
+ROUND = 20  # seconds of each wait call at most, well below the transport's read time-out
+QUIET = 0.1  # seconds without a further change, after which a change is looked at
+BUSY = 1.0  # seconds after which it is looked at in any case
+LOOK = 0.25  # seconds between two looks at whether the watch shall end
+FIRST, LONGEST = 1.0, 60.0  # seconds until a survey that failed is tried again, doubled each time
+INTERVAL = 60.0  # seconds between two reads of what no server reports
+VM, MARK = "VirtualMachine", "bfinfra:"
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """`interval`: seconds between two reads of what no server reports; `once_settled`: end after the first
+    report.
+    """
+
+    interval: float = INTERVAL
+    once_settled: bool = False
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a watch reports: the drift now. `blind`: seconds during which changes were not followed, before
+    this report; `why`: what ended following them.
+    """
+
+    report: Report
+    blind: float = 0.0
+    why: str = ""
+
+
+@dataclass
+class _Stream:
+    """The changes that vCenter reports, in the order of their arrival; an error is the last."""
+
+    changes: Changes
+    arrived: SimpleQueue[tuple[Change, ...] | RemoteError] = field(default_factory=SimpleQueue)
+    over: Flag = field(default_factory=Flag)
+
+    def run(self) -> None:
+        while not self.over.is_set():
+            try:
+                if found := self.changes.wait(ROUND):
+                    self.arrived.put(found)
+            except RemoteError as error:
+                self.arrived.put(error)
+                return
+
+
+def watch(
+    site: Site,
+    show: Callable[[Sight], None],
+    *,
+    options: WatchOptions | None = None,
+    context: RunContext = LIVE,
+    ended: Flag | None = None,
+) -> Report | None:
+    """Follow the site until `ended` is set, and return the last report; None if there was none. Only reads.
+
+    `show` gets the first report, and another each time that drift starts or ends. If the servers can't be
+    followed, a full survey is tried until it succeeds.
+    """
+    options, ended = options or WatchOptions(), ended or Flag()
+    last: Report | None = None
+    lost, why, pause = 0.0, "", FIRST
+    while not ended.is_set():
+        try:
+            for found in _followed(site, options, context, ended):
+                blind = time.monotonic() - lost if lost else 0.0
+                if last is None or lost or found.new or found.ended or _unseen(found) != _unseen(last):
+                    show(Sight(found, blind, why))
+                last, lost, why, pause = found, 0.0, "", FIRST
+                if options.once_settled:
+                    return last
+        except RemoteError as error:
+            if last is None and options.once_settled:
+                raise
+            lost, why = lost or time.monotonic(), str(error.problems[0])
+            ended.wait(pause)
+            pause = min(LONGEST, 2 * pause)
+    return last
+
+
+def _unseen(found: Report) -> object:
+    """What the report could not read or decide."""
+    return found.problems, found.unreadable
+
+
+def _followed(site: Site, options: WatchOptions, context: RunContext, ended: Flag) -> Iterator[Report]:
+    """The report after each look. Raises RemoteError once changes can't be followed any more."""
+    from bfinfra.engine.plan import DesiredState
+    from bfinfra.engine.watch import Watched
+
+    desired = DesiredState.of(site)
+    with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
+        observed = wiring.observe(bound, desired.wanted, context)
+        with _streaming(bound) as stream:
+            followed = {name for name, kind in bound.kinds.items() if kind.followed and stream}
+            watched = Watched.of(site, desired, observed, bound.kinds, context.patience)
+            # what changed between the survey and the first answer of the stream
+            watched.decide(watched.survey(bound.kinds.keys()))
+            polled = time.monotonic()
+            yield _reported(site, watched)
+            words = watched.words()
+            while not ended.is_set():
+                changes = _gathered(stream)
+                due = time.monotonic() - polled >= options.interval
+                if not changes and not due:
+                    continue
+                kinds = bound.kinds.keys() - followed if due else set[str]()
+                if any(_may_be_ours(each, words) for each in changes):
+                    kinds = kinds | followed
+                touched = watched.naming(each.moid for each in changes)
+                watched.look([key for key in touched if key.kind not in kinds])
+                watched.decide(touched | watched.survey(kinds))
+                polled = time.monotonic() if due else polled
+                yield _reported(site, watched)
+
+
+def _may_be_ours(change: Change, words: frozenset[str]) -> bool:
+    """Whether the change may concern more than the resources that have the object: an object that gets a name
+    or a mark of the site, or whatever is not a machine and comes, goes, or is renamed.
+    """
+    if change.type == VM:
+        return not words.isdisjoint(change.words) or any(mark.startswith(MARK) for mark in change.words)
+    return change.how != "modify" or "name" in change.paths
+
+
+@contextmanager
+def _streaming(bound: wiring.BoundKinds) -> Iterator[_Stream | None]:
+    """The changes that vCenter reports from now on; None for a site without a vCenter."""
+    vcenter = bound.backends.vcenter
+    if vcenter is None:
+        yield None
+        return
+    from bfinfra.backends.vcenter.changes import Changes
+
+    stream = _Stream(Changes(vcenter.session))
+    stream.changes.start()
+    try:
+        stream.changes.wait(ROUND)  # every object once
+        Thread(target=stream.run, name="changes", daemon=True).start()
+        yield stream
+    finally:
+        stream.over.set()
+        stream.changes.cancel()
+
+
+def _gathered(stream: _Stream | None) -> tuple[Change, ...]:
+    """What arrived, with what follows at once; () if nothing did. Raises RemoteError if the stream ended."""
+    if stream is None:
+        time.sleep(LOOK)
+        return ()
+    found: list[Change] = []
+    until = time.monotonic() + BUSY
+    with suppress(Empty):
+        while time.monotonic() < until:
+            arrived = stream.arrived.get(timeout=QUIET if found else LOOK)
+            if isinstance(arrived, RemoteError):
+                raise arrived
+            found += arrived
+    return tuple(found)
+
+
+def _reported(site: Site, watched: Watched) -> Report:
+    """What differs now, and what of it is new since the last report; kept for the next one."""
+    from bfinfra.engine import checks
+    from bfinfra.engine.drift import traced
+
+    memory = checks.recall(site.name)
+    absent = any(item.action is Action.CREATE for item in watched.plan.items)
+    made = watched.report(checks.stood(site.name, memory) if absent else ())
+    settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
+    made = checks.since(replace(made, found=settled, warnings=(*made.warnings, *expired)), memory)
+    if made.new:
+        made = traced(made, watched.observed, watched.kinds, watched.patience)
+    checks.remember(made, memory)
+    return made

@@ -1,0 +1,45 @@
+"""What a session has read of vCenter's objects, so that the changes of exactly that can be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bfinfra.backends.vcenter import refs
+from bfinfra.model.records import dataclass
+
+
+@dataclass(slots=True)
+class Below:
+    """All objects of some types below a container, and their paths by type."""
+
+    root: Any
+    paths: dict[type[Any], set[str]]
+
+
+@dataclass(slots=True)
+class Named:
+    """Objects of one type by id, and their paths."""
+
+    moids: set[str]
+    paths: set[str]
+
+
+class Reads:
+    """Grows with each read. Safe to use from several threads, which only add to it."""
+
+    def __init__(self) -> None:
+        self.below: dict[str, Below] = {}
+        self.named: dict[type[Any], Named] = {}
+
+    def all(self, root: Any, asked: Mapping[type[Any], Sequence[str]]) -> None:
+        """These paths of all objects of these types below `root`."""
+        found = self.below.setdefault(refs.moid(root), Below(root, {}))
+        for kind, paths in asked.items():
+            found.paths.setdefault(kind, set()).update(paths)
+
+    def some(self, kind: type[Any], moids: Iterable[str], paths: Sequence[str]) -> None:
+        """These paths of some objects of a type."""
+        found = self.named.setdefault(kind, Named(set(), set()))
+        found.moids.update(moids)
+        found.paths.update(paths)

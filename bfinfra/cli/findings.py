@@ -1,0 +1,33 @@
+"""What drift and watch do with a report besides showing it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bfinfra.app import RunContext
+    from bfinfra.cli.screen import Screen
+    from bfinfra.model.drift import Report
+    from bfinfra.model.site import Site
+
+DIFFERENT = 2
+
+
+def exit_code(found: Report) -> int:
+    """1 if something could not be read or decided, 2 on drift, else 0."""
+    return 1 if found.blind else DIFFERENT if found.alarming else 0
+
+
+def notify(site: Site, found: Report, setting: RunContext, screen: Screen) -> bool:
+    """Send the message to the webhook; whether nothing is left to send. The next check sends again what
+    failed.
+    """
+    from bfinfra import app
+    from bfinfra.model.errors import BfinfraError
+
+    try:
+        app.notify(site, found, context=setting)
+    except BfinfraError as error:
+        screen.say(f"the webhook did not accept the message; the next check sends it again: {error}")
+        return False
+    return True

@@ -1,0 +1,210 @@
+"""`bfinfra watch` on the sandbox: what changes is reported when it changes, and what is reported is what a
+check would find.
+"""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from kinds.lifecycle import EXAMPLES, QUICK, apply, drift, made
+from pyVmomi import vim
+from rights.given import administrator
+
+from bfinfra import app
+from bfinfra.app.watch import Sight, WatchOptions, watch
+from bfinfra.cli.main import main
+from bfinfra.model.drift import Report
+from bfinfra.sandbox import SMALL_WORLD, Running
+
+NEVER = 3600.0
+SOON = 30  # seconds within which a report must come
+SITE = """\
+site: example
+vcenter: {server: vc.small.test, username: admin@small.test, password: {env: VCENTER_PASSWORD}, trust: {ca_file: ca.pem}}
+supervisor_namespace: {team-a: {cluster: compute, limits: {memory: 2GiB}}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+
+
+class Watch:
+    """A watch in a thread."""
+
+    def __init__(self, path: Path, sandbox: Running, interval: float) -> None:
+        self._seen: queue.SimpleQueue[Sight] = queue.SimpleQueue()
+        self.ended = threading.Event()
+        self.last: Report | None = None
+        site, context = app.load(path, sandbox=sandbox), app.RunContext(sandbox=sandbox, patience=QUICK)
+        options = WatchOptions(interval)
+
+        def run() -> None:
+            self.last = watch(site, self._seen.put, options=options, context=context, ended=self.ended)
+
+        self.thread = threading.Thread(target=run)
+        self.thread.start()
+
+    def next(self) -> Sight:
+        return self._seen.get(timeout=SOON)
+
+
+@contextmanager
+def watching(path: Path, sandbox: Running, interval: float = NEVER) -> Iterator[Watch]:
+    running = Watch(path, sandbox, interval)
+    try:
+        yield running
+    finally:
+        running.ended.set()
+        running.thread.join(SOON)
+    assert not running.thread.is_alive()
+
+
+@contextmanager
+def machine(sandbox: Running) -> Iterator[vim.VirtualMachine]:
+    """The server's VM, as another user has it."""
+    with administrator(sandbox) as si:
+        view = si.content.viewManager.CreateContainerView(si.content.rootFolder, [vim.VirtualMachine], True)
+        yield next(vm for vm in view.view if vm.config.extraConfig and vm.name.startswith("bf"))
+
+
+def settled(task: vim.Task) -> None:
+    limit = time.monotonic() + 60
+    while task.info.state not in ("success", "error") and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert task.info.state == "success", task.info.error
+
+
+def fields(report: Report) -> list[str]:
+    return [each.field for each in report.found]
+
+
+def test_a_change_of_a_machine_is_reported_and_so_is_its_end(sandbox: Running) -> None:
+    path = EXAMPLES["bitfusion_server"]
+    assert made(apply(path, sandbox))
+    sandbox.clear_tally()
+    with watching(path, sandbox) as watched, machine(sandbox) as vm:
+        assert watched.next().report.found == ()
+        memory = vm.config.hardware.memoryMB
+        settled(vm.PowerOffVM_Task())
+        found = watched.next().report
+        assert fields(found) == ["power"]
+        assert found.found[0].by
+        settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=memory * 2)))
+        assert sorted(fields(watched.next().report)) == ["memory", "power"]
+        settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=memory)))
+        last = watched.next().report
+        assert (fields(last), [each.split()[1] for each in last.ended]) == (["power"], ["memory"])
+    assert watched.last == last
+    assert fields(drift(path, sandbox)) == ["power"]
+
+
+def test_a_machine_that_goes_has_vanished(sandbox: Running) -> None:
+    path = EXAMPLES["bitfusion_server"]
+    assert made(apply(path, sandbox))
+    with watching(path, sandbox) as watched, machine(sandbox) as vm:
+        watched.next()
+        settled(vm.PowerOffVM_Task())
+        watched.next()
+        settled(vm.Destroy_Task())
+        gone = watched.next().report
+        assert [str(each.cause) for each in gone.found] == ["vanished"]
+        assert fields(drift(path, sandbox)) == fields(gone)
+
+
+def test_what_no_server_reports_is_read_at_intervals(sandbox: Running, tmp_path: Path) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(SITE)
+    assert made(apply(path, sandbox))
+    with watching(path, sandbox, interval=0.2) as watched:
+        assert watched.next().report.found == ()
+        sandbox.change(
+            {
+                "address": "vc.small.test:443",
+                "method": "PATCH",
+                "path": "/api/vcenter/namespaces/instances/team-a",
+                "body": {"resource_spec": {"memory_limit": 4096}},
+            }
+        )
+        assert fields(watched.next().report) == ["limits.memory"]
+
+
+def test_after_its_session_ended_it_surveys_anew_and_says_how_long_it_saw_nothing(sandbox: Running) -> None:
+    path = EXAMPLES["bitfusion_server"]
+    assert made(apply(path, sandbox))
+    with watching(path, sandbox) as watched, administrator(sandbox) as si:
+        first = watched.next()
+        assert first.why == ""
+        manager = si.content.sessionManager
+        own = manager.currentSession.key
+        manager.TerminateSession([each.key for each in manager.sessionList if each.key != own])
+        with machine(sandbox) as vm:
+            settled(vm.PowerOffVM_Task())
+        again = watched.next()
+        assert again.why
+        assert again.blind > 0
+        seen = again.report if again.report.found else watched.next().report
+        assert fields(seen) == ["power"]
+
+
+def test_it_writes_nothing(sandbox: Running) -> None:
+    path = EXAMPLES["bitfusion_server"]
+    assert made(apply(path, sandbox))
+    sandbox.clear_tally()
+    with watching(path, sandbox, interval=0.1) as watched:
+        watched.next()
+    assert sandbox.tally()["written"] == 0
+
+
+def test_the_command_ends_as_drift_does(
+    sandbox: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = EXAMPLES["bitfusion_server"]
+    assert made(apply(path, sandbox))
+    monkeypatch.setattr("bfinfra.worlds.embedded", lambda *_, **__: sandbox)
+    words = ["watch", str(path), "--world", str(SMALL_WORLD), "--once-settled"]
+    assert main(words) == 0
+    assert "no drift" in capsys.readouterr().out
+    with machine(sandbox) as vm:
+        settled(vm.PowerOffVM_Task())
+    assert main([*words, "--output", "jsonl"]) == 2
+    assert '"field":"power"' in capsys.readouterr().out
+    assert main([*words, "--output", "json"]) == 1
+    assert "use --output jsonl" in capsys.readouterr().err
+
+
+def test_after_many_changes_it_says_what_a_check_says(sandbox: Running) -> None:
+    path, drawn = EXAMPLES["bitfusion_server"], random.Random(24)
+    assert made(apply(path, sandbox))
+    with watching(path, sandbox) as watched, machine(sandbox) as vm:
+        watched.next()
+        settled(vm.PowerOffVM_Task())
+        for _ in range(30):
+            match drawn.randrange(5):
+                case 0:
+                    on = vm.runtime.powerState == "poweredOn"
+                    settled(vm.PowerOffVM_Task() if on else vm.PowerOnVM_Task())
+                case 1 if vm.runtime.powerState == "poweredOff":
+                    size = drawn.choice((32, 64, 128)) << 10
+                    settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=size)))
+                case 2:
+                    settled(vm.Rename_Task(drawn.choice((vm.name, "renamed"))))
+                case 3:
+                    settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(annotation=str(drawn.random()))))
+                case _ if vm.runtime.powerState == "poweredOff":
+                    count = drawn.choice((4, 8))
+                    settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(numCPUs=count)))
+        time.sleep(3)
+    assert watched.last is not None
+    fresh = drift(path, sandbox)
+    assert [(each.field, each.now) for each in watched.last.found] == [
+        (each.field, each.now) for each in fresh.found
+    ]
