@@ -13,6 +13,7 @@ from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.readiness import Ready
+from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption
 
 MARK = Mark("site", "gpu_host/esx1")
@@ -87,6 +88,20 @@ def test_a_reboot_is_never_planned_unasked_and_is_reported_as_owed():
     answer = unwired().ready(spec(), state)
     assert answer.status is Ready.FAILED
     assert "write reboot: if_needed" in answer.why
+
+
+def test_an_owed_reboot_is_a_warning_of_the_plan_until_the_cards_are_in_effect():
+    key, facts = Key("gpu_host", "esx1"), GpuHostFacts(("esx1",))
+
+    def warned(wanted: Spec, *devices: PciDevice) -> list[str]:
+        found = GpuHost.conflicts({key: wanted}, {key: host(*devices)}, facts)
+        return [each.next for each in found if not each.stops]
+
+    owed = (card(ONE, on=True, active=False), card(TWO, on=True))
+    assert warned(spec(), *owed) == ["write reboot: if_needed, or reboot the host yourself"]
+    assert warned(spec(reboot="if_needed"), *owed) == []
+    assert warned(spec(), card(ONE), card(TWO)) == [], "the change may take effect at once"
+    assert warned(spec(), card(ONE, on=True), card(TWO, on=True)) == []
 
 
 def test_a_reboot_that_may_be_needed_is_announced_with_the_change():

@@ -4,7 +4,8 @@ restore.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from bfinfra.kinds.vcenter.gpu_host.cards import chosen, ours
@@ -13,8 +14,10 @@ from bfinfra.kinds.vcenter.gpu_host.state import HELPED, GpuHostFacts, GpuHostNo
 from bfinfra.kinds.vcenter.gpu_host.steps import Await, Commit, Forget, Leave, Reboot, Set, ShutDown
 from bfinfra.model import compare
 from bfinfra.model.compare import Change
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
 from bfinfra.model.step import Step
 from bfinfra.model.suggest import nearest
 
@@ -117,6 +120,25 @@ def owed(spec: Spec, state: State, machines: frozenset[str] = frozenset()) -> li
     """
     site = state.mark.site if state.mark else ""
     return [gpu.address for gpu in chosen(spec, state, site, machines) if not _active(state, gpu.address)]
+
+
+def reboots_owed(wanted: Specs, states: Specs, machines: frozenset[str]) -> Iterator[Conflict]:
+    """Warnings about hosts that wait for a reboot which the site leaves to somebody else."""
+    for key, spec in wanted.items():
+        state = states.get(key)
+        if not (isinstance(spec, Spec) and isinstance(state, State)) or spec.reboot != "never":
+            continue
+        cards: list[str] = []
+        with suppress(Refusal):  # it is reported with the steps
+            cards = [] if state.rebooting else owed(spec, state, machines)
+        if cards := [each for each in cards if not _unset({each: True}, state)]:
+            yield Conflict(
+                Spot(key, "reboot"),
+                f"passthrough of {', '.join(cards)} takes effect when the host reboots",
+                why="the site says reboot: never",
+                next="write reboot: if_needed, or reboot the host yourself",
+                stops=False,
+            )
 
 
 def _effects(name: str, state: State, wanted: Cards, mark: Mark, found: Changes, spec: Spec) -> list[Step]:  # noqa: PLR0913 - one decision's whole input

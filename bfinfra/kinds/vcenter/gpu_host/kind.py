@@ -12,11 +12,13 @@ from bfinfra.kinds.vcenter.gpu_host.describe import description
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, VM_KEYS, VM_MARK, GpuHostFacts, State
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark
+from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, failed, waiting
 from bfinfra.model.reading import Reading
 from bfinfra.model.refs import Key
@@ -135,6 +137,11 @@ class GpuHost(kind.Kind[Spec, State]):
             return decide.release(name, state, context.mark) if state.mark else ()
         machines = context.facts.machines if context.facts else frozenset()
         return decide.manage(name, spec, state, context.mark, machines)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: GpuHostFacts | None) -> Iterator[Conflict]:
+        """Warnings about hosts that wait for a reboot which the site leaves to somebody else."""
+        return decide.reboots_owed(wanted, states, facts.machines if facts else frozenset())
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
