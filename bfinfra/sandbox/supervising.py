@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ from bfinfra.sandbox.handler import Handler
 from bfinfra.sandbox.handout import Api
 from bfinfra.sandbox.kubernetes.outside import Outside, Person
 from bfinfra.sandbox.kubernetes.supervisor import Access, NamespaceSpec, Supervisor
+from bfinfra.sandbox.kubernetes.vmservice.images import Item
+from bfinfra.sandbox.rest.published import source_of
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.bitfusion import BitfusionServers
@@ -200,7 +202,16 @@ class Supervisors:
                 for each in info["access_list"]
             ),
             counts=counts,
+            images=tuple(self._images(info["vm_service_spec"].get("content_libraries", ()))),
         )
+
+    def _images(self, libraries: Sequence[str]) -> Iterator[Item]:
+        """The items of a namespace's libraries that machines can be made of."""
+        for each in self._rest.items.values():
+            library = self._rest.libraries.get(each["library_id"])
+            if library is not None and library["id"] in libraries and each["type"] == "ovf":
+                listens = self._rest.world.published.get(source_of(library), {}).get(each["name"], ())
+                yield Item(library["name"], library["id"], each["name"], each["id"], tuple(listens))
 
     def _classes(self) -> Mapping[str, MachineClass]:
         with self._rest.lock:

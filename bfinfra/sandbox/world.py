@@ -266,7 +266,8 @@ class File:
 @dataclass(frozen=True)
 class World:
     """The whole world file. `env` values and passwords are resolved. `guest_network`: the CIDR whose DHCP
-    serves machines, "" = none; `tags`: category → tag → datastores.
+    serves machines, "" = none; `tags`: category → tag → datastores; `published`: URL of a lib.json → the OVF
+    items that a library which follows it gets → the TCP ports that a machine of one listens on.
     """
 
     vcenter: VCenter
@@ -282,6 +283,7 @@ class World:
     tags: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     vm_classes: Mapping[str, VmClass] = field(default_factory=dict)
     content_libraries: Mapping[str, ContentLibrary] = field(default_factory=dict)
+    published: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
     tanzu_releases: tuple[str, ...] = ()
     vks: Vks | None = None
     groups: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bfinfra.backends.kubernetes import errors
@@ -26,10 +26,16 @@ KINDS = (
     ("batch/v1", "Job"),
     ("batch/v1", "CronJob"),
     ("run.tanzu.vmware.com/v1alpha1", "TanzuKubernetesCluster"),
-    ("cluster.x-k8s.io/v1beta2", "Cluster"),
-    ("cluster.x-k8s.io/v1beta1", "Cluster"),
-    ("vmoperator.vmware.com/v1alpha1", "VirtualMachine"),
 )
+VERSIONED = (
+    ("cluster.x-k8s.io", ("v1beta2", "v1beta1"), ("Cluster",)),
+    (
+        "vmoperator.vmware.com",
+        ("v1alpha6", "v1alpha5", "v1alpha4", "v1alpha3", "v1alpha2", "v1alpha1"),
+        ("VirtualMachine", "VirtualMachineService"),
+    ),
+)
+"""Groups whose versions come and go, with kinds of theirs: the newest version that is served counts."""
 LISTED = (
     "pods persistentvolumeclaims services configmaps secrets deployments.apps statefulsets.apps "
     "daemonsets.apps jobs.batch cronjobs.batch"
@@ -37,7 +43,7 @@ LISTED = (
 """The same kinds as RBAC names them."""
 LISTED_ON_SUPERVISORS = (
     "tanzukubernetesclusters.run.tanzu.vmware.com clusters.cluster.x-k8s.io "
-    "virtualmachines.vmoperator.vmware.com"
+    "virtualmachines.vmoperator.vmware.com virtualmachineservices.vmoperator.vmware.com"
 )
 SYSTEM = re.compile(r"kube-(system|public|node-lease)|vmware-system-.*|tanzu-.*|tkg-system.*|pks-system")
 OWN_FURNITURE = {
@@ -54,25 +60,39 @@ def unmanaged(listed: Listed, namespace: str, site: str) -> tuple[str, ...]:
     """`Pod default/web`, … for objects that nobody owns and the site did not make. Raises RemoteError if they
     can't be listed.
     """
-    standing = [(kind, obj) for api, kind in KINDS for obj in _where_served(listed, api, kind, namespace)]
+    standing = [
+        (kind, obj) for api, kind in KINDS for obj in _where_served(listed, api, kind, namespace) or ()
+    ]
+    for group, versions, kinds in VERSIONED:
+        standing += _newest(listed, group, versions, kinds, namespace)
     found = [
         f"{kind} {safe(obj['metadata'].get('namespace'), 63)}/{safe(obj['metadata'].get('name'), 253)}"
         for kind, obj in standing
         if _counts(kind, obj, site)
     ]
-    found = [*dict.fromkeys(found)]  # a kind may be served in two versions
     more = (f"and {len(found) - MOST} more",) if len(found) > MOST else ()
     return (*found[:MOST], *more)
 
 
-def _where_served(listed: Listed, api: str, kind: str, namespace: str) -> list[dict[str, Any]]:
-    """The objects, or () for a kind that the cluster doesn't know: CronJob before 1.21, Tanzu's outside of
+def _where_served(listed: Listed, api: str, kind: str, namespace: str) -> list[dict[str, Any]] | None:
+    """The objects, or None for a kind that the cluster doesn't know: CronJob before 1.21, Tanzu's outside of
     supervisors.
     """
     try:
         return listed(api, kind, namespace)
     except errors.NotServed:
-        return []
+        return None
+
+
+def _newest(
+    listed: Listed, group: str, versions: Sequence[str], kinds: Sequence[str], namespace: str
+) -> list[tuple[str, dict[str, Any]]]:
+    """Kind and object, in the newest version of a group that is served."""
+    for version in versions:
+        found = {kind: _where_served(listed, f"{group}/{version}", kind, namespace) for kind in kinds}
+        if any(objects is not None for objects in found.values()):
+            return [(kind, obj) for kind, objects in found.items() for obj in objects or ()]
+    return []
 
 
 def _counts(kind: str, obj: Mapping[str, Any], site: str) -> bool:

@@ -30,6 +30,10 @@ from bfinfra.sandbox.kubernetes.vks.clusters import VksClusters
 from bfinfra.sandbox.kubernetes.vks.definitions import definitions as vks_definitions
 from bfinfra.sandbox.kubernetes.vks.offered import Vks, offered
 from bfinfra.sandbox.kubernetes.vks.versions import convert as convert_cluster
+from bfinfra.sandbox.kubernetes.vmservice.admission import VmAdmission
+from bfinfra.sandbox.kubernetes.vmservice.definitions import definitions as vm_definitions
+from bfinfra.sandbox.kubernetes.vmservice.images import Item, images
+from bfinfra.sandbox.kubernetes.vmservice.machines import Exposed, Machines
 
 WCP = "wcp"  # the manager of what vCenter writes
 MANAGED = "vSphereClusterID"
@@ -53,13 +57,14 @@ class Access:
 @dataclass(frozen=True)
 class NamespaceSpec:
     """A supervisor namespace as vCenter configures it. `storage`: policy name → limit in MiB, None =
-    unlimited; `counts`: quota name → most.
+    unlimited; `counts`: quota name → most; `images`: the items of its content libraries.
     """
 
     storage: Mapping[str, int | None] = field(default_factory=dict)
     vm_classes: Sequence[str] = ()
     access: Sequence[Access] = ()
     counts: Mapping[str, str] = field(default_factory=dict)
+    images: Sequence[Item] = ()
 
 
 class Supervisor:
@@ -104,6 +109,9 @@ class Supervisor:
             self.running.loop.add(
                 VksClusters(self.running.loop, self.guests, outside, admission), Addons(self.running.loop)
             )
+        if self._namespaced_classes:
+            VmAdmission(self.cluster, admission.storage_classes)
+            self.running.loop.add(Machines(self.running.loop), Exposed(self.running.loop, self.guests))
         self.cluster.admissions.append(self._guard)
         self.cluster.delete_admissions.append(self._guard_delete)
         self.login = Login(address, self.cluster, self.guests, self.namespaces, outside)
@@ -121,7 +129,11 @@ class Supervisor:
             first=self._first_definition,
             v1beta2=self._vks is not None and self._vks.v1beta2,
         )
-        for definition in (*known, *(vks_definitions(v1beta2=self._vks.v1beta2) if self._vks else ())):
+        for definition in (
+            *known,
+            *(vks_definitions(v1beta2=self._vks.v1beta2) if self._vks else ()),
+            *(vm_definitions() if self._namespaced_classes else ()),
+        ):
             self.running.definitions.serve(definition)
             self.cluster.ensure(definition, WCP)
             self.running.definitions.establish(definition["metadata"]["name"])  # a supervisor comes with them
@@ -172,12 +184,19 @@ class Supervisor:
             )
             self._storage(name, spec)
             self._classes(name, spec)
+            for group, plural, shown in images(name, spec.images, self._since(name)):
+                if self._namespaced_classes:
+                    self._settle(name, group, plural, shown)
             self._settle(
                 name,
                 "rbac.authorization.k8s.io",
                 "rolebindings",
                 bindings(name, [(each.kind, each.subject, each.role) for each in spec.access]),
             )
+
+    def _since(self, name: str) -> str:
+        """When a namespace came."""
+        return str(dig(self.cluster.get("", "namespaces", name), "metadata", "creationTimestamp"))
 
     def namespace_removed(self, name: str) -> None:
         """A namespace is gone from vCenter: everything in it goes."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.rest.errors import Refused, missing
+from bfinfra.sandbox.rest.published import items_of
 from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.shapes import check
 
@@ -202,7 +203,8 @@ def _create(call: Call, kind: str, spec: dict[str, Any]) -> str:
         identity = str(uuid.uuid4())
         for store in spec["storage_backings"]:
             call.need("Datastore.AllocateSpace", spec["name"], store.get("datastore_id"))
-        call.state.libraries[identity] = _record(identity, kind, spec, call.inventory)
+        made = call.state.libraries[identity] = _record(identity, kind, spec, call.inventory)
+        call.state.items |= items_of(made, call.inventory)
     return identity
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.rest import enabling, namespaces, registries
 from bfinfra.sandbox.rest.content import library_of
+from bfinfra.sandbox.rest.published import items_of
 from bfinfra.sandbox.rest.state import SAVED, RestState
 from bfinfra.sandbox.rest.tagging import tagged
 from bfinfra.sandbox.rest.vm_classes import class_of
@@ -30,6 +31,8 @@ class FilledRestState(RestState):
         self.vm_classes = {name: class_of(name, each) for name, each in self.world.vm_classes.items()}
         made = [library_of(self.inventory, name, each) for name, each in self.world.content_libraries.items()]
         self.libraries = {each["id"]: each for each in made}
+        for each in made:
+            self.items |= items_of(each, self.inventory)
         self.categories, self.tags, self.attached = tagged(self.inventory)
         self.profiles, self.enabled, self.settings, self.registries = {}, {}, {}, {}
 

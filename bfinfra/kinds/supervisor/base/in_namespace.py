@@ -1,11 +1,11 @@
-"""What a workload cluster needs from its supervisor namespace, as the file has it."""
+"""What a workload cluster or a machine needs from its supervisor namespace, as the file has it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
 from bfinfra.kinds.capabilities import GRAPHICS, hosts, storage, vm_class
-from bfinfra.kinds.supervisor.base.pools import ClusterSpec
+from bfinfra.kinds.supervisor.base.pools import InNamespace
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.names import storage_class
 from bfinfra.model.order import Capability, Specs
@@ -13,7 +13,7 @@ from bfinfra.model.refs import Key
 from bfinfra.model.suggest import nearest
 
 
-def conflicts(mine: Mapping[Key, ClusterSpec], site: Specs) -> Iterator[Conflict]:
+def conflicts(mine: Mapping[Key, InNamespace], site: Specs) -> Iterator[Conflict]:
     """VM classes and storage classes that its namespace no longer offers, as the file has it: vSphere could
     create no node of them.
     """
@@ -36,7 +36,7 @@ def conflicts(mine: Mapping[Key, ClusterSpec], site: Specs) -> Iterator[Conflict
                     )
 
 
-def requires(spec: ClusterSpec, site: Specs) -> Iterator[Capability]:
+def requires(spec: InNamespace, site: Specs) -> Iterator[Capability]:
     """The classes of its nodes, and the hosts that they can be on."""
     yield from map(vm_class, spec.vm_classes.values())
     yield from map(storage, spec.storage.values())

@@ -39,6 +39,11 @@ def read(cluster: ClusterClient, namespace: str) -> Offer:
     )
 
 
+def of_machines(cluster: ClusterClient, namespace: str) -> Offer:
+    """Without the releases, which are for clusters. Raises RemoteError."""
+    return Offer(_asked(lambda: _classes(cluster, namespace)), _asked(lambda: _storage(cluster, namespace)))
+
+
 def of_new(supervisor: ClusterClient) -> Offer:
     """What a namespace that doesn't exist yet will offer: the classes and policies of its spec, and the
     supervisor's releases.

@@ -21,16 +21,12 @@ class Pool:
     volumes: int = 0
 
 
-class ClusterSpec(Protocol):
-    """A workload cluster, as a site writes it."""
+class InNamespace(Protocol):
+    """What is made of machines in a supervisor namespace, as a site writes it."""
 
     @property
     def namespace(self) -> str:
         """Its supervisor namespace."""
-
-    @property
-    def version(self) -> str:
-        """Kubernetes version, in full or a prefix."""
 
     @property
     def vm_classes(self) -> Mapping[str, str]:
@@ -39,6 +35,14 @@ class ClusterSpec(Protocol):
     @property
     def storage(self) -> Mapping[str, str]:
         """Dotted field → every storage class that it names."""
+
+
+class ClusterSpec(InNamespace, Protocol):
+    """A workload cluster, as a site writes it."""
+
+    @property
+    def version(self) -> str:
+        """Kubernetes version, in full or a prefix."""
 
     def pools(self) -> tuple[Pool, ...]:
         """Its nodes, the control plane's first."""

@@ -10,15 +10,14 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from bfinfra.kinds.supervisor.base.quantities import quantity, size
 from bfinfra.kinds.supervisor.tanzu_cluster.spec import Nodes, Spec
 from bfinfra.model.compare import Unknown
-from bfinfra.model.units import BINARY, Bytes, bytes_text
 
 Fields = Mapping[str, Any]
 Object = dict[str, Any]
 Authority = str | Unknown
 """PEM, or Unknown for a registry that doesn't exist yet."""
-UNITS = ("Ti", "Gi", "Mi", "Ki", "")
 
 
 def wanted(spec: Spec, authorities: Mapping[str, Authority]) -> Object:
@@ -85,7 +84,7 @@ def volumes(nodes: Nodes, *, classed: bool = False) -> list[Object]:
         {
             "name": name,
             "mountPath": volume.mount_path,
-            "capacity": {"storage": _quantity(volume.capacity)},
+            "capacity": {"storage": quantity(volume.capacity)},
             **own,
         }
         for name, volume in nodes.volumes.items()
@@ -97,7 +96,7 @@ def view_nodes(count: Any, vm_class: Any, storage_class: Any, disks: Any) -> Obj
     found = {
         str(v.get("name")): {
             "mount_path": v.get("mountPath"),
-            "capacity": _bytes(at(v, "capacity").get("storage")),
+            "capacity": size(at(v, "capacity").get("storage")),
         }
         for v in disks or ()
         if isinstance(v, dict)
@@ -126,17 +125,6 @@ def without_empty(value: Any) -> Any:
         return value
     kept = {name: without_empty(item) for name, item in value.items()}
     return {name: item for name, item in kept.items() if item not in (None, {}, [], ())}
-
-
-def _quantity(number: Bytes) -> str:
-    return next(f"{number // BINARY[unit]}{unit}" for unit in UNITS if number % BINARY[unit] == 0)
-
-
-def _bytes(quantity: Any) -> Any:
-    """`50Gi` → `50GiB`. An unknown quantity stays as it is, and so counts as a difference."""
-    text = str(quantity)
-    number, unit = text.rstrip("KMGTi"), text[len(text.rstrip("KMGTi")) :]
-    return bytes_text(int(number) * BINARY[unit]) if number.isdigit() and unit in BINARY else quantity
 
 
 def _decoded(data: Any) -> str:

@@ -7,17 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bfinfra.kinds.supervisor.base.quantities import quantity, size
 from bfinfra.kinds.supervisor.base.upgrade import plus
 from bfinfra.kinds.supervisor.base.variables import Schema, typed
 from bfinfra.kinds.supervisor.base.words import Fields, Object, at, written
 from bfinfra.kinds.supervisor.vks_cluster.spec import Nodes, Spec, Volume, Workers, selector, system
-from bfinfra.model.units import BINARY, bytes_text
 
 V1BETA2, V1BETA1 = "cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"
 KIND = "Cluster"
 OS_IMAGE = "run.tanzu.vmware.com/resolve-os-image"
 LEAST, MOST = (f"cluster.x-k8s.io/cluster-api-autoscaler-node-group-{each}-size" for each in ("min", "max"))
-UNITS = ("Ti", "Gi", "Mi", "Ki", "")
 Schemas = Mapping[str, Schema]
 """Schemas of a class's variables, by name."""
 
@@ -219,7 +218,7 @@ def _view_own(values: Object) -> Object:
         "volumes": {
             str(each.get("name")): {
                 "mount_path": each.get("mountPath"),
-                "capacity": _bytes(each.get("capacity")),
+                "capacity": size(each.get("capacity")),
                 "storage_class": each.get("storageClass"),
             }
             for each in disks
@@ -251,18 +250,6 @@ def _listed(values: Fields, schemas: Schemas) -> list[Object]:
 
 def _values(listed: Any) -> Object:
     return {str(each.get("name")): each.get("value") for each in listed or () if isinstance(each, dict)}
-
-
-def quantity(number: int) -> str:
-    """Bytes as Kubernetes writes them."""
-    return next(f"{number // BINARY[unit]}{unit}" for unit in UNITS if number % BINARY[unit] == 0)
-
-
-def _bytes(text: Any) -> Any:
-    """`50Gi` → `50GiB`; other text is unchanged, and so differs."""
-    number = str(text).rstrip("KMGTi")
-    unit = str(text)[len(number) :]
-    return bytes_text(int(number) * BINARY[unit]) if number.isdigit() and unit in BINARY else text
 
 
 def _number(text: Any) -> Any:

@@ -1,0 +1,1 @@
+"""A virtual machine of a supervisor's VM Service, such as a Deep Learning VM."""

@@ -1,0 +1,1 @@
+"""The VM Service of a supervisor: virtual machines, their images and services (vm-operator's API)."""
