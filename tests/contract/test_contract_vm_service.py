@@ -10,6 +10,7 @@ from contract.test_contract_login import NO_LOGIN, enter
 
 from bfinfra.backends.kubernetes import ClusterClient
 from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.backends.vcenter.content import ContentLibraries, Library, Subscription
 from bfinfra.backends.vcenter.namespaces import Namespaces
 from bfinfra.backends.vcenter.namespaces import Settings as NamespaceSettings
 from bfinfra.model.mark import Mark
@@ -17,6 +18,7 @@ from bfinfra.model.mark import Mark
 GROUP = "vmoperator.vmware.com"
 API, REGISTRY = f"{GROUP}/v1alpha6", "imageregistry.vmware.com/v1alpha1"
 SPACE = "machines"
+PUBLISHER = "https://packages.example.com/dlvm/lib.json"
 MARK = Mark("mine", "service_vm/dl-01")
 
 
@@ -42,7 +44,7 @@ def thing(api: str, kind: str, name: str, spec: dict[str, Any], **metadata: Any)
 )
 @lacks(NO_LOGIN)
 def test_the_life_of_a_machine_of_the_vm_service(vcenter: VCenterSide) -> None:
-    spaces = Namespaces(vcenter.open())
+    spaces, library = Namespaces(vcenter.open()), _library(vcenter)
     settings = NamespaceSettings(
         storage={"gold": None}, vm_classes=("best-effort-small",), libraries=("deep-learning",)
     )
@@ -71,6 +73,15 @@ def test_the_life_of_a_machine_of_the_vm_service(vcenter: VCenterSide) -> None:
     vcenter.until(lambda: cluster.get(API, "VirtualMachine", "dl-01", SPACE) is None)
     vcenter.until(lambda: not cluster.list("v1", "PersistentVolumeClaim", SPACE))
     spaces.delete(SPACE)
+    vcenter.until(lambda: SPACE not in spaces.details([SPACE], spaces.catalog()))
+    ContentLibraries(vcenter.open().rest).delete(library, subscribed=True)
+
+
+def _library(vcenter: VCenterSide) -> str:
+    """One that follows a publisher."""
+    libraries = ContentLibraries(vcenter.open().rest)
+    libraries.create(Library("deep-learning", "LocalDS_0", "", Subscription(PUBLISHER)))
+    return next(each.id for each in libraries.list() if each.name == "deep-learning")
 
 
 def _image(cluster: ClusterClient) -> str:

@@ -31,8 +31,6 @@ from bfinfra.sandbox import Running
 ACCOUNT = "svc@small.test"
 POC = "singapore-poc"
 ROBOT = "system:serviceaccount:default:bfinfra"
-UNSERVED = "virtualmachines.vmoperator.vmware.com"
-"""The sandbox's supervisor has no such objects: nobody asks for them there."""
 ENFORCED = ("kubernetes_cluster", "supervisor_namespace")
 """In a Tanzu cluster whoever may edit its namespace is administrator."""
 
@@ -235,9 +233,9 @@ def by_kubeadm(sandbox: Running, machine: str) -> Kube:
     return Kube(config, there)
 
 
-def supervisor(sandbox: Running) -> Kube:
-    """Its administrator, logged in as kubectl vsphere login does."""
-    where, answer = _login(sandbox, {})
+def supervisor(sandbox: Running, of: str = "COMPUTE") -> Kube:
+    """Its administrator, logged in as kubectl vsphere login does. `of`: its cluster, as variables name it."""
+    where, answer = _login(sandbox, {}, of)
     return _kube(answer["session_id"], sandbox.ca_file.read_bytes(), where)
 
 
@@ -249,8 +247,10 @@ def guest(sandbox: Running, namespace: str, name: str) -> Kube:
     return _kube(answer["session_id"], base64.b64decode(answer["guest_cluster_ca"]), there)
 
 
-def _login(sandbox: Running, wish: Mapping[str, str]) -> tuple[tuple[str, int], Any]:
-    host, _, port = sandbox.clients["SUPERVISOR_COMPUTE"].rpartition(":")
+def _login(
+    sandbox: Running, wish: Mapping[str, str], of: str = "COMPUTE"
+) -> tuple[tuple[str, int], Any]:
+    host, _, port = sandbox.clients[f"SUPERVISOR_{of}"].rpartition(":")
     trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
     trust.check_hostname = False
     basic = base64.b64encode(
@@ -325,7 +325,7 @@ def each_one(rights: Rights) -> list[tuple[Entity | Api, str]]:
         for api, verbs in rights.apis.items()
         if api.cluster.kind in ENFORCED
         for v in verbs
-        if not v.optional and v.resource != UNSERVED
+        if not v.optional
     ]
     return found
 

@@ -33,6 +33,7 @@ def add(draft: Draft) -> None:
     if releases:
         draft.parts["tanzu_releases"] = list(releases)
     _classes(draft)
+    _images(draft)
     _people(draft)
 
 
@@ -48,6 +49,24 @@ def _classes(draft: Draft) -> None:
         "releases": list(releases),
         "classes": {name: [minors[0], minors[-1]] for name in classes},
     }
+
+
+def _images(draft: Draft) -> None:
+    """Items of the libraries that machines are made of, with what a machine of each listens on."""
+    followed = {
+        key.name: spec.subscription.url for key, spec in draft.of("content_library") if spec.subscription
+    }
+    for _, spec in draft.of("service_vm"):
+        library, ports = spec.image.library, {*spec.expose, *([spec.ready.tcp] if spec.ready else ())}
+        url = followed.get(library, f"https://libraries.sandbox.test/{library}/lib.json")
+        if library in draft.parts.get("content_libraries", {}):
+            draft.parts["content_libraries"][library]["url"] = url
+        elif library not in followed:
+            draft.left_out[f"content_library/{library}"] = (
+                "a local library has only what the site puts into it"
+            )
+        listens = draft.part("published", url, {}).setdefault(spec.image.item, [])
+        listens += sorted(ports - set(listens))
 
 
 def _numbered(release: str) -> str:

@@ -7,11 +7,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
+from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, apply, drift, endings, made, plan, setting
 from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import supervisor
 
+from bfinfra import app
+from bfinfra.engine.apply import Options
+from bfinfra.model.errors import SiteError
 from bfinfra.sandbox import Running
 
 SPACE = "namespaces/team-a"
@@ -67,6 +71,151 @@ def test_a_machine_runs_with_its_disk_its_secret_and_its_ports(sandbox, tmp_path
     assert drift(site(tmp_path), sandbox).found == ()
 
 
+def test_cpus_and_memory_change_while_it_is_off_and_it_stays_the_same_machine(sandbox, tmp_path):
+    assert made(apply(site(tmp_path), sandbox))
+    before = uid(sandbox, f"{VMS}/dl-01")
+    path = site(tmp_path, vm_class="guaranteed-small")
+    found = plan(path, sandbox)
+    (item,) = found.pending
+    assert item.disruption == "power-cycle"
+    assert titles(sandbox, path)[0] == "shut VM dl-01 in team-a down, to give it another class"
+    assert made(apply(path, sandbox))
+    assert live(sandbox)["status"]["class"]["name"] == "guaranteed-small"
+    assert live(sandbox)["status"]["powerState"] == "PoweredOn"
+    assert uid(sandbox, f"{VMS}/dl-01") == before
+
+
+def test_another_image_is_a_replacement_that_keeps_the_disk_and_the_plan_says_so(sandbox, tmp_path):
+    assert made(apply(site(tmp_path), sandbox))
+    before, disk = uid(sandbox, f"{VMS}/dl-01"), uid(sandbox, f"{CLAIMS}/dl-01-data")
+    path = site(tmp_path, image={"library": "deep-learning", "item": "plain-ubuntu"})
+    (item,) = plan(path, sandbox).pending
+    assert item.action == "replace"
+    assert titles(sandbox, path)[0] == (
+        "delete VM dl-01 in team-a to make it anew with another image; its disks data stay"
+    )
+    assert made(apply(path, sandbox))
+    assert uid(sandbox, f"{VMS}/dl-01") != before
+    assert uid(sandbox, f"{CLAIMS}/dl-01-data") == disk
+    assert plan(path, sandbox).pending == ()
+
+
+def test_another_vgpu_is_a_replacement_and_a_disk_without_keep_goes_with_the_machine(sandbox, tmp_path):
+    given = yaml.safe_load(EXAMPLES["service_vm"].read_text())
+    given["vm_class"] = {
+        name: {"cpus": 2, "memory": "4GiB", "memory_reservation": 100, "vgpus": [profile]}
+        for name, profile in (("small-gpu", "grid_t4-4c"), ("large-gpu", "grid_t4-8c"))
+    }
+    given["supervisor_namespace"]["team-a"]["vm_classes"] = ["small-gpu", "large-gpu"]
+    given["service_vm"]["dl-01"] |= {"vm_class": "small-gpu", "disks": {"scratch": {"size": "1GiB"}}}
+    path = tmp_path / "gpu.yaml"
+    path.write_text(yaml.safe_dump(given))
+    assert made(apply(path, sandbox))
+    disk = uid(sandbox, f"{CLAIMS}/dl-01-scratch")
+    given["service_vm"]["dl-01"]["vm_class"] = "large-gpu"
+    path.write_text(yaml.safe_dump(given))
+    assert titles(sandbox, path)[0] == (
+        "delete VM dl-01 in team-a to make it anew with another vGPU or card; all its disks go with it"
+    )
+    assert made(apply(path, sandbox))
+    assert uid(sandbox, f"{CLAIMS}/dl-01-scratch") != disk
+    assert live(sandbox)["status"]["class"]["name"] == "large-gpu"
+
+
+def test_a_disk_that_leaves_the_file_goes_after_the_machine_let_go_of_it(sandbox, tmp_path):
+    assert made(apply(site(tmp_path), sandbox))
+    path = site(tmp_path, disks=None)
+    assert titles(sandbox, path) == [
+        "update VM dl-01 in team-a",
+        "delete disk data of VM dl-01 in team-a and its data",
+    ]
+    assert made(apply(path, sandbox))
+    assert supervisor(sandbox).call("GET", CLAIMS)["items"] == []
+    assert live(sandbox)["spec"].get("volumes", []) == []
+
+
+def test_cloud_init_gets_its_user_data_by_reference_and_another_bootstrap_is_a_replacement(sandbox, tmp_path):
+    assert made(apply(site(tmp_path), sandbox))
+    path = site(tmp_path, properties=None, cloud_init={"user_data": {"env": "DLVM_PASSWORD"}})
+    assert "to make it anew with another kind of bootstrap" in titles(sandbox, path)[0]
+    assert made(apply(path, sandbox))
+    assert live(sandbox)["spec"]["bootstrap"] == {
+        "cloudInit": {"rawCloudConfig": {"name": "dl-01-bootstrap", "key": "user-data"}}
+    }
+    assert drift(path, sandbox).found == ()
+
+
+def test_what_the_namespace_does_not_offer_is_refused_before_the_first_write(sandbox, tmp_path):
+    assert made(apply(site(tmp_path), sandbox))
+    written = sandbox.tally()["written"]
+    image = {"library": "deep-learning", "item": "common-container"}
+    wrong = refused(sandbox, site(tmp_path, image=image))
+    assert "shows no item common-container of deep-learning" in wrong
+    assert "there are: common-container-nv, plain-ubuntu" in wrong
+    large = {"data": {"size": "200GiB", "keep": True}}
+    assert "the namespace team-a may use 100GiB" in refused(sandbox, site(tmp_path, disks=large))
+    less = {"data": {"size": "1GiB", "keep": True}}
+    assert "disk data can't shrink" in refused(sandbox, site(tmp_path, disks=less))
+    assert sandbox.tally()["written"] == written
+
+
+def test_an_image_that_is_not_ready_or_there_twice_is_refused_with_its_names(sandbox, tmp_path):
+    assert made(apply(site(tmp_path), sandbox))
+    kube = supervisor(sandbox)
+    (image,) = [
+        each for each in kube.call("GET", IMAGES)["items"] if each["status"]["name"] == "plain-ubuntu"
+    ]
+    path = site(tmp_path, image={"library": "deep-learning", "item": "plain-ubuntu"})
+    twin = {**image, "metadata": {"name": "vmi-twin", "namespace": "team-a"}}
+    kube.call("POST", IMAGES, twin)
+    assert f"they are {image['metadata']['name']}, vmi-twin" in refused(sandbox, path)
+    kube.call("DELETE", f"{IMAGES}/vmi-twin")
+    said = [{"type": "Ready", "status": "False", "message": "not synchronised"}]
+    kube.call("PATCH", f"{IMAGES}/{image['metadata']['name']}", {"status": {"conditions": said}})
+    assert "is not ready" in refused(sandbox, path)
+    assert "not synchronised" in refused(sandbox, path)
+
+
+def test_an_object_of_others_under_a_parts_name_is_refused(sandbox, tmp_path):
+    bare = yaml.safe_load(site(tmp_path).read_text())
+    del bare["service_vm"]
+    (tmp_path / "bare.yaml").write_text(yaml.safe_dump(bare))
+    assert made(apply(tmp_path / "bare.yaml", sandbox))
+    claim = {
+        "metadata": {"name": "dl-01-data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "gold",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    supervisor(sandbox).call("POST", CLAIMS, claim)
+    assert "PersistentVolumeClaim dl-01-data exists already" in refused(sandbox, site(tmp_path))
+
+
+def test_it_waits_for_its_probe(sandbox, tmp_path):
+    path = site(tmp_path, ready={"tcp": 9999})
+    options = Options(patience=QUICK, deadline=0.2)
+    site_file = app.load(path, sandbox=sandbox)
+    done = app.apply(site_file, approve=lambda _: EVERYTHING, options=options, context=setting(sandbox))
+    assert "Ready: dial tcp" in str(endings(done)["service_vm/dl-01"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"cloud_init": {"ssh_authorized_keys": ["ssh-ed25519 A"]}}, "properties and cloud_init exclude"),
+        ({"expose": [22, 22]}, "22 is listed twice"),
+        ({"vm_class": "large"}, "team-a offers no VM class large"),
+        ({"storage_class": "silver"}, "team-a offers no storage class silver"),
+        ({"disks": {"data": {"size": "1000KiB"}}}, "a multiple of 1 MiB"),
+    ],
+)
+def test_the_file_alone_shows_what_is_wrong(fields, why, sandbox, tmp_path):
+    with pytest.raises(SiteError, match=why):
+        app.load(site(tmp_path, **fields), sandbox=sandbox)
+
+
 def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
     spec = {
         "image": {"kind": "VirtualMachineImage", "name": "vmi-0"},
@@ -93,6 +242,4 @@ CHANGED_FIELDS = (
     {"vm_class": "guaranteed-small"},
     {"image": {"library": "deep-learning", "item": "plain-ubuntu"}},
     {"storage_class": "gold"},
-    {"cloud_init": {"ssh_authorized_keys": ["ssh-ed25519 AAAA"]}},
-    {"namespace": "team-a"},
 )

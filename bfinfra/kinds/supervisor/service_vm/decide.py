@@ -15,12 +15,14 @@ from bfinfra.kinds.supervisor.service_vm.spec import Spec
 from bfinfra.kinds.supervisor.service_vm.state import State
 from bfinfra.kinds.supervisor.service_vm.steps import (
     Await,
+    Clear,
     Create,
     Delete,
     DropDisk,
     DropSecret,
     Expose,
     Hide,
+    KeepDisk,
     MakeDisk,
     ReleaseDisk,
     Replace,
@@ -41,7 +43,7 @@ SECRETS = "secrets"
 """The field of a change of what its Secret holds."""
 PARTS = ("disks", "expose", SECRETS)
 """First parts of fields that are not the machine's own."""
-SHAPE = ("size", "storage_class", "keep")
+SHAPE = ("size", "storage_class")
 IN_USER_WORDS = {"vm_class": "another vGPU or card", "storage_class": "another storage class"}
 
 
@@ -141,7 +143,7 @@ def _fixed(spec: Spec, state: State, changes: Sequence[Change], facts: ServiceVm
         spec.cloud_init is not None
     ):
         return "another kind of bootstrap"
-    if "vm_class" in fields and not resizes(str(state.body.get("className")), spec.vm_class, facts):
+    if "vm_class" in fields and not resizes(_class(state), spec.vm_class, facts):
         return IN_USER_WORDS["vm_class"]
     return ""
 
@@ -214,9 +216,11 @@ class _Making:
                 yield Await(**self.place, what=f"the former disk {disk} is gone")
             body = form.claim(self.name, self.spec, disk)
             manifest = self._marked(body) if given.keep else self._owned(body)
+            if there is not None and given.keep and there.owner:
+                yield KeepDisk(**self.place, disk=disk, changes=own)
             if there is None:
                 yield MakeDisk(**self.place, disk=disk, manifest=manifest, changes=own)
-            elif there.maker is None or _differs(_of(drift, f"disks.{disk}"), disk):
+            elif there.maker is None or _differs(_of(drift, f"disks.{disk}"), disk, keep=given.keep):
                 yield SetDisk(**self.place, disk=disk, manifest=manifest, changes=own)
         ports = sorted(self.spec.expose)
         standing = form.ports(self.state.service) if self.state.service_maker and self.state.service else []
@@ -244,13 +248,17 @@ class _Making:
             return
         image = form.image_of(state.body)
         body = self._marked(form.machine(self.name, spec, self.api, image, form.POWER[spec.power]))
-        before = str(state.body.get("className"))
+        before = _class(state)
         if before != spec.vm_class and form.OFF not in (state.power, form.POWER[spec.power]):
             off = spec.model_copy(update={"vm_class": before})
             halted = marked(
                 form.machine(self.name, off, self.api, image, form.OFF), state.mark or self.context.mark
             )
             yield Stop(**self.place, manifest=halted, changes=_of(changes, "vm_class"))
+        mixed, left = form.mixed(self.name, spec, state.body)
+        if mixed:
+            of_properties = _of(changes, "properties")
+            yield Clear(**self.place, api=self.api, keys=", ".join(mixed), left=left, changes=of_properties)
         starts = {each.field for each in own} == {"power"} and spec.power == "on"
         yield (Start if starts else Update)(**self.place, manifest=body, changes=own)
 
@@ -283,13 +291,19 @@ class _Making:
         return Unknown(Key("service_vm", self.name), "uid")
 
 
+def _class(state: State) -> str:
+    """The class that the machine has, whatever is written."""
+    return state.has_class or str(state.body.get("className"))
+
+
 def _of(changes: Sequence[Change], field: str) -> tuple[Change, ...]:
     return tuple(each for each in changes if each.field == field or each.field.startswith(f"{field}."))
 
 
-def _differs(changes: Sequence[Change], disk: str) -> bool:
-    """Whether the claim itself is not as written."""
+def _differs(changes: Sequence[Change], disk: str, *, keep: bool) -> bool:
+    """Whether the claim itself is not as written. One that stays loses its owner in a step of its own."""
+    fields = SHAPE if keep else (*SHAPE, "keep")
     return any(
-        each.field == f"disks.{disk}" or each.field.removeprefix(f"disks.{disk}.") in SHAPE
+        each.field == f"disks.{disk}" or each.field.removeprefix(f"disks.{disk}.") in fields
         for each in changes
     )

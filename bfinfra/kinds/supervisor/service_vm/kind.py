@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from bfinfra.kinds.supervisor.service_vm.decide import decide, drifted
 from bfinfra.kinds.supervisor.service_vm.describe import description
 from bfinfra.kinds.supervisor.service_vm.spec import Spec
 from bfinfra.kinds.supervisor.service_vm.state import State
+from bfinfra.kinds.supervisor.service_vm.write import content, write
 from bfinfra.model import kind
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
@@ -28,7 +28,6 @@ from bfinfra.model.readiness import READY, Readiness, Ready, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as HERE
 from bfinfra.model.rights import Api, PrivilegePlaces, may
-from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
@@ -68,6 +67,8 @@ class ServiceVm(kind.Kind[Spec, State]):
         steps.DropSecret,
         steps.MakeDisk,
         steps.SetDisk,
+        steps.KeepDisk,
+        steps.Clear,
         steps.ReleaseDisk,
         steps.DropDisk,
         steps.Expose,
@@ -195,31 +196,7 @@ class ServiceVm(kind.Kind[Spec, State]):
         if isinstance(step, steps.Await):
             raise Busy(f"still waiting until {step.what}", retry_after=AGAIN, next="apply again")
         assert isinstance(step.home, Endpoint)
-        client, space = self._clusters.at(step.home), step.namespace
-        match step:
-            case steps.Create(manifest=Mapping() as manifest):
-                client.create(manifest)
-            case steps.WriteSecret(manifest=Mapping() as manifest, source=source):
-                client.apply({**manifest, "data": _revealed(source)}, force=True)
-            case steps.ReleaseDisk(manifest=Mapping() as manifest):
-                owners = {"metadata": {"ownerReferences": manifest["metadata"]["ownerReferences"]}}
-                client.patch("v1", form.CLAIM, manifest["metadata"]["name"], owners, space)
-            case (
-                steps.Update(manifest=Mapping() as manifest)
-                | steps.MakeDisk(manifest=Mapping() as manifest)
-                | steps.Expose(manifest=Mapping() as manifest)
-            ):
-                client.apply(manifest, force=True)
-            case steps.DropSecret(name=name):
-                client.delete("v1", "Secret", form.secret_name(name), space)
-            case steps.DropDisk(name=name, disk=disk):
-                client.delete("v1", form.CLAIM, form.claim_name(name, disk), space)
-            case steps.Hide(name=name, api=api):
-                client.delete(api, form.SERVICE, name, space)
-            case steps.Delete(name=name, api=api):
-                client.delete(api, form.VM, name, space)
-            case _:
-                raise AssertionError(step)
+        write(self._clusters.at(step.home), step)
 
     def _read(self, cluster: Cluster, wanted: Mapping[str, Spec | None]) -> list[tuple[str, State]]:
         """This site's machines of a namespace, and those with wanted names."""
@@ -293,7 +270,7 @@ class ServiceVm(kind.Kind[Spec, State]):
         secret = cluster.client.get("v1", "Secret", held, cluster.namespace) if name in wanted else None
         right = None
         if secret is not None and (ours(secret, self._site) or (spec is not None and spec.secrets)):
-            right = spec is not None and secret.get("data") == _revealed(spec.secrets)
+            right = spec is not None and secret.get("data") == content(spec.secrets)
         return seen.of(obj, api, cluster, (own, services.get(name)), secret=right)
 
     def _others(
@@ -343,8 +320,3 @@ def _writer(field: str, state: State) -> LastWriter | None:
 
 def _name(obj: Mapping[str, Any]) -> str:
     return str(obj["metadata"]["name"])
-
-
-def _revealed(source: Mapping[str, Secret]) -> dict[str, str]:
-    """The content of a Secret, as it is sent. Raises SecretMissing."""
-    return {key: base64.b64encode(value.reveal().encode()).decode() for key, value in source.items()}

@@ -149,6 +149,23 @@ def image_of(body: Fields) -> Image:
     return str(image.get("kind") or ""), str(image.get("name") or body.get("imageName") or "")
 
 
+def mixed(name: str, spec: Spec, body: Fields) -> tuple[list[str], tuple[Object, ...]]:
+    """The properties that are written as a value and are to come from the Secret, or the other way round, and
+    the others as they are: an apply would leave both in, which the VM Service refuses.
+    """
+    listed = at(body, "bootstrap", "vAppConfig").get("properties") or ()
+    sorts = {
+        each["key"]: set(each["value"])
+        for each in at(_bootstrap(name, spec), "vAppConfig").get("properties") or ()
+    }
+    wrong = [
+        str(each.get("key"))
+        for each in listed
+        if each.get("key") in sorts and set(written(at(each, "value"))) - sorts[each["key"]]
+    ]
+    return wrong, tuple(each for each in listed if each.get("key") not in wrong)
+
+
 def _bootstrap(name: str, spec: Spec) -> Object:
     if spec.cloud_init is not None:
         user_data = {"name": secret_name(name), "key": USER_DATA} if spec.cloud_init.user_data else None

@@ -14,6 +14,7 @@ from bfinfra.kinds.supervisor.service_vm import manifest as form
 from bfinfra.kinds.supervisor.service_vm.spec import Spec
 from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
@@ -57,6 +58,8 @@ class State(resource.State):
     conditions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Type → status, and why."""
     power: str = ""
+    has_class: str = ""
+    """The VM class that it runs with; what is written is applied when it is off."""
     address: str = ""
     attached: Mapping[str, str] = field(default_factory=dict)
     """Volume → why it isn't attached, "" where it is."""
@@ -147,6 +150,7 @@ def of(
         going=bool(metadata.get("deletionTimestamp")),
         conditions=_conditions(status.get("conditions")),
         power=str(status.get("powerState") or ""),
+        has_class=_class(at(status, "class"), mark_of(obj)),
         address=safe(at(status, "network").get("primaryIP4") or "", 80),
         attached={
             str(each.get("name")): ""
@@ -163,6 +167,13 @@ def of(
         metadata=_known(metadata),
         service_metadata=_known(at(service, "metadata")) if service else {},
     )
+
+
+def _class(given: Fields, mark: Mark | None) -> str:
+    """Newer supervisors name an instance of the class instead: then it is the one that was applied."""
+    if given.get("kind") == "VirtualMachineClass":
+        return str(given.get("name") or "")
+    return str(((mark.applied if mark else None) or {}).get("vm_class") or "")
 
 
 def _known(metadata: Fields) -> Object:

@@ -98,6 +98,25 @@ class SetDisk(MakeDisk):
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeepDisk(OfVm):
+    """let disk {disk} outlive VM {name} in {namespace}"""
+
+    rights = (may("patch", CLAIMS, "namespace"),)
+    disk: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clear(OfVm):
+    """take the properties {keys} out of VM {name} in {namespace}, to write them anew"""
+
+    rights = (may("patch", VMS, "namespace"),)
+    keys: str
+    api: str
+    left: tuple[Mapping[str, Any], ...]
+    """The properties that stay."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReleaseDisk(SetDisk):
     """let disk {disk}, which outlives its VM, go with VM {name} in {namespace}"""
 

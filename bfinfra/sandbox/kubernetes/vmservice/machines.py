@@ -69,7 +69,8 @@ class Machines:
         while it is off: before it is started, or when it stops.
         """
         spec = thing["spec"]
-        if status.get("powerState") != ON or spec["powerState"] != ON:
+        offered = said[0][1]
+        if offered and (status.get("powerState") != ON or spec["powerState"] != ON):
             status["class"] = {"kind": "VirtualMachineClass", "name": spec["className"]}
         status["powerState"] = spec["powerState"]
         running, address = spec["powerState"] == ON, _address(thing)

@@ -1,0 +1,152 @@
+"""specs/dlvm.yaml: from the publisher's library to a machine with its vGPU, in one run; and what others change
+in it afterwards.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+import yaml
+from kinds.lifecycle import SPECS, apply, drift, endings, made, plan, world
+from rights.given import Kube, supervisor
+from sandbox.asking import Rest
+
+from bfinfra import sandbox as sandboxes
+from bfinfra.sandbox import Running
+
+SITE = SPECS / "dlvm.yaml"
+MACHINE = "service_vm/dl-01"
+VM = "/apis/vmoperator.vmware.com/v1alpha6/namespaces/ml/virtualmachines/dl-01"
+SERVICE = VM.replace("virtualmachines", "virtualmachineservices")
+CLAIM = "/api/v1/namespaces/ml/persistentvolumeclaims/dl-01-data"
+SECRET = "/api/v1/namespaces/ml/secrets/dl-01-bootstrap"
+CLASS = "/api/vcenter/namespace-management/virtual-machine-classes/h100-40c"
+BY = "?fieldManager=kubectl-edit"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    state: Path = tmp_path_factory.mktemp("dlvm") / "state"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
+        yield sandboxes.start(SPECS / "worlds/dlvm.yaml", state, pace=0)
+    sandboxes.stop(state)
+
+
+@pytest.fixture(autouse=True)
+def _as_new(running: Running) -> Iterator[None]:
+    yield
+    running.reset()
+
+
+def changed(folder: Path, **fields: object) -> Path:
+    """The site with other fields of its machine."""
+    given = yaml.safe_load(SITE.read_text())
+    given["service_vm"]["dl-01"] |= fields
+    (folder / "site.yaml").write_text(yaml.safe_dump(given))
+    return folder / "site.yaml"
+
+
+def by_others(kube: Kube, rest: Rest) -> None:
+    """A dozen changes, by kubectl's patches and by REST."""
+    machine = kube.call("GET", VM)["spec"]
+    properties = {each["key"]: each["value"] for each in machine["bootstrap"]["vAppConfig"]["properties"]}
+    properties |= {"hostname": {"value": "elsewhere"}, "password": {"value": "1234"}}
+    listed = [{"key": key, "value": value} for key, value in properties.items()]
+    spec = {
+        "powerState": "PoweredOff",
+        "className": "another",
+        "volumes": [],
+        "bootstrap": {"vAppConfig": {"properties": listed}},
+        "readinessProbe": {"tcpSocket": {"port": 23}},
+    }
+    kube.call("PATCH", f"{VM}{BY}", {"spec": spec})
+    owner = {
+        "apiVersion": "vmoperator.vmware.com/v1alpha6",
+        "kind": "VirtualMachine",
+        "name": "dl-01",
+        "uid": kube.call("GET", VM)["metadata"]["uid"],
+    }
+    kube.call("PATCH", f"{CLAIM}{BY}", {"metadata": {"ownerReferences": [owner]}})
+    ports = [{"name": "ssh", "protocol": "TCP", "port": 2222, "targetPort": 22}]
+    kube.call("PATCH", f"{SERVICE}{BY}", {"spec": {"ports": ports}})
+    kube.call("PATCH", f"{SECRET}{BY}", {"data": {"user-data": base64.b64encode(b"other").decode()}})
+    assert rest.call("PATCH", CLASS, {"cpu_count": 8}).status == 204
+    space = {"vm_service_spec": {"vm_classes": [], "content_libraries": []}}
+    assert rest.call("PATCH", "/api/vcenter/namespaces/instances/ml", space).status == 204
+
+
+DRIFT = {
+    f"{MACHINE}: power": "kubectl-edit",
+    f"{MACHINE}: vm_class": "kubectl-edit",
+    f"{MACHINE}: properties.hostname": "kubectl-edit",
+    f"{MACHINE}: properties.password": "kubectl-edit",
+    f"{MACHINE}: ready.tcp": "kubectl-edit",
+    f"{MACHINE}: disks.data.attached": "",
+    f"{MACHINE}: disks.data.keep": "kubectl-edit",
+    f"{MACHINE}: expose": "kubectl-edit",
+    f"{MACHINE}: secrets": "",
+    "vm_class/h100-40c: cpus": "",
+}
+
+
+def found(running: Running) -> dict[str, str]:
+    return {f"{each.key}: {each.field}": each.by for each in drift(SITE, running).found}
+
+
+def test_the_site_is_made_agrees_without_a_write_and_goes_without_a_trace(running):
+    before = world(running)
+    done = apply(SITE, running)
+    assert made(done), endings(done)
+    assert supervisor(running, "GPU").call("GET", VM)["status"]["class"]["name"] == "h100-40c"
+    written = running.tally()["written"]
+    assert set(endings(apply(SITE, running)).values()) == {"kept"}
+    assert running.tally()["written"] == written
+    assert found(running) == {}
+    gone = apply(SITE, running, destroy=True)
+    assert made(gone), endings(gone)
+    assert world(running) == before
+
+
+def test_what_others_change_is_named_with_who_did_it_and_is_mended(running):
+    assert made(apply(SITE, running))
+    kube, rest = supervisor(running, "GPU"), Rest(running, "administrator@vsphere.local")
+    uid = kube.call("GET", VM)["metadata"]["uid"]
+    by_others(kube, rest)
+    seen = found(running)
+    assert DRIFT.items() <= seen.items(), seen
+    done = apply(SITE, running)
+    assert made(done), endings(done)
+    assert found(running) == {}
+    assert kube.call("GET", VM)["metadata"]["uid"] == uid, "mended, not replaced"
+    with pytest.raises(HTTPError, match="403"):
+        kube.call("PATCH", f"{VM}{BY}", {"spec": {"storageClass": "another"}})
+    kube.call("DELETE", VM)
+    assert f"{MACHINE}: " in found(running)
+
+
+def test_one_field_is_one_write(running, tmp_path):
+    assert made(apply(SITE, running))
+    written = running.tally()["written"]
+    path = changed(tmp_path, expose=[22, 8888, 9400])
+    assert [step.title() for item in plan(path, running).pending for step in item.steps] == [
+        "open ports 22, 8888, 9400 to VM dl-01 in ml",
+        "update VM dl-01 in ml",
+    ]
+    assert made(apply(path, running))
+    assert running.tally()["written"] <= written + 4
+
+
+def test_its_secrets_are_in_no_object_but_its_secret(running):
+    assert made(apply(SITE, running))
+    shown: dict[str, Any] = running.world()
+    text = json.dumps(shown)
+    password = running.env["DLVM_PASSWORD"]
+    assert password not in text
+    assert base64.b64encode(password.encode()).decode() in text
