@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bfinfra.engine.observe import ObservedState
 
 IN_CLUSTERS = frozenset(
-    {*kind_names("cluster"), *({*kind_names("supervisor")} & {*cluster_kinds(), "vks_addon"})}
+    {*kind_names("cluster"), *({*kind_names("supervisor")} & {*cluster_kinds(), "vks_addon", "service_vm"})}
 )
 """Kinds that exist only in a cluster. A supervisor's clusters, and their add-ons, are objects of its own
 cluster.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.backends.kubernetes.marks import mark_of, ours, selector
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
 from bfinfra.kinds.supervisor.base import fit, offers
+from bfinfra.kinds.supervisor.base.words import Fields, Object
 from bfinfra.kinds.supervisor.service_vm import catalog, steps
 from bfinfra.kinds.supervisor.service_vm import manifest as form
 from bfinfra.kinds.supervisor.service_vm import state as seen
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient, Clusters
     from bfinfra.backends.vcenter import VCenter
 
+Parts = tuple[list[Object], dict[str, Object]]
+"""The claims of a namespace, and its services by name."""
 LIVES_IN = ("supervisor_namespace",)
 AGAIN = 2.0  # seconds until one looks again for what is still to come
 SPARE = "the supervisor, not the plan, refuses what the namespace doesn't offer"
@@ -219,7 +222,7 @@ class ServiceVm(kind.Kind[Spec, State]):
         parts = self._parts(cluster, api) if api else ([], {})
         for name in here.keys() - {_name(each) for each in mine}:
             self._taken[name] = tuple(self._others(cluster.client, name, here[name], parts))
-        return [(_name(each), self._state(each, api, cluster, parts, wanted)) for each in mine]
+        return [(_name(each), self._state(each, cluster, parts, wanted)) for each in mine]
 
     def _all(self, cluster: Cluster) -> list[tuple[str, State]]:
         """Every machine that isn't a controller's."""
@@ -230,7 +233,7 @@ class ServiceVm(kind.Kind[Spec, State]):
         except (Missing, Denied):
             return []
         return [
-            (_name(each), self._state(each, api, cluster, parts, {}))
+            (_name(each), self._state(each, cluster, parts, {}))
             for each in listed
             if not each["metadata"].get("ownerReferences")
         ]
@@ -243,20 +246,13 @@ class ServiceVm(kind.Kind[Spec, State]):
             known = self._apis[cluster.namespace] = f"{form.GROUP}/{version}" if version else ""
         return known
 
-    def _parts(self, cluster: Cluster, api: str) -> tuple[list[Any], dict[str, Any]]:
+    def _parts(self, cluster: Cluster, api: str) -> Parts:
         """All claims of a namespace, and its services by name."""
         client, space = cluster.client, cluster.namespace
         services = client.list(api, form.SERVICE, space)
         return client.list("v1", form.CLAIM, space), {_name(each): each for each in services}
 
-    def _state(
-        self,
-        obj: dict[str, Any],
-        api: str,
-        cluster: Cluster,
-        parts: tuple[list[Any], dict[str, Any]],
-        wanted: Mapping[str, Spec | None],
-    ) -> State:
+    def _state(self, obj: Object, cluster: Cluster, parts: Parts, wanted: Mapping[str, Spec | None]) -> State:
         name, spec = _name(obj), wanted.get(_name(obj))
         claims, services = parts
         named = set(form.volumes(obj.get("spec") or {}).values())
@@ -271,11 +267,9 @@ class ServiceVm(kind.Kind[Spec, State]):
         right = None
         if secret is not None and (ours(secret, self._site) or (spec is not None and spec.secrets)):
             right = spec is not None and secret.get("data") == content(spec.secrets)
-        return seen.of(obj, api, cluster, (own, services.get(name)), secret=right)
+        return seen.of(obj, self._api(cluster), cluster, (own, services.get(name)), secret=right)
 
-    def _others(
-        self, client: ClusterClient, name: str, spec: Spec, parts: tuple[list[Any], dict[str, Any]]
-    ) -> Iterator[str]:
+    def _others(self, client: ClusterClient, name: str, spec: Spec, parts: Parts) -> Iterator[str]:
         """Objects of others under the names of a machine's parts."""
         claims, services = parts
         wanted = {form.claim_name(name, disk) for disk in spec.disks}
@@ -318,5 +312,5 @@ def _writer(field: str, state: State) -> LastWriter | None:
     return of_field({"metadata": state.metadata}, "spec", *path) if path else None
 
 
-def _name(obj: Mapping[str, Any]) -> str:
+def _name(obj: Fields) -> str:
     return str(obj["metadata"]["name"])

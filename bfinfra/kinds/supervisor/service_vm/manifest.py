@@ -53,12 +53,12 @@ def machine(name: str, spec: Spec, api: str, image: Image, power: str) -> Object
         ],
         "readinessProbe": {"tcpSocket": {"port": spec.ready.tcp}} if spec.ready else {},
     }
-    return _object(api, VM, name, name, spec, {"spec": written(body)})
+    return _object(api, (VM, name), name, spec, {"spec": written(body)})
 
 
 def secret(name: str, spec: Spec) -> Object:
     """The Secret of its bootstrap, without its content."""
-    return _object("v1", "Secret", secret_name(name), name, spec, {"type": "Opaque"})
+    return _object("v1", ("Secret", secret_name(name)), name, spec, {"type": "Opaque"})
 
 
 def claim(name: str, spec: Spec, disk: str) -> Object:
@@ -69,7 +69,7 @@ def claim(name: str, spec: Spec, disk: str) -> Object:
         "storageClassName": given.storage_class or spec.storage_class,
         "resources": {"requests": {"storage": quantity(given.size)}},
     }
-    return _object("v1", CLAIM, claim_name(name, disk), name, spec, {"spec": body})
+    return _object("v1", (CLAIM, claim_name(name, disk)), name, spec, {"spec": body})
 
 
 def service(name: str, spec: Spec, api: str) -> Object:
@@ -79,7 +79,7 @@ def service(name: str, spec: Spec, api: str) -> Object:
         for port in sorted(spec.expose)
     ]
     body = {"type": "LoadBalancer", "selector": {OF_VM: name}, "ports": ports}
-    return _object(api, SERVICE, name, name, spec, {"spec": body})
+    return _object(api, (SERVICE, name), name, spec, {"spec": body})
 
 
 def owned(manifest: Fields, api: str, name: str, uid: str) -> Object:
@@ -183,9 +183,9 @@ def _bootstrap(name: str, spec: Spec) -> Object:
     return {"vAppConfig": {"properties": listed}} if listed else {}
 
 
-def _object(  # noqa: PLR0913 - an object's address, and what is in it
-    api: str, kind: str, called: str, name: str, spec: Spec, body: Fields
-) -> Object:
+def _object(api: str, address: tuple[str, str], name: str, spec: Spec, body: Fields) -> Object:
+    """`address`: kind and name of the object; `name`: of its machine."""
+    kind, called = address
     metadata = {"name": called, "namespace": spec.namespace, "labels": {OF_VM: name}}
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **body}
 

@@ -20,31 +20,24 @@ def definitions() -> list[Object]:
     """Machines, their services and images, and the libraries that images are from."""
     seen = fields(spec=FREE, status=FREE)
     return [
-        _served("VirtualMachine", "virtualmachines", _machine(), "vm"),
-        _served("VirtualMachineService", "virtualmachineservices", _service(), "vmservice"),
-        _served("VirtualMachineImage", "virtualmachineimages", seen, "vmi", written=False),
-        _served(
-            "ClusterVirtualMachineImage",
-            "clustervirtualmachineimages",
-            seen,
-            "cvmi",
-            namespaced=False,
-            written=False,
-        ),
+        _served("VirtualMachine", _machine(), "vm"),
+        _served("VirtualMachineService", _service(), "vmservice"),
+        _served("VirtualMachineImage", seen, "vmi", written=False),
+        _served("ClusterVirtualMachineImage", seen, "cvmi", namespaced=False, written=False),
         define(REGISTRY, "ContentLibrary", "contentlibraries", seen, short="cl"),
         define(REGISTRY, "ContentLibraryItem", "contentlibraryitems", seen, short="clitem"),
     ]
 
 
-def _served(  # noqa: PLR0913 - one decision's whole input
-    kind: str, plural: str, schema: Object, short: str, *, namespaced: bool = True, written: bool = True
+def _served(
+    kind: str, schema: Object, short: str, *, namespaced: bool = True, written: bool = True
 ) -> Object:
     """`written`: controllers write its status; what vCenter shows comes with it."""
     later: Any = {version: (schema, []) for version in LATER}
     return define(
         MACHINES,
         kind,
-        plural,
+        f"{kind.lower()}s",
         schema,
         short=short,
         namespaced=namespaced,

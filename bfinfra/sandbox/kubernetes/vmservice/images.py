@@ -12,6 +12,7 @@ from bfinfra.sandbox.kubernetes.objects import Object, condition
 
 LISTENS = "sandbox.bfinfra.io/listens"
 """Annotation of an image: the ports that its machines listen on."""
+REGISTRY, MACHINES = "imageregistry.vmware.com", "vmoperator.vmware.com"
 
 
 @dataclass(frozen=True)
@@ -24,69 +25,65 @@ class Item:
     id: str
     listens: tuple[int, ...] = ()
 
+    @property
+    def path(self) -> str:
+        """Library and item."""
+        return f"{self.library}/{self.name}"
+
 
 def images(namespace: str, items: Sequence[Item], when: str) -> Iterator[tuple[str, str, list[Object]]]:
-    """Group, plural and objects of each kind."""
-    registry = "imageregistry.vmware.com"
+    """Group, plural and objects of each kind. `when`: since when they are ready."""
     ready = [condition("Ready", status=True, when=when, reason="Ready")]
-    libraries = {each.library_id: each for each in items}
-    yield (
-        registry,
-        "contentlibraries",
-        [
-            {
-                "apiVersion": f"{registry}/v1alpha1",
-                "kind": "ContentLibrary",
-                "metadata": {"name": _named("cl", each.library), "namespace": namespace},
-                "spec": {"uuid": each.library_id, "writable": False},
-                "status": {"name": each.library, "conditions": ready},
-            }
-            for each in libraries.values()
-        ],
+    libraries = {each.library: each for each in items}.values()
+    shown = (
+        (REGISTRY, "contentlibraries", [_library(each) for each in libraries]),
+        (REGISTRY, "contentlibraryitems", [_item(each) for each in items]),
+        (MACHINES, "virtualmachineimages", [_image(each) for each in items]),
     )
-    yield (
-        registry,
-        "contentlibraryitems",
-        [
-            {
-                "apiVersion": f"{registry}/v1alpha1",
-                "kind": "ContentLibraryItem",
-                "metadata": {"name": _named("clitem", f"{each.library}/{each.name}"), "namespace": namespace},
-                "spec": {"uuid": each.id},
-                "status": {
-                    "name": each.name,
-                    "type": "Ovf",
-                    "contentLibraryRef": {"kind": "ContentLibrary", "name": _named("cl", each.library)},
-                    "conditions": ready,
-                },
-            }
-            for each in items
-        ],
-    )
-    yield (
-        "vmoperator.vmware.com",
-        "virtualmachineimages",
-        [
-            {
-                "apiVersion": "vmoperator.vmware.com/v1alpha3",
-                "kind": "VirtualMachineImage",
-                "metadata": {
-                    "name": _named("vmi", f"{each.library}/{each.name}"),
-                    "namespace": namespace,
-                    "annotations": {LISTENS: ",".join(map(str, each.listens))},
-                },
-                "spec": {
-                    "providerRef": {
-                        "apiVersion": f"{registry}/v1alpha1",
-                        "kind": "ContentLibraryItem",
-                        "name": _named("clitem", f"{each.library}/{each.name}"),
-                    }
-                },
-                "status": {"name": each.name, "type": "OVF", "conditions": ready},
-            }
-            for each in items
-        ],
-    )
+    for group, plural, objects in shown:
+        for each in objects:
+            each["metadata"]["namespace"] = namespace
+            each["status"]["conditions"] = ready
+        yield group, plural, objects
+
+
+def _library(item: Item) -> Object:
+    return {
+        "apiVersion": f"{REGISTRY}/v1alpha1",
+        "kind": "ContentLibrary",
+        "metadata": {"name": _named("cl", item.library)},
+        "spec": {"uuid": item.library_id, "writable": False},
+        "status": {"name": item.library},
+    }
+
+
+def _item(item: Item) -> Object:
+    library = {"kind": "ContentLibrary", "name": _named("cl", item.library)}
+    return {
+        "apiVersion": f"{REGISTRY}/v1alpha1",
+        "kind": "ContentLibraryItem",
+        "metadata": {"name": _named("clitem", item.path)},
+        "spec": {"uuid": item.id},
+        "status": {"name": item.name, "type": "Ovf", "contentLibraryRef": library},
+    }
+
+
+def _image(item: Item) -> Object:
+    provider = {
+        "apiVersion": f"{REGISTRY}/v1alpha1",
+        "kind": "ContentLibraryItem",
+        "name": _named("clitem", item.path),
+    }
+    return {
+        "apiVersion": f"{MACHINES}/v1alpha3",
+        "kind": "VirtualMachineImage",
+        "metadata": {
+            "name": _named("vmi", item.path),
+            "annotations": {LISTENS: ",".join(map(str, item.listens))},
+        },
+        "spec": {"providerRef": provider},
+        "status": {"name": item.name, "type": "OVF"},
+    }
 
 
 def _named(prefix: str, identity: str) -> str:
