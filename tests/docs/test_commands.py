@@ -31,7 +31,11 @@ PAGES = [
     )
     if str(page.relative_to(DOCS)) not in RUN_BY
 ]
-WORLDS = {"tutorial/first-site.md": "small", "how-to/test-your-site.md": "small"}
+WORLDS = {
+    "tutorial/first-site.md": "small",
+    "how-to/test-your-site.md": "small",
+    "how-to/deep-learning-vm.md": "dlvm",
+}
 """Pages whose servers are not those of `singapore-poc`."""
 
 NOT_RUN = {

@@ -4,7 +4,7 @@ it as their owner, and go with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import marked
@@ -124,7 +124,7 @@ def _update(name: str, spec: Spec, state: State, context: PlanContext) -> Iterat
             kept=f"its disks {stay} stay" if stay else "all its disks go with it",
             changes=changes,
         )
-        yield from make.anew()
+        yield from make.anew({disk for disk, each in spec.disks.items() if each.keep} & state.claims.keys())
         return
     refusals.check(name, spec, state, context)
     yield from make.parts(changes, drift)
@@ -169,12 +169,12 @@ class _Making:
         self.api = state.api if state else self.facts.apis.get(spec.namespace, "")
         self.place: Any = {"name": name, "namespace": spec.namespace, "home": self.home}
 
-    def anew(self) -> Iterator[Step]:
-        """All of it; off at first if parts have to come before its start."""
+    def anew(self, standing: Collection[str] = ()) -> Iterator[Step]:
+        """All of it; off at first if parts come before its start. `standing`: disks that are there."""
         spec = self.spec
         refusals.check(self.name, spec, None, self.context)
         image = refusals.image(spec, self.context)
-        rest = [*self._new_parts()]
+        rest = [*self._new_parts(standing)]
         power = form.OFF if rest else form.POWER[spec.power]
         if image is None:
             yield Await(
@@ -192,10 +192,10 @@ class _Making:
         if rest and spec.power == "on":
             yield Start(**self.place, manifest=self._later())
 
-    def _new_parts(self) -> Iterator[Step]:
+    def _new_parts(self, standing: Collection[str]) -> Iterator[Step]:
         if self.spec.secrets:
             yield WriteSecret(**self.place, manifest=self._later(), source=self.spec.secrets)
-        for disk in sorted(self.spec.disks):
+        for disk in sorted(self.spec.disks.keys() - {*standing}):
             yield MakeDisk(**self.place, disk=disk, manifest=self._later())
         if self.spec.expose:
             yield Expose(**self.place, ports=self._ports(), manifest=self._later())

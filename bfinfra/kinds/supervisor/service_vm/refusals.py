@@ -124,7 +124,7 @@ def _absent(
     raise Refusal(
         f"the namespace {spec.namespace} shows no item {spec.image.item} of {spec.image.library}",
         field="image.item" if there else "image.library",
-        why=f"there are: {', '.join(names)}"
+        why=""
         if names
         else f"{', '.join(elsewhere)} has one"
         if elsewhere
