@@ -124,12 +124,12 @@ def _absent(
     raise Refusal(
         f"the namespace {spec.namespace} shows no item {spec.image.item} of {spec.image.library}",
         field="image.item" if there else "image.library",
-        why=""
+        why=f"there are: {', '.join(names)}"
         if names
         else f"{', '.join(elsewhere)} has one"
         if elsewhere
         else "the namespace shows nothing of this library",
-        next=nearest(spec.image.item, names) or f"add it to the content_libraries of {home.key}",
+        next="write one of these" if names else f"add it to the content_libraries of {home.key}",
     )
 
 
