@@ -1,4 +1,4 @@
-"""specs/vks-gpu.yaml: from the VM class with its vGPU to the autoscaler of the pool, in one run."""
+"""specs/vks-gpu.yaml: from the VM class with its vGPU to the GPU operator in its cluster, in one run."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def test_the_site_is_made_agrees_without_a_write_and_goes_without_a_trace(gpus):
     found = json.dumps(gpus.world())
     assert "nvidia_h100-40c" in found
     assert "ml-01-cluster-autoscaler" in found
+    assert "nvidia-dcgm-exporter" in found
     written = gpus.tally()["written"]
     assert set(endings(apply(SITE, gpus)).values()) == {"kept"}
     assert gpus.tally()["written"] == written

@@ -73,6 +73,7 @@ def test_the_server_checks_nothing_only_where_the_language_leaves_a_choice(made:
     whole = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert [at for at, node in nodes(whole) if node.get("x-kubernetes-preserve-unknown-fields")] == [
         ".spec.site.bitfusion_server.additionalProperties.properties.additionalProperties",
+        ".spec.site.gpu_operator.additionalProperties.values.additionalProperties",
         ".spec.site.manifests.additionalProperties.values.additionalProperties",
         ".spec.site.service_vm.additionalProperties.properties.additionalProperties",
         ".spec.site.tanzu_cluster.additionalProperties.trust.additionalProperties",

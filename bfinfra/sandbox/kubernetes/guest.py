@@ -14,6 +14,7 @@ from bfinfra.sandbox.kubernetes.controllers.claims import Claims
 from bfinfra.sandbox.kubernetes.controllers.definitions import DEFINITIONS, Definitions
 from bfinfra.sandbox.kubernetes.controllers.devices import Devices
 from bfinfra.sandbox.kubernetes.controllers.garbage import Garbage
+from bfinfra.sandbox.kubernetes.controllers.gpu_operator import GpuOperator
 from bfinfra.sandbox.kubernetes.controllers.jobs import Jobs
 from bfinfra.sandbox.kubernetes.controllers.kubelet import Kubelet
 from bfinfra.sandbox.kubernetes.controllers.loop import Loop
@@ -63,6 +64,7 @@ class RunningCluster:
             Jobs(self.loop),
             Replicas(self.loop),
             MpiJobs(self.loop),
+            GpuOperator(self.loop),
             Devices(self.loop, outside),
             NvidiaDevices(self.loop, outside),
         )

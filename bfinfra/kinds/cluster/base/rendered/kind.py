@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from bfinfra.backends.helm import Capabilities
 from bfinfra.backends.kubernetes.errors import NotServed
@@ -41,7 +41,7 @@ from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key, r
 from bfinfra.model.awaited import Absent, held
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Problem
+from bfinfra.model.errors import Problem, SecretMissing
 from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.refs import Key
@@ -65,7 +65,7 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
     deadline = 1800
     step_types = STEPS
     survey_privileges = (may("list", "configmaps", CLUSTERS),)
-    resource_privileges = (may("get", "configmaps", "record"),)
+    resource_privileges: ClassVar[tuple[Right, ...]] = (may("get", "configmaps", "record"),)
 
     def __init__(self, clusters: Clusters, site: Site) -> None:
         super().__init__(clusters, site)
@@ -141,7 +141,7 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
         """The rights on the types in its rendering; on everything if it can't be rendered here."""
         try:
             found = cls.render(name, spec, Capabilities(), spec.namespace, lambda *_: None)
-        except (ValueError, OSError):
+        except (ValueError, OSError, SecretMissing):
             return [(use, may("*", "*.*", "objects")) for use in Use]
         return of_types(found)
 
@@ -276,9 +276,20 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
         try:
             asked = self.asks(spec)
             known = Capabilities() if client is None or asked is None else capabilities(client, asked)
-            return self.render(name, spec, known, _namespace(spec, needs), scopes(client))
+            namespace = _namespace(spec, needs)
+            if objection := self._objection(spec, client, needs, namespace):
+                return Problem(objection)
+            return self.render(name, spec, known, namespace, scopes(client))
+        except SecretMissing as error:
+            return error.problems[0]
         except ValueError as error:
             return Problem(str(error))
+
+    def _objection(
+        self, spec: S, client: ClusterClient | None, needs: Mapping[Key, ResolvedRef], namespace: str
+    ) -> str:
+        """Why the cluster can't take the objects, or "". `client`: None if the cluster can't be read now."""
+        return ""
 
     def _state(
         self, name: str, cluster: Cluster, record: Object | None, *, gone: bool, shared: bool

@@ -1,0 +1,112 @@
+"""The kind gpu_operator: manifests with the operator's settings, and what its GPUs need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from bfinfra.backends.helm import Capabilities
+from bfinfra.backends.words import safe
+from bfinfra.kinds.capabilities import NVIDIA
+from bfinfra.kinds.cluster.base.rendered.kind import RenderedObjects
+from bfinfra.kinds.cluster.base.rendered.rendering import Namespaced, Rendering, rendering
+from bfinfra.kinds.cluster.base.rendered.state import State
+from bfinfra.kinds.cluster.gpu_operator import token
+from bfinfra.kinds.cluster.gpu_operator.policy import GROUP, KIND, with_settings
+from bfinfra.kinds.cluster.gpu_operator.spec import Spec
+from bfinfra.kinds.cluster.manifests.source import asks_of, documents_of, missing_of, source_of
+from bfinfra.model.awaited import Absent
+from bfinfra.model.context import ResolvedRef
+from bfinfra.model.document import Document
+from bfinfra.model.readiness import READY, Readiness, failed, waiting
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import may
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import ClusterClient
+
+ENFORCED = "pod-security.kubernetes.io/enforce"
+PRESENT = "nvidia.com/gpu.present"
+"""The operator's label on nodes with GPUs."""
+
+
+class GpuOperator(RenderedObjects[Spec]):
+    """NVIDIA's GPU operator."""
+
+    name = "gpu_operator"
+    document = Document.CONSOLIDATED
+    undescribed = "its objects come from a chart, and don't tell which"
+    resource_privileges = (
+        *RenderedObjects.resource_privileges,
+        may("get", "namespaces", "record"),
+        may("list", "nodes", "objects"),
+    )
+
+    @staticmethod
+    def render(
+        name: str, spec: Spec, capabilities: Capabilities, namespace: str, of: Namespaced
+    ) -> Rendering:
+        """The objects of its chart or files, with its settings. Raises SecretMissing."""
+        found = documents_of(name, spec, capabilities, namespace)
+        text = spec.license.token.reveal() if spec.license else ""
+        return rendering(with_settings(found, spec, text), namespace, spec.skip_hooks, of)
+
+    @staticmethod
+    def missing(spec: Spec) -> Absent | None:
+        """The first of its files that is not there."""
+        return missing_of(spec)
+
+    @staticmethod
+    def source(spec: Spec) -> str:
+        """Its files, or its chart."""
+        return source_of(spec)
+
+    @staticmethod
+    def asks(spec: Spec) -> tuple[str, ...] | None:
+        """What the chart's templates ask of a cluster."""
+        return asks_of(spec)
+
+    def _objection(
+        self, spec: Spec, client: ClusterClient | None, needs: Mapping[Key, ResolvedRef], namespace: str
+    ) -> str:
+        if spec.license and (why := token.wrong(spec.license.token.reveal(), datetime.now(UTC))):
+            return why
+        if client is None:
+            return ""
+        if spec.allocate == "dra" and "v1" not in client.versions("resource.k8s.io"):
+            return "allocate: dra needs the API resource.k8s.io/v1, which the cluster does not serve"
+        own = needs.get(Key("namespace", spec.namespace))
+        space = None if own is not None and own.spec else client.get("v1", "Namespace", namespace)
+        level = ((space or {}).get("metadata", {}).get("labels") or {}).get(ENFORCED)
+        if level in ("baseline", "restricted"):
+            return f"the namespace {namespace} refuses its pods: its Pod Security is {level}, not privileged"
+        return ""
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Ready when the ClusterPolicy says so, and each node with GPUs offers them."""
+        found = super().ready(spec, state)
+        if found != READY or spec is None or spec.wait != "ready":
+            return found
+        policy = next((t.manifest for each, t in state.things.items() if each.type == (GROUP, KIND)), None)
+        if policy is None:
+            return READY
+        says = (policy.get("status") or {}).get("state")
+        if says == "disabled":
+            return failed("the operator ignores its ClusterPolicy, as there is another one")
+        if says != "ready":
+            return waiting(f"the operator says {safe(says or 'nothing yet', 40)}")
+        if spec.allocate == "device_plugin":
+            for node in self._clusters.at(state.home).list("v1", "Node", labels=f"{PRESENT}=true"):
+                if not _offers(node):
+                    return waiting(f"{node['metadata']['name']} offers no {NVIDIA} yet")
+        return READY
+
+
+def _offers(node: Mapping[str, object]) -> bool:
+    status = node.get("status")
+    offered = status.get("allocatable") if isinstance(status, Mapping) else None
+    names = (NVIDIA, f"{NVIDIA}.shared", "nvidia.com/mig-")
+    return any(
+        str(name).startswith(names) and str(count) != "0" for name, count in dict(offered or {}).items()
+    )
