@@ -140,7 +140,7 @@ def _read(model: type[Spec], description: Description) -> tuple[Spec | None, str
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        message = first["msg"].removeprefix("Value error, ")
+        message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected to be", 1)
         return None, f"{where}: {message}" if where else message
 
 
