@@ -15,6 +15,7 @@ NONE_IS_WRITTEN = {
     ("kinds/machine/linux_host/spec.py", "_lets_in"),
     ("kinds/cluster/network_path/spec.py", "_somewhere"),
     ("kinds/supervisor/vks_cluster/spec.py", "_check"),
+    ("kinds/cluster/manifests/spec.py", "_one_source"),
     ("kinds/vcenter/storage_policy/spec.py", "_asks"),
     ("model/choice.py", "one_of"),
 }

@@ -69,7 +69,9 @@ class Spec(resource.Spec):
 
     @model_validator(mode="after")
     def _one_source(self) -> Spec:
-        if bool(self.files) == (self.chart is not None):
+        if self.files and self.chart is not None:
+            raise FieldError("write either files or chart", "chart")
+        if not self.files and self.chart is None:
             raise ValueError("write either files or chart")
         for field in ("values", "values_files", "release"):
             if self.chart is None and getattr(self, field):
