@@ -6,15 +6,36 @@ imports are most of what a sandbox takes to start, or an apply in a process of i
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Mapping, Sequence
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+from unittest import mock
 
 from bfinfra.sandbox import __main__ as program
 from bfinfra.sandbox.process import environment
 
-forks = multiprocessing.get_context("forkserver")
+HERE = Path(__file__).parent
+
+
+class Forked(ForkServerProcess):
+    """A fork of the process that has imported tests/forked.py. That process looks for it along its own path
+    only, and says nothing where it doesn't find it.
+    """
+
+    def start(self) -> None:
+        path = os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH"))))
+        with mock.patch.dict(os.environ, PYTHONPATH=path):
+            forkserver.ensure_running()
+        super().start()
+
+
+class Forks(ForkServerContext):
+    Process = Forked
+
+
+forks = Forks()
 forks.set_forkserver_preload(["forked"])
 
 

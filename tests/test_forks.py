@@ -1,0 +1,27 @@
+"""Forks have imported what they need before they start."""
+
+from __future__ import annotations
+
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from forks import forks
+
+NEEDED = ("bfinfra.app.apply", "bfinfra.sandbox.serve", "kinds.lifecycle")
+
+
+def tell(told: Connection) -> None:
+    told.send([name for name in NEEDED if name not in sys.modules])
+
+
+def test_all_that_a_sandbox_and_an_apply_import_is_there_wherever_the_test_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    heard, told = forks.Pipe(duplex=False)
+    fork = forks.Process(target=tell, args=(told,))
+    fork.start()
+    assert heard.recv() == []
+    fork.join()
