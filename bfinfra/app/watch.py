@@ -5,15 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import field, replace
-from queue import Empty, SimpleQueue
+from dataclasses import replace
 from threading import Event as Flag
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.following import following
 from bfinfra.model.drift import Report, judged
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.plan import Action
@@ -21,13 +19,9 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.backends.vcenter.changes import Change, Changes
+    from bfinfra.backends.vcenter.changes import Change
     from bfinfra.engine.watch import Watched
 
-ROUND = 20  # seconds of each wait call at most, well below the transport's read time-out
-QUIET = 0.1  # seconds without a further change, after which a change is looked at
-BUSY = 1.0  # seconds after which it is looked at in any case
-LOOK = 0.25  # seconds between two looks at whether the watch shall end
 FIRST, LONGEST = 1.0, 60.0  # seconds until a survey that failed is tried again, doubled each time
 INTERVAL = 60.0  # seconds between two reads of what no server reports
 VM, MARK = "VirtualMachine", "bfinfra:"
@@ -52,24 +46,6 @@ class Sight:
     report: Report
     blind: float = 0.0
     why: str = ""
-
-
-@dataclass
-class _Stream:
-    """The changes that vCenter reports, in the order of their arrival; an error is the last."""
-
-    changes: Changes
-    arrived: SimpleQueue[tuple[Change, ...] | RemoteError] = field(default_factory=SimpleQueue)
-    over: Flag = field(default_factory=Flag)
-
-    def run(self) -> None:
-        while not self.over.is_set():
-            try:
-                if found := self.changes.wait(ROUND):
-                    self.arrived.put(found)
-            except RemoteError as error:
-                self.arrived.put(error)
-                return
 
 
 def watch(
@@ -119,8 +95,9 @@ def _followed(site: Site, options: WatchOptions, context: RunContext, ended: Fla
     desired = DesiredState.of(site)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
         observed = wiring.observe(bound, desired.wanted, context)
-        with _streaming(bound) as stream:
-            followed = {name for name, kind in bound.kinds.items() if kind.followed and stream}
+        with following(site.name, bound.backends) as stream:
+            followed = {name for name, kind in bound.kinds.items() if kind.followed}
+            in_clusters = wiring.IN_CLUSTERS & bound.kinds.keys()
             watched = Watched.of(site, desired, observed, bound.kinds, context.patience)
             # what changed between the survey and the first answer of the stream
             watched.decide(watched.survey(bound.kinds.keys()))
@@ -128,14 +105,17 @@ def _followed(site: Site, options: WatchOptions, context: RunContext, ended: Fla
             yield _reported(site, watched)
             words = watched.words()
             while not ended.is_set():
-                changes = _gathered(stream)
+                seen = stream.gathered()
                 due = time.monotonic() - polled >= options.interval
-                if not changes and not due:
+                if not seen and not due:
                     continue
                 kinds = bound.kinds.keys() - followed if due else set[str]()
-                if any(_may_be_ours(each, words) for each in changes):
+                if any(_may_be_ours(each, words) for each in seen.changes):
                     kinds = kinds | followed
-                touched = watched.naming(each.moid for each in changes)
+                if seen.clusters:
+                    kinds = kinds | in_clusters
+                touched = watched.naming(each.moid for each in seen.changes)
+                touched |= {key for key in seen.keys if key.kind in bound.kinds}
                 watched.look([key for key in touched if key.kind not in kinds])
                 watched.decide(touched | watched.survey(kinds))
                 polled = time.monotonic() if due else polled
@@ -149,42 +129,6 @@ def _may_be_ours(change: Change, words: frozenset[str]) -> bool:
     if change.type == VM:
         return not words.isdisjoint(change.words) or any(mark.startswith(MARK) for mark in change.words)
     return change.how != "modify" or "name" in change.paths
-
-
-@contextmanager
-def _streaming(bound: wiring.BoundKinds) -> Iterator[_Stream | None]:
-    """The changes that vCenter reports from now on; None for a site without a vCenter."""
-    vcenter = bound.backends.vcenter
-    if vcenter is None:
-        yield None
-        return
-    from bfinfra.backends.vcenter.changes import Changes
-
-    stream = _Stream(Changes(vcenter.session))
-    stream.changes.start()
-    try:
-        stream.changes.wait(ROUND)  # every object once
-        Thread(target=stream.run, name="changes", daemon=True).start()
-        yield stream
-    finally:
-        stream.over.set()
-        stream.changes.cancel()
-
-
-def _gathered(stream: _Stream | None) -> tuple[Change, ...]:
-    """What arrived, with what follows at once; () if nothing did. Raises RemoteError if the stream ended."""
-    if stream is None:
-        time.sleep(LOOK)
-        return ()
-    found: list[Change] = []
-    until = time.monotonic() + BUSY
-    with suppress(Empty):
-        while time.monotonic() < until:
-            arrived = stream.arrived.get(timeout=QUIET if found else LOOK)
-            if isinstance(arrived, RemoteError):
-                raise arrived
-            found += arrived
-    return tuple(found)
 
 
 def _reported(site: Site, watched: Watched) -> Report:

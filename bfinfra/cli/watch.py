@@ -21,7 +21,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
         "--interval",
         type=arguments.seconds,
         metavar="TIME",
-        help="how often to read what no server reports by itself: clusters, REST, Linux machines (1m)",
+        help="how often to read what no server reports by itself: supervisors, libraries, machines (1m)",
     )
     parser.add_argument("--once-settled", action="store_true", help="end after the first report")
 

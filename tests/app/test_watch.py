@@ -30,6 +30,11 @@ site: example
 vcenter: {server: vc.small.test, username: admin@small.test, password: {env: VCENTER_PASSWORD}, trust: {ca_file: ca.pem}}
 supervisor_namespace: {team-a: {cluster: compute, limits: {memory: 2GiB}}}
 """
+IN_CLUSTER = """\
+site: who
+kubernetes_cluster: {other: {kubeconfig: {file: other.kubeconfig}}}
+namespace: {team-a: {cluster: other, labels: {team: one}}}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -135,6 +140,32 @@ def test_what_no_server_reports_is_read_at_intervals(sandbox: Running, tmp_path:
             }
         )
         assert fields(watched.next().report) == ["limits.memory"]
+
+
+def test_a_change_of_an_object_in_a_cluster_is_reported(sandbox: Running, tmp_path: Path) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(IN_CLUSTER)
+    assert made(apply(path, sandbox))
+
+    def somebody(method: str, body: object = None) -> None:
+        sandbox.change(
+            {
+                "address": "10.3.0.1:6443",
+                "method": method,
+                "content_type": "application/merge-patch+json",
+                "path": "/api/v1/namespaces/team-a",
+                "body": body,
+            }
+        )
+
+    with watching(path, sandbox) as watched:
+        assert watched.next().report.found == ()
+        somebody("PATCH", {"metadata": {"labels": {"team": "other"}}})
+        assert fields(watched.next().report) == ["labels.team"]
+        somebody("PATCH", {"metadata": {"labels": {"team": "one"}}})
+        assert watched.next().report.found == ()
+        somebody("DELETE")
+        assert [str(each.cause) for each in watched.next().report.found] == ["vanished"]
 
 
 def test_after_its_session_ended_it_surveys_anew_and_says_how_long_it_saw_nothing(sandbox: Running) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bfinfra.backends.kubernetes import errors, resources
 from bfinfra.backends.kubernetes.contents import unmanaged
@@ -27,6 +27,15 @@ CLAIMS = 5  # of a new object, as controllers may write its status meanwhile
 LOG_BYTES = 1 << 20  # of a log, from its start or its end
 
 
+class Selected(NamedTuple):
+    """The objects of a kind that have some labels; `namespace` "": everywhere."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    labels: str
+
+
 class ClusterClient(Discovery):
     """The operations on a cluster. They raise RemoteError and its subclasses; safe in several threads."""
 
@@ -35,6 +44,8 @@ class ClusterClient(Discovery):
     ) -> None:
         super().__init__(transport, name, enter)
         self._namespace = namespace
+        self.selected: set[Selected] = set()
+        """Lists by labels that had objects in them."""
         self._discovered: dict[tuple[str, str], resources.Resource] = {}
 
     def list(
@@ -56,6 +67,8 @@ class ClusterClient(Discovery):
                 )
             ]
         )
+        if labels and found:
+            self.selected.add(Selected(api_version, kind, namespace, labels))
         return [{**item, "apiVersion": api_version, "kind": kind} for item in found]
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
@@ -288,6 +301,12 @@ class ClusterClient(Discovery):
                 ) from None
             if not token:
                 return found
+
+    def path_of(self, of: Selected) -> str:
+        """The path at which such objects are listed."""
+        resource = self._resource(of.api_version, of.kind)
+        space = f"/namespaces/{of.namespace}" if of.namespace and resource.namespaced else ""
+        return f"{resources.path(of.api_version)}{space}/{resource.plural}"
 
     def _patch(self, cls: Any, name: str, scope: dict[str, str], how: str, body: Any) -> Object:
         from lightkube.types import PatchType  # noqa: PLC0415 - start-up is a feature

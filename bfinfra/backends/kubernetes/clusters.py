@@ -18,7 +18,7 @@ from bfinfra.model.sources import small
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes.access import Access
-    from bfinfra.backends.kubernetes.cluster import ClusterClient
+    from bfinfra.backends.kubernetes.cluster import ClusterClient, Selected
     from bfinfra.backends.transport import Transport
 
 
@@ -52,6 +52,12 @@ class Clusters:
                     self._transport, str(endpoint), lambda: self._enter(endpoint), namespace
                 )
             return self._made[endpoint]
+
+    def selections(self) -> list[tuple[ClusterClient, Selected]]:
+        """The lists by labels that had objects in them, with their clusters."""
+        with self._lock:
+            made = list(self._made.values())
+        return [(client, each) for client in made for each in sorted(client.selected)]
 
     def kubeconfig(self, endpoint: Endpoint) -> str:
         """A kubeconfig with a token of a new login, its contexts named as `kubectl vsphere login` does."""

@@ -83,6 +83,20 @@ class Connection:
             if self._link is link:
                 self._link = None
 
+    def json(self, path: str, params: Mapping[str, str], accept: str) -> Any:
+        """The JSON at this path."""
+        return self._json(path, params, accept)
+
+    def lines(self, path: str, params: Mapping[str, str], accept: str, take: Callable[[str], None]) -> None:
+        """Call `take` with each line of a stream, as it arrives."""
+
+        def read(link: Link) -> None:
+            with link.raw.stream("GET", path, params=params, headers={"Accept": accept}) as answer:
+                for line in answer.iter_lines():
+                    take(line)
+
+        self._do(read)
+
     def _json(
         self, path: str, params: Mapping[str, str] | None = None, accept: str = "application/json"
     ) -> Any:

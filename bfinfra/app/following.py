@@ -1,0 +1,145 @@
+"""What a site's servers report while it is watched: vCenter by a property collector, clusters by watches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import field
+from queue import Empty, SimpleQueue
+from threading import Event as Flag
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.model.errors import Denied, RemoteError
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+
+if TYPE_CHECKING:
+    from bfinfra.app.wiring import Backends
+    from bfinfra.backends.kubernetes.changes import ObjectChanges
+    from bfinfra.backends.vcenter.changes import Change, Changes
+
+ROUND = 20  # seconds of each wait call at most, well below the transport's read time-out
+QUIET = 0.1  # seconds without a further change, after which a change is looked at
+BUSY = 1.0  # seconds after which it is looked at in any case
+LOOK = 0.25  # seconds between two looks at whether the watch shall end
+PAUSE = 5.0  # seconds until a cluster that can't be followed is tried again
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What happened. `changes`: vCenter's; `keys`: resources whose objects in clusters changed; `clusters`:
+    whether more may have changed there.
+    """
+
+    changes: tuple[Change, ...] = ()
+    keys: frozenset[Key] = frozenset()
+    clusters: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.changes or self.keys or self.clusters)
+
+
+@dataclass
+class Stream:
+    """What arrives, in its order, from all servers. An error is the last thing of vCenter."""
+
+    site: str
+    arrived: SimpleQueue[Seen | RemoteError] = field(default_factory=SimpleQueue)
+    over: Flag = field(default_factory=Flag)
+
+    def gathered(self) -> Seen:
+        """What has arrived, with what follows at once. Raises RemoteError once vCenter can't be followed."""
+        found: list[Seen] = []
+        until = time.monotonic() + BUSY
+        with suppress(Empty):
+            while time.monotonic() < until:
+                each = self.arrived.get(timeout=QUIET if found else LOOK)
+                if isinstance(each, RemoteError):
+                    raise each
+                found.append(each)
+        return Seen(
+            tuple(change for each in found for change in each.changes),
+            frozenset(key for each in found for key in each.keys),
+            any(each.clusters for each in found),
+        )
+
+    def of_vcenter(self, changes: Changes) -> None:
+        """Pass on what vCenter reports."""
+        try:
+            while not self.over.is_set():
+                if found := changes.wait(ROUND):
+                    self.arrived.put(Seen(changes=found))
+        except RemoteError as error:
+            self.arrived.put(error)
+
+    def of_cluster(self, changes: ObjectChanges) -> None:
+        """Pass on what a cluster reports of one kind of object. What an interruption hides is looked for
+        afterwards.
+        """
+        while not self.over.is_set():
+            try:
+                changes.wait(ROUND, self._object)
+            except Denied:
+                return  # an account that may only list: its objects are read at the interval
+            except RemoteError:
+                if self.over.wait(PAUSE):
+                    return
+                with suppress(RemoteError):
+                    changes.start()
+                self.arrived.put(Seen(clusters=True))
+
+    def _object(self, found: dict[str, Any]) -> None:
+        from bfinfra.backends.kubernetes.marks import mark_of
+
+        mark = mark_of(found)
+        if mark is not None and mark.site == self.site:
+            self.arrived.put(Seen(keys=frozenset({Key.parse(mark.address)})))
+        else:
+            self.arrived.put(Seen(clusters=True))
+
+
+@contextmanager
+def following(site: str, backends: Backends) -> Iterator[Stream]:
+    """Follow everything that was read of vCenter, and the site's objects in clusters. Raises RemoteError."""
+    stream = Stream(site)
+    with _vcenter(backends) as changes:
+        watched = _clusters(backends)
+        if changes is not None:
+            _start(stream.of_vcenter, [changes])
+        _start(stream.of_cluster, watched)
+        try:
+            yield stream
+        finally:
+            stream.over.set()
+
+
+@contextmanager
+def _vcenter(backends: Backends) -> Iterator[Changes | None]:
+    if backends.vcenter is None:
+        yield None
+        return
+    from bfinfra.backends.vcenter.changes import Changes
+
+    changes = Changes(backends.vcenter.session)
+    changes.start()
+    try:
+        changes.wait(ROUND)  # every object once
+        yield changes
+    finally:
+        changes.cancel()
+
+
+def _clusters(backends: Backends) -> list[ObjectChanges]:
+    from bfinfra.backends.kubernetes.changes import ObjectChanges
+
+    found = [ObjectChanges(client, of) for client, of in backends.clusters.selections()]
+    for each in found:
+        each.start()
+    return found
+
+
+def _start(pass_on: Callable[[Any], None], each: Iterable[object]) -> None:
+    for changes in each:
+        Thread(target=pass_on, args=(changes,), name="changes", daemon=True).start()

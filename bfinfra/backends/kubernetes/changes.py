@@ -1,0 +1,62 @@
+"""Follows the objects that a site made in a cluster. (Kubernetes API, efficient detection of changes.)"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bfinfra.backends.kubernetes import errors
+from bfinfra.model.errors import Unanswered
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes.cluster import ClusterClient, Selected
+
+LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+ONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+
+class ObjectChanges:
+    """The changes of one selection, from `start` on. Of each object only its metadata is read."""
+
+    def __init__(self, client: ClusterClient, of: Selected) -> None:
+        self._client, self._of = client, of
+        self._revision = ""
+
+    def start(self) -> None:
+        """Note the present state. Raises RemoteError."""
+        page = self._client.json(self._client.path_of(self._of), self._params(limit="1"), LIST)
+        try:
+            self._revision = str(page["metadata"]["resourceVersion"])
+        except (KeyError, TypeError):
+            raise errors.malformed(
+                f"list {self._of.kind}", self._client.name, "it has no resourceVersion"
+            ) from None
+
+    def wait(self, seconds: int, take: Callable[[dict[str, Any]], None]) -> None:
+        """Call `take` with each object that changes or goes within so many seconds. Raises RemoteError:
+        nothing is known of what changes from then on.
+        """
+        lost = ""
+
+        def see(line: str) -> None:
+            nonlocal lost
+            event = json.loads(line)
+            if event["type"] == "ERROR":
+                lost = str(event["object"].get("message") or "the server ended it")
+                return
+            self._revision = str(event["object"]["metadata"]["resourceVersion"])
+            if event["type"] != "BOOKMARK":
+                take(event["object"])
+
+        params = self._params(
+            watch="1", allowWatchBookmarks="true", resourceVersion=self._revision, timeoutSeconds=str(seconds)
+        )
+        self._client.lines(self._client.path_of(self._of), params, ONE, see)
+        if lost:
+            raise Unanswered(
+                f"changes of {self._of.kind} can't be followed", server=self._client.name, why=lost
+            )
+
+    def _params(self, **further: str) -> dict[str, str]:
+        return {"labelSelector": self._of.labels, **further}
