@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     gc.set_threshold(700, 10, 10)  # Python's default: this process lives for months
     gc.enable()
     args.stop.serves = True
-    args.stop.begin_writing()  # a look that has begun ends, and the session with it
+    args.stop.begin_writing()  # a look that has started ends, and the session with it
     first = True
 
     def show(sight: Sight) -> None:

@@ -82,7 +82,7 @@ def _missing(obj: Object) -> str:
             if each.get("status") == "True":
                 return ""
             return safe(each.get("message") or each.get("reason") or "it is not ready", 200)
-    return "nothing is said of it yet"
+    return "its status is not reported yet"
 
 
 def _libraries(client: ClusterClient, namespace: str) -> dict[str, str]:

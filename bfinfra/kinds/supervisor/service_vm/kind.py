@@ -94,7 +94,7 @@ class ServiceVm(kind.Kind[Spec, State]):
             "list",
             f"contentlibraries.{catalog.REGISTRY} contentlibraryitems.{catalog.REGISTRY}",
             "namespace",
-            optional="items of the same name in two libraries are not told apart",
+            optional="items of the same name in two libraries are not distinguished",
         ),
         may(
             "list",
@@ -175,10 +175,10 @@ class ServiceVm(kind.Kind[Spec, State]):
         if spec is None or (why := state.missing(spec)):
             return waiting(why if spec is not None else "being deleted")
         ports = ", ".join(str(port) for port in sorted(spec.expose))
-        told = ", ".join(
+        reached = ", ".join(
             filter(None, (state.address, f"ports {ports} at {state.ingress}" if state.ingress else ""))
         )
-        return Readiness(Ready.READY, note=f"at {told}") if told else READY
+        return Readiness(Ready.READY, note=f"at {reached}") if reached else READY
 
     def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]

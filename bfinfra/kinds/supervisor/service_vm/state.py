@@ -27,7 +27,7 @@ AWAITED = (
     "VirtualMachineConditionPlacementReady",
     "VirtualMachineCreated",
 )
-"""In the order in which the VM Service gets to them; the last has to be said."""
+"""In the order in which the VM Service gets to them; the last one must be reported."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class State(resource.State):
         for each in AWAITED:
             status, why = self.conditions.get(each, ("", ""))
             if status not in ("True", "") or (not status and each == AWAITED[-1]):
-                yield f"{each}: {why or status or 'nothing is said of it yet'}"
+                yield f"{each}: {why or status or 'its status is not reported yet'}"
         asked = str(self.body.get("powerState") or "")
         if asked and self.power != asked:
             yield f"it is {self.power or 'not started'}, and shall be {asked}"
@@ -119,7 +119,7 @@ class State(resource.State):
             if why := self.attached.get(name, "it is not attached yet"):
                 yield f"disk {name}: {why}"
         if at(self.body, "readinessProbe") and asked == form.ON:
-            status, why = self.conditions.get("Ready", ("", "nothing is said of it yet"))
+            status, why = self.conditions.get("Ready", ("", "its status is not reported yet"))
             if status != "True":
                 yield f"Ready: {why or status}"
         if spec.expose and self.service is not None and not self.ingress:

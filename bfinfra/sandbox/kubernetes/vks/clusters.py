@@ -20,7 +20,7 @@ from bfinfra.sandbox.kubernetes.vks.shape import VKS, bounds
 
 POOLS: Key = ("cluster.x-k8s.io", "machinedeployments")
 OF_CLUSTER, OF_POOL = "cluster.x-k8s.io/cluster-name", "topology.cluster.x-k8s.io/deployment-name"
-Said = tuple[str, bool, str, str]
+Reported = tuple[str, bool, str, str]
 
 
 class VksClusters(WorkloadClusters):
@@ -178,7 +178,7 @@ def _seen(each: Object, generation: int) -> Object:
     }
 
 
-def _conditions(counts: Mapping[str, Mapping[str, int]], *, entered: bool, done: bool) -> list[Said]:
+def _conditions(counts: Mapping[str, Mapping[str, int]], *, entered: bool, done: bool) -> list[Reported]:
     behind = "; ".join(
         f"* {name}: {each['upToDateReplicas']} of {each['desiredReplicas']} replicas are up to date"
         for name, each in counts.items()

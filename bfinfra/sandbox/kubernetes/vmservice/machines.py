@@ -29,7 +29,7 @@ CLAIMS: Key = ("", "persistentvolumeclaims")
 SECRETS: Key = ("", "secrets")
 AWAITED = (CLASSES, CLAIMS, SECRETS, IMAGES)
 SYNCED = "VirtualMachineClassConfigurationSynced"
-Said = tuple[str, bool, str]
+Reported = tuple[str, bool, str]
 """Type of a condition, whether it holds, and what it says."""
 
 
@@ -54,22 +54,22 @@ class Machines:
         if thing["metadata"].get("deletionTimestamp"):
             self._loop.once(("gone", uid_of(thing)), "delete", lambda: self._let_go(item))
             return
-        said = list(self._prerequisites(thing))
+        listed = list(self._prerequisites(thing))
         status = dict(thing.get("status") or {})
-        if not all(ok for _, ok, _ in said) and not status.get("uniqueID"):
-            self._write(thing, {**status, "conditions": self._conditions(thing, said)})
+        if not all(ok for _, ok, _ in listed) and not status.get("uniqueID"):
+            self._write(thing, {**status, "conditions": self._conditions(thing, listed)})
         elif not status.get("uniqueID"):
-            self._write(thing, {**status, "conditions": self._conditions(thing, said)})
+            self._write(thing, {**status, "conditions": self._conditions(thing, listed)})
             self._loop.once(("made", uid_of(thing)), "worker", lambda: self._made(item))
         else:
-            self._run(thing, said, status)
+            self._run(thing, listed, status)
 
-    def _run(self, thing: Object, said: list[Said], status: Object) -> None:
+    def _run(self, thing: Object, listed: list[Reported], status: Object) -> None:
         """A machine that is made: its class and power as written, its disks attached. A class is changed
         while it is off: before it is started, or when it stops.
         """
         spec = thing["spec"]
-        offered = said[0][1]
+        offered = listed[0][1]
         if offered and (status.get("powerState") != ON or spec["powerState"] != ON):
             status["class"] = {"kind": "VirtualMachineClass", "name": spec["className"]}
         status["powerState"] = spec["powerState"]
@@ -80,8 +80,8 @@ class Machines:
             for each in spec.get("volumes") or []
         ]
         synced = dig(status, "class", "name") == spec["className"]
-        said = [
-            *said,
+        listed = [
+            *listed,
             ("VirtualMachineCreated", True, ""),
             (SYNCED, synced, "" if synced else "the class is changed when the machine is powered off"),
             ("VirtualMachineTools", running, "" if running else "VMware Tools is not running"),
@@ -89,12 +89,12 @@ class Machines:
         port = dig(spec, "readinessProbe", "tcpSocket", "port")
         if port is not None:
             up = running and int(port) in self._listens(thing)
-            said.append(
+            listed.append(
                 ("Ready", up, "" if up else f"dial tcp {address}:{port}: connect: connection refused")
             )
-        self._write(thing, {**status, "conditions": self._conditions(thing, said)})
+        self._write(thing, {**status, "conditions": self._conditions(thing, listed)})
 
-    def _prerequisites(self, thing: Object) -> Iterator[Said]:
+    def _prerequisites(self, thing: Object) -> Iterator[Reported]:
         spec, space = thing["spec"], namespace_of(thing)
         offered = self._cluster.store.get(CLASSES, space, spec["className"]) is not None
         yield "VirtualMachineClassReady", offered, "" if offered else f"{spec['className']} not found"
@@ -157,11 +157,11 @@ class Machines:
         left = [each for each in thing["metadata"].get("finalizers") or [] if each != FINALIZER]
         self._cluster.change(thing, lambda live: live["metadata"].__setitem__("finalizers", left), MANAGER)
 
-    def _conditions(self, thing: Object, said: list[Said]) -> list[Object]:
+    def _conditions(self, thing: Object, listed: list[Reported]) -> list[Object]:
         before = {each["type"]: each for each in dig(thing, "status", "conditions", default=[])}
         when = stamp(self._cluster.clock.now())
         found = []
-        for kind, ok, why in said:
+        for kind, ok, why in listed:
             made = condition(kind, status=ok, when=when, reason="True" if ok else "NotReady", message=why)
             was = before.get(kind)
             if was is not None and was["status"] == made["status"]:
