@@ -17,6 +17,9 @@ from bfinfra.model.order import Ordered
 from bfinfra.model.refs import Key, kinds_named
 
 CLUSTER = "kubernetes_cluster: {k: {kubeconfig: {env: K}}, l: {kubeconfig: {env: L}}}"
+SERVICE_VM = (
+    "service_vm: {d: {namespace: s, image: {library: l, item: i}, vm_class: large, storage_class: k8s-gold}}"
+)
 VKS = (
     "vks_cluster: {v: {namespace: s, cluster_class: builtin-generic-v3.6.0, version: v1.34, os: ubuntu-24.04, "
     "vm_class: large, storage_class: gold, control_plane: {count: 1}, workers: {w: {count: 1}}}}"
@@ -512,6 +515,14 @@ FOUND = [
         [SPACE, VKS, "vm_class: {large: {cpus: 4, memory: 16GiB}}"],
         None,
         "vks_cluster/v",
+        "vm_class/large",
+        "VM class large",
+    ),
+    (
+        "machines of the VM Service and VM classes",
+        [SPACE, SERVICE_VM, "vm_class: {large: {cpus: 4, memory: 16GiB}}"],
+        None,
+        "service_vm/d",
         "vm_class/large",
         "VM class large",
     ),

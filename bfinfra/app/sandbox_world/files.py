@@ -50,6 +50,8 @@ def _secret(draft: Draft, key: Key | None, field: str, where: str, found: Secret
         draft.part("files", target.lstrip("/"), {"make": "kubeconfig", "options": {"cluster": name}})
     elif found.way == "file" and field == "key":
         draft.part("files", target.lstrip("/"), {"make": "ssh_key"})
+    elif found.way == "file" and key and key.kind == "service_vm":
+        draft.part("files", target.lstrip("/"), {"make": "text", "options": {"text": STAND_IN}})
     elif where not in draft.left_out:
         draft.left_out[where] = f"the sandbox can't give {found}: name a {'file' if is_file else 'variable'}"
 
