@@ -16,7 +16,8 @@ SOAP_READS = frozenset(
     PbmQueryAssociatedProfile PbmQueryProfile PbmRetrieveContent PbmRetrieveServiceContent
     QueryAvailablePerfMetric QueryConfigOption QueryConfigOptionEx QueryConfigTarget QueryEvents
     QueryOptions QueryPerf QueryPerfProviderSummary RetrieveContent RetrieveProperties RetrievePropertiesEx
-    RetrieveServiceContent RetrieveUserGroups SessionIsActive WaitForUpdatesEx fetchSoftwarePackages
+    RetrieveServiceContent RetrieveUserGroups RetrieveVendorDeviceGroupInfo SessionIsActive
+    WaitForUpdatesEx fetchSoftwarePackages
     """.split()  # noqa: SIM905 - forty names read better as a text
 )
 POST_READS = re.compile(

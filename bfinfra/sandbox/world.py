@@ -57,7 +57,7 @@ class User:
 @dataclass(frozen=True)
 class PciDevice:
     """`id`: "0000:3b:00.0"; `memory`: of a GPU, bytes; `sriov`: whether it has virtual functions, as the T4
-    and the A100 have.
+    and the A100 have; `profiles`: the vGPUs that it can be shared as.
     """
 
     id: str
@@ -67,6 +67,7 @@ class PciDevice:
     class_: int = 0x0302
     memory: Bytes = NOTHING
     sriov: bool = False
+    profiles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not PCI_ADDRESS.fullmatch(self.id):
@@ -78,7 +79,8 @@ class PciDevice:
 @dataclass(frozen=True)
 class Host:
     """An ESXi host. `memory` in bytes; `graphics`: as the API has it, shared, sharedDirect and others;
-    `vibs`: name → version.
+    `vibs`: name → version; `vgpu_driver`: the VIB without which it offers no vGPUs, "" = none;
+    `device_groups`: name of a vendor's group → the profile of each of its devices.
     """
 
     cores: int = 40
@@ -94,6 +96,8 @@ class Host:
             "nmlx5-core": "4.23.6.2-15vmw.803.0.0.24022510",
         }
     )
+    vgpu_driver: str = ""
+    device_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.cores <= 0 or self.mhz <= 0 or self.memory <= 0:
@@ -105,7 +109,7 @@ class Host:
 @dataclass(frozen=True)
 class Supervisor:
     """vSphere with Tanzu on a cluster. `guests`: first and last address for guest clusters; `registry`:
-    embedded Harbor, "" = none.
+    embedded Harbor, "" = none; `zones`: none given = one of the cluster's id.
     """
 
     address: str
@@ -115,6 +119,7 @@ class Supervisor:
     service_cidr: str = "10.96.0.0/24"
     pod_cidr: str = "10.244.0.0/20"
     registry: str = ""
+    zones: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         try:

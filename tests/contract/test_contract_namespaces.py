@@ -46,6 +46,13 @@ def test_the_catalog(vcenter: VCenterSide) -> None:
     assert found.vm_classes["best-effort-small"].memory == 4 * GIB
 
 
+@call("namespaces.zones", case="of a vCenter before 9.0")
+@lacks(CATALOG)
+def test_there_are_no_zones_before_9_0(vcenter: VCenterSide) -> None:
+    spaces = Namespaces(vcenter.open())
+    assert spaces.zones([vcenter.supervisor], spaces.catalog()) == {}
+
+
 @pytest.mark.parametrize("path", [POLICIES, LIBRARIES])
 @call("rest.get", case="storage policies; content libraries")
 @lacks("vcsim: /api/vcenter/storage/policies and /api/content/library are not there")
@@ -65,7 +72,7 @@ def test_policies_and_libraries_are_listed(path: str, vcenter: VCenterSide) -> N
     "has no description"
 )
 def test_the_life_of_a_vm_class(vcenter: VCenterSide) -> None:
-    classes = VmClasses(vcenter.open().rest)
+    classes = VmClasses(vcenter.open())
     wanted = VmClass(4, 8 * GIB, 0, 100, "ours", (), (Device(0x10DE, 0x1EB8),))
     classes.create("contract-class", wanted)
     try:

@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from bfinfra.backends.vcenter import zones
 from bfinfra.backends.vcenter.vm_classes import VmClass, VmClasses
 from bfinfra.model.errors import Malformed, Missing
 from bfinfra.model.records import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.client import VCenter
 
 INSTANCES = "/api/vcenter/namespaces/instances"
+BY_SUPERVISOR = f"{INSTANCES}/v2"
 SUPERVISORS = "/api/vcenter/namespace-management/clusters"
 POLICIES = "/api/vcenter/storage/policies"
 LIBRARIES = "/api/content/library"
@@ -38,13 +40,14 @@ class Supervisor:
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """What a namespace may refer to: supervisors by cluster name, policies and libraries by name → id, VM
-    classes by name.
+    classes by name. `zones`: whether namespaces have zones here, from 9.0.
     """
 
     supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
     policies: Mapping[str, str] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
     vm_classes: Mapping[str, VmClass] = field(default_factory=dict)
+    zones: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -68,6 +71,9 @@ class Settings:
     access: tuple[Grant, ...] = ()
     vm_classes: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    zones: tuple[str, ...] = ()
+    reserved: Mapping[str, int] = field(default_factory=dict)
+    """VM class → how many of its VMs each zone keeps free. Written, and never read: the API doesn't tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +95,7 @@ class Namespaces:
     """The namespaces of one vCenter. Raises RemoteError."""
 
     def __init__(self, vcenter: VCenter) -> None:
+        self._vcenter = vcenter
         self._rest = vcenter.rest
         self._server = vcenter.server
 
@@ -111,7 +118,8 @@ class Namespaces:
             supervisors,
             {p["name"]: p["policy"] for p in self._list(POLICIES)},
             {lib["name"]: lib["id"] for lib in libraries},
-            VmClasses(self._rest).list(),
+            VmClasses(self._vcenter).list(),
+            zones.served(self._vcenter.about()[1]),
         )
 
     def list(self) -> Mapping[str, str]:
@@ -124,15 +132,24 @@ class Namespaces:
             found = pool.map(lambda name: self._details(name, catalog), names)
             return {namespace.name: namespace for namespace in found if namespace is not None}
 
+    def zones(self, clusters: Iterable[str], catalog: Catalog) -> Mapping[str, tuple[str, ...]]:
+        """The zones of the supervisors on these clusters, by the cluster's name; {} before 9.0."""
+        there = {name: catalog.supervisors[name] for name in clusters if name in catalog.supervisors}
+        return (
+            {name: zones.of_supervisor(self._rest, each.cluster) for name, each in there.items()}
+            if catalog.zones
+            else {}
+        )
+
     def create(self, name: str, cluster: str, settings: Settings) -> None:
         """Start to create a namespace; it is CONFIGURING until it runs."""
         catalog = self.catalog()
-        body = {
-            "namespace": name,
-            "cluster": catalog.supervisors[cluster].cluster,
-            **_body(settings, catalog),
-        }
-        self._rest.post(INSTANCES, {**body, "resource_spec": _quota(settings)})
+        home = catalog.supervisors[cluster].cluster
+        body = {"namespace": name, **_body(settings, catalog), "resource_spec": _quota(settings)}
+        if settings.zones:
+            self._rest.post(BY_SUPERVISOR, {**body, "supervisor": zones.supervisor(self._rest, home)})
+        else:
+            self._rest.post(INSTANCES, {**body, "cluster": home})
 
     def update(self, name: str, settings: Settings) -> None:
         """Set everything that can be set; None removes a limit."""
@@ -146,6 +163,9 @@ class Namespaces:
             f"{INSTANCES}/{quote(name)}",
             {**_body(settings, self.catalog()), "resource_spec": {**quota, **lifted}},
         )
+        for zone in zones.of_namespace(self._rest, name) if settings.zones else ():
+            if zone not in settings.zones:
+                zones.remove(self._rest, name, zone)
 
     def delete(self, name: str) -> None:
         """Start to delete a namespace and its contents. One that is already gone is fine."""
@@ -174,7 +194,8 @@ class Namespaces:
 
     def _details(self, name: str, catalog: Catalog) -> Namespace | None:
         try:
-            return _namespace(name, self._rest.get(f"{INSTANCES}/{quote(name)}"), catalog)
+            there = zones.of_namespace(self._rest, name) if catalog.zones else ()
+            return _namespace(name, self._rest.get(f"{INSTANCES}/{quote(name)}"), catalog, there)
         except Missing:
             return None
         except (KeyError, TypeError, AttributeError) as error:
@@ -183,7 +204,7 @@ class Namespaces:
             ) from None
 
 
-def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog) -> Namespace:
+def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog, there: tuple[str, ...]) -> Namespace:
     names = {identity: text for text, identity in (*catalog.policies.items(), *catalog.libraries.items())}
     cluster = next(
         (text for text, s in catalog.supervisors.items() if s.cluster == info["cluster"]), info["cluster"]
@@ -211,6 +232,7 @@ def _namespace(name: str, info: Mapping[str, Any], catalog: Catalog) -> Namespac
         ),
         vm_classes=tuple(sorted(vm_service.get("vm_classes") or ())),
         libraries=tuple(sorted(names.get(i, i) for i in vm_service.get("content_libraries") or ())),
+        zones=there,
     )
     messages = tuple(
         m.get("details", {}).get("default_message", "")
@@ -240,7 +262,13 @@ def _body(settings: Settings, catalog: Catalog) -> dict[str, Any]:
             "vm_classes": list(settings.vm_classes),
             "content_libraries": [catalog.libraries[name] for name in settings.libraries],
         },
+        **({"zones": [_zone(each, settings) for each in settings.zones]} if settings.zones else {}),
     }
+
+
+def _zone(name: str, settings: Settings) -> dict[str, Any]:
+    found = [{"reserved_vm_class": each, "count": count} for each, count in settings.reserved.items()]
+    return {"name": name, "vm_reservations": found}
 
 
 def _grant(grant: Grant) -> dict[str, str]:

@@ -52,6 +52,9 @@ def add_host(
         {
             "pci_memory": {each.id: int(each.memory or 0) for each in host.pci},
             "sriov": [each.id for each in host.pci if each.sriov],
+            "profiles": list(dict.fromkeys(p for each in host.pci for p in each.profiles)),
+            "vgpu_driver": host.vgpu_driver,
+            "device_groups": {name: list(each) for name, each in host.device_groups.items()},
         },
         name=name,
         parent=cluster.ref,
@@ -88,6 +91,7 @@ def add_host(
         ),
     )
     made["configManager"] = managers(inventory, moid, host)
+    offer_vgpus(inventory, made)
     return made
 
 
@@ -112,7 +116,22 @@ def managers(inventory: Inventory, moid: str, host: Any) -> Any:
         advancedOption=inventory.add(
             vim.option.OptionManager, f"EsxHostAdvSettings-{moid}", {"host": moid}
         ).ref,
+        assignableHardwareManager=inventory.add(
+            vim.host.AssignableHardwareManager, f"assignableHardwareManager-{moid}", {"host": moid}
+        ).ref,
     )
+
+
+def offer_vgpus(inventory: Inventory, host: Managed) -> bool:
+    """The host tells the profiles of its cards where its driver and its graphics allow it; whether they
+    do.
+    """
+    vibs = inventory.get(host["configManager"].imageConfigManager).hidden["vibs"]
+    config, driver = host["config"], host.hidden.get("vgpu_driver", "")
+    shared = config.graphicsConfig.hostDefaultGraphicsType == "sharedDirect"
+    able = shared and (not driver or driver in vibs)
+    config.sharedPassthruGpuTypes = host.hidden.get("profiles", []) if able else []
+    return able
 
 
 def clock(servers: tuple[str, ...]) -> Any:

@@ -11,6 +11,7 @@ from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.settling import Configuring, configured
 from bfinfra.sandbox.rest.shapes import check
 from bfinfra.sandbox.rest.state import RestState
+from bfinfra.sandbox.rest.zones import ZONES, supervisor_id, with_zones, zoned, zones_there
 
 PATH = "/vcenter/namespaces/instances"
 QUOTAS = (
@@ -102,7 +103,10 @@ def listed(call: Call) -> Any:
 def listed_v2(call: Call) -> Any:
     """All namespaces by supervisor, in short."""
     return [
-        {**{key: value for key, value in each.items() if key != "cluster"}, "supervisor": each["cluster"]}
+        {
+            **{key: value for key, value in each.items() if key != "cluster"},
+            "supervisor": supervisor_id(call.state, each["cluster"]),
+        }
         for each in listed(call)
     ]
 
@@ -120,7 +124,17 @@ def get_v2(call: Call, namespace: str) -> Any:
     info = get(call, namespace)
     return {
         **{key: value for key, value in info.items() if key not in ("cluster", "networks")},
-        "supervisor": info["cluster"],
+        "supervisor": supervisor_id(call.state, info["cluster"]),
+        **(
+            {
+                "zones": [
+                    {"zone": each["name"], "type": "MANAGEMENT", "marked_for_removal": False}
+                    for each in zones_there(call.state, call.state.namespaces[namespace])
+                ]
+            }
+            if zoned(call)
+            else {}
+        ),
     }
 
 
@@ -135,13 +149,19 @@ def create(call: Call) -> None:
 @route("POST", PATH + "/v2")
 def create_v2(call: Call) -> None:
     """The same, by supervisor."""
-    spec = check(call.spec, CREATE_V2)
-    call.need(PRIVILEGE, spec["supervisor"], spec["supervisor"])
+    spec = check(call.spec, {**CREATE_V2, **(ZONES if zoned(call) else {})})
+    home = next(
+        (each for each in call.state.supervisors() if supervisor_id(call.state, each) == spec["supervisor"]),
+        None,
+    )
+    if home is None:
+        raise missing("The Supervisor", spec["supervisor"])
+    call.need(PRIVILEGE, home, home)
     _create(
         call,
         {
             **{key: value for key, value in spec.items() if key not in ("supervisor", "network_spec")},
-            "cluster": spec["supervisor"],
+            "cluster": home,
         },
     )
 
@@ -158,11 +178,15 @@ def replace(call: Call, namespace: str) -> None:
 def update(call: Call, namespace: str) -> None:
     """Change what is given; lists are replaced whole, limits one by one."""
     may_configure(call, namespace)
-    spec = check(call.spec, UPDATE)
+    spec = check(call.spec, {**UPDATE, **(ZONES if zoned(call) else {})})
     change(
         call,
         namespace,
-        lambda info: {**spec, "resource_spec": _quota(info["resource_spec"], spec.get("resource_spec", {}))},
+        lambda info: {
+            **spec,
+            **with_zones(call, info, spec),
+            "resource_spec": _quota(info["resource_spec"], spec.get("resource_spec", {})),
+        },
     )
 
 
@@ -192,7 +216,11 @@ def of_user(call: Call) -> Any:
 
 def answered(info: dict[str, Any]) -> dict[str, Any]:
     """A namespace as vCenter's API shows it: with limits and networks if they were set."""
-    return {name: value for name, value in info.items() if value or name not in ("resource_spec", "networks")}
+    return {
+        name: value
+        for name, value in info.items()
+        if name != "zones" and (value or name not in ("resource_spec", "networks"))
+    }
 
 
 def one(state: RestState, name: str) -> dict[str, Any]:
@@ -224,6 +252,7 @@ def _create(call: Call, spec: dict[str, Any]) -> None:
     if state.enabled.get(spec["cluster"], {}).get("config_status", "RUNNING") != "RUNNING":
         raise Refused("NOT_ALLOWED_IN_CURRENT_STATE", "The Supervisor does not run.")
     _check_names(call, spec)
+    spec |= with_zones(call, spec | {"zones": []}, spec)
     if spec.get("networks") and state.supervisors()[spec["cluster"]][1].network_provider != "VSPHERE_NETWORK":
         raise Refused("INVALID_ARGUMENT", "spec.networks: must be unset with NSX networking")
     with state.lock:

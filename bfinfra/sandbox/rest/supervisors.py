@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.rest.errors import missing
 from bfinfra.sandbox.rest.routes import Call, route
+from bfinfra.sandbox.rest.zones import supervisor_id, zones_of
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory import Managed
@@ -33,6 +34,33 @@ def cluster(call: Call, cluster: str) -> Any:
     if found is None:
         raise missing("The Supervisor on cluster", cluster)
     return _info(call, *found)
+
+
+@route("GET", "/vcenter/namespace-management/supervisors/summaries")
+def summaries(call: Call) -> Any:
+    """Every supervisor by its own id."""
+    none = dict.fromkeys(
+        ("cpu_used", "cpu_capacity", "memory_used", "memory_capacity", "storage_used", "storage_capacity"), 0
+    )
+    return {
+        "items": [
+            {
+                "supervisor": supervisor_id(call.state, moid),
+                "info": {"name": cluster.name, "stats": none, **_status(call, moid)},
+            }
+            for moid, (cluster, _) in call.state.supervisors().items()
+        ]
+    }
+
+
+@route("GET", "/vcenter/namespace-management/supervisors/{supervisor}/topology")
+def topology(call: Call, supervisor: str) -> Any:
+    """The zones of a supervisor, with their clusters."""
+    for moid in call.state.supervisors():
+        if supervisor_id(call.state, moid) == supervisor:
+            first, *others = zones_of(call.state, moid)
+            return [{"zone": first, "clusters": [moid]}, *({"zone": each, "clusters": []} for each in others)]
+    raise missing("The Supervisor", supervisor)
 
 
 @route("GET", "/vcenter/namespace-management/software/clusters")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.shapes import check
+from bfinfra.sandbox.rest.vim_json import check_vim
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.world import VmClass
@@ -172,7 +174,14 @@ def _sound(spec: Fields) -> Fields:
 
 def _kept(call: Call, spec: Fields) -> Fields:
     """The class as this vCenter stores it. Raises InvalidArgument for a `config_spec` before 8.0.2."""
+    storage = spec.get("instance_storage")
+    if storage and storage["policy"] not in call.state.policies():
+        raise Refused("INVALID_ARGUMENT", f"spec.instance_storage.policy: there is no {storage['policy']}")
+    if storage is not None and not storage["volumes"]:
+        raise Refused("INVALID_ARGUMENT", "spec.instance_storage.volumes: at least one is expected")
     if new(call):
+        if "config_spec" in spec:
+            check_vim(spec["config_spec"], vim.vm.ConfigSpec, "spec.config_spec")
         return mirrored(spec)
     if "config_spec" in spec:
         raise Refused("INVALID_ARGUMENT", "spec.config_spec: unknown before 8.0.2")

@@ -4,14 +4,18 @@ import re
 from pathlib import Path
 
 import pytest
-from kinds.lifecycle import EXAMPLES, plan, setting, world
+import yaml
+from kinds.lifecycle import EXAMPLES, apply, made, plan, setting, world
 from kinds.unmanaged import Entry, Look, config_map
+from pydantic import ValidationError
 from rights.given import supervisor
 from sandbox.asking import Rest, until
 
 from bfinfra import app
+from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec
 from bfinfra.model.errors import BfinfraError
 from bfinfra.sandbox import Running
+from bfinfra.testing import world as sandbox_of
 
 
 def test_a_site_without_tanzu_asks_for_no_more_than_a_list_of_each_kind(sandbox):
@@ -83,6 +87,60 @@ def test_a_directory_that_may_not_be_read_is_reported_and_stops_nothing(sandbox,
     assert not found.problems
     [warning] = found.warnings
     assert "vCenter doesn't say whether there is a group devz@small.test" in str(warning)
+
+
+ZONED = {"cluster": "compute", "vm_classes": ["best-effort-small"], "zones": ["zone-1"]}
+WORLD_9 = Path(__file__).parents[1] / "vcenter-9.yaml"
+
+
+def zoned(path: Path, **fields: object) -> Path:
+    site = yaml.safe_load(EXAMPLES["supervisor_namespace"].read_text())
+    site["supervisor_namespace"] = {"team-a": {**ZONED, **fields}}
+    made = path / "site.yaml"
+    made.write_text(yaml.safe_dump(site))
+    return made
+
+
+@sandbox_of(WORLD_9)
+def test_zones_and_reservations_come_drift_and_change(sandbox, tmp_path):
+    assert made(apply(zoned(tmp_path, reserved={"best-effort-small": 4}), sandbox))
+    found = plan(tmp_path / "site.yaml", sandbox)
+    assert (found.pending, found.unreadable) == ((), {})
+    rest = Rest(sandbox)
+    added = {"zones": [{"name": "zone-2"}]}
+    assert rest.call("PATCH", "/api/vcenter/namespaces/instances/team-a", added).status == 204
+    (item,) = plan(tmp_path / "site.yaml", sandbox).pending
+    assert [(each.field, each.now, each.wanted) for each in item.changes] == [
+        ("zones", ["zone-1", "zone-2"], ["zone-1"])
+    ]
+    assert made(apply(zoned(tmp_path, reserved={"best-effort-small": 6}), sandbox))
+    assert plan(tmp_path / "site.yaml", sandbox).pending == ()
+    told = rest.get("/api/vcenter/namespaces/instances/v2/team-a")["zones"]
+    assert [each["zone"] for each in told] == ["zone-1"]
+
+
+@sandbox_of(WORLD_9)
+def test_a_zone_that_the_supervisor_has_not_is_refused(sandbox, tmp_path):
+    found = plan(zoned(tmp_path, zones=["zone-3"]), sandbox)
+    assert "has no zone zone-3" in str(found.problems[0].what)
+
+
+def test_zones_are_refused_before_9_0(sandbox, tmp_path):
+    found = plan(zoned(tmp_path), sandbox)
+    assert "namespaces have no zones" in str(found.problems[0].what)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"zones": [], "reserved": {"best-effort-small": 4}}, "needs zones"),
+        ({"reserved": {"gpu": 4}}, "not among its vm_classes"),
+        ({"zones": ["zone-1", "zone-1"]}, "named twice"),
+    ],
+)
+def test_reservations_that_make_no_sense_are_errors_in_the_file(fields, why):
+    with pytest.raises(ValidationError, match=why):
+        Spec.model_validate({**ZONED, **fields})
 
 
 def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:

@@ -12,9 +12,13 @@ from pydantic import ValidationError
 from sandbox.asking import Rest
 
 from bfinfra.backends.vcenter import vm_classes
-from bfinfra.kinds.vcenter.vm_class import Create, Delete, Spec, State, Update, VmClass
+from bfinfra.backends.vcenter.vgpus import HostOffer
+from bfinfra.kinds.vcenter.vm_class.kind import Create, Delete, State, Update, VmClass
+from bfinfra.kinds.vcenter.vm_class.offered import VmClassFacts, unoffered
+from bfinfra.kinds.vcenter.vm_class.spec import Spec
 from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext
+from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
@@ -210,6 +214,99 @@ def agrees(sandbox, tmp_path) -> None:
     path.write_text(yaml.safe_dump(given))
     assert made(apply(path, sandbox))
     assert plan(path, sandbox).pending == ()
+
+
+def agreed(found: Any) -> bool:
+    """Nothing to do, and all of it was read."""
+    return not found.pending and not found.unreadable
+
+
+PAIR = "Nvidia:2@nvidia_h100-80c%NVLink"
+HOSTS = Path(__file__).parents[1] / "vgpu-hosts.yaml"
+
+
+@world(HOSTS)
+def test_groups_and_instance_storage_are_written_read_and_drift(sandbox, tmp_path):
+    given = yaml.safe_load(EXAMPLES["vm_class"].read_text())
+    disks = {"policy": "gold", "volumes": ["100GiB", "100GiB"]}
+    gpu = {"cpus": 4, "memory": "16GiB", "memory_reservation": 100, "vgpus": ["nvidia_h100-40c"]}
+    given["vm_class"] = {"gpu": {**gpu, "device_groups": [PAIR], "instance_storage": disks}}
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump(given))
+    assert made(apply(path, sandbox))
+    assert agreed(plan(path, sandbox))
+    rest = Rest(sandbox)
+    spec = rest.get(f"{CLASSES}/gpu")["config_spec"]
+    devices = [each["device"] for each in spec["deviceChange"]]
+    assert [each.get("deviceGroupInfo", {}).get("sequenceId") for each in devices] == [None, 0, 1]
+    assert [each["deviceGroupName"] for each in spec["deviceGroups"]["deviceGroup"]] == [PAIR]
+    found = vm_classes.read(rest.get(f"{CLASSES}/gpu"))
+    assert (found.vgpus, found.groups, found.gpus) == (("nvidia_h100-40c",), (PAIR,), 3)
+    other = {**spec, "extraConfig": [{"_typeName": "OptionValue", "key": "theirs", "value": "1"}]}
+    assert rest.call("PATCH", f"{CLASSES}/gpu", {"config_spec": other}).status == 204
+    assert agreed(plan(path, sandbox))
+    volumes = {"policy": rest.get(f"{CLASSES}/gpu")["instance_storage"]["policy"], "volumes": [{"size": 512}]}
+    assert rest.call("PATCH", f"{CLASSES}/gpu", {"instance_storage": volumes}).status == 204
+    (item,) = plan(path, sandbox).pending
+    assert [each.field for each in item.changes] == ["instance_storage.volumes"]
+    given["vm_class"]["gpu"]["device_groups"] = []
+    path.write_text(yaml.safe_dump(given))
+    assert made(apply(path, sandbox))
+    after = rest.get(f"{CLASSES}/gpu")["config_spec"]
+    assert after["extraConfig"] == other["extraConfig"], "what others put into it stays"
+    assert ("deviceGroups" in after, len(after["deviceChange"])) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"_typeName": "VirtualMachineConfigSpec", "colour": "red"}, "unexpected field colour"),
+        ({"deviceChange": []}, "_typeName is expected"),
+        ({"_typeName": "VirtualMachineConfigSpec", "deviceChange": [added(VGPU, "put")]}, "none of add"),
+        ({"_typeName": "VirtualMachineConfigSpec", "deviceChange": [added({"vgpu": "p"})]}, "_typeName"),
+        ({"_typeName": "VirtualMachineConfigSpec", "numCPUs": "4"}, "int is expected"),
+        ({"_typeName": "VirtualMachineRelocateSpec"}, "is no"),
+    ],
+)
+def test_the_sandbox_takes_no_config_spec_that_pyvmomi_does_not_know(spec, why, sandbox):
+    body = {"id": "odd", "cpu_count": 1, "memory_MB": 1024, "memory_reservation": 100, "config_spec": spec}
+    answer = Rest(sandbox).call("POST", CLASSES, body)
+    assert (answer.status, why in str(answer.data)) == (400, True), answer.data
+
+
+def gpu_class(**fields: Any) -> dict[Key, Spec]:
+    return {Key("vm_class", "gpu"): written(devices=[], **fields)}
+
+
+def facts(*profiles: str) -> VmClassFacts:
+    return VmClassFacts((HostOffer("esx01", "gpu", profiles),))
+
+
+def test_a_profile_that_no_host_offers_is_refused_with_those_that_are_offered() -> None:
+    [found] = unoffered(gpu_class(vgpus=["nvidia_h100-40c"]), {}, facts("nvidia_h100-80c"))
+    assert (found.what, found.why, found.stops) == (
+        "no host of this vCenter offers the vGPU profile nvidia_h100-40c",
+        "they offer nvidia_h100-80c",
+        True,
+    )
+    assert not [*unoffered(gpu_class(vgpus=["nvidia_h100-80c"]), {}, facts("nvidia_h100-80c"))]
+
+
+def test_hosts_without_a_word_of_profiles_are_a_warning() -> None:
+    [found] = unoffered(gpu_class(vgpus=["nvidia_h100-40c"]), {}, facts())
+    assert (found.stops, found.next) == (False, "add a host_image with the driver, and host_graphics")
+
+
+def test_device_groups_want_a_vcenter_that_has_them() -> None:
+    [found] = unoffered(gpu_class(device_groups=[PAIR]), {}, VmClassFacts(groups=False))
+    assert (found.what, found.stops) == ("this vCenter's classes have no device groups", True)
+
+
+def test_instance_storage_is_not_taken_away() -> None:
+    given = {"policy": "gold", "volumes": ["1GiB"]}
+    there = standing(written(instance_storage=given))
+    with pytest.raises(Refusal, match="keeps its instance storage"):
+        steps(written(), there)
 
 
 def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:

@@ -23,13 +23,20 @@ with warnings.catch_warnings():
     )
     from com.vmware.vcenter.content import registries_client
     from com.vmware.vcenter.content.registries import harbor_client
+    from com.vmware.vcenter.namespace_management import supervisors_client
     from com.vmware.vcenter.namespaces import user_client
+
+    try:
+        from com.vmware.vcenter.namespaces import instances_client
+    except ImportError:  # the types of 8.0.3 have no zones of namespaces
+        instances_client = None
     from vmware.vapi.data import definition as vapi
 
 __all__ = [
     "cis_client",
     "content_client",
     "harbor_client",
+    "instances_client",
     "item_client",
     "library_client",
     "misfits",
@@ -38,6 +45,7 @@ __all__ = [
     "ovf_client",
     "registries_client",
     "storage_client",
+    "supervisors_client",
     "tagging_client",
     "updatesession_client",
     "user_client",

@@ -16,6 +16,7 @@ from judge import (
     cis_client,
     content_client,
     harbor_client,
+    instances_client,
     item_client,
     library_client,
     misfits,
@@ -24,6 +25,7 @@ from judge import (
     ovf_client,
     registries_client,
     storage_client,
+    supervisors_client,
     tagging_client,
     updatesession_client,
     user_client,
@@ -44,9 +46,11 @@ MODULES = (
     namespace_management_client,
     namespaces_client,
     storage_client,
+    supervisors_client,
     tagging_client,
     registries_client,
     harbor_client,
+    instances_client,
     user_client,
     vcenter_client,
     vm_template_client,
@@ -108,7 +112,7 @@ def operations() -> tuple[Operation, ...]:
         warnings.simplefilter(
             "ignore", DeprecationWarning
         )  # of the SDK's own modules, when it resolves its types
-        for module in MODULES:
+        for module in filter(None, MODULES):
             for name, each in vars(module).items():
                 if (
                     name.endswith("Stub")

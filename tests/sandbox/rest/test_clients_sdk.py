@@ -4,23 +4,19 @@ operations.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
-import httpx2
 import pytest
 import yaml
 from judge import misfits, vm_template_client
-from kinds.lifecycle import EVERYTHING, EXAMPLES, LONG, QUICK, endings, made
+from kinds.lifecycle import EXAMPLES
 from operations import Exchange, judged
 from pyVmomi import vim
+from recorder import Recorder, run
 from rights.given import administrator
 from sandbox.asking import Rest
 
-import bfinfra.app as app
-from bfinfra.engine.apply import Options
 from bfinfra.sandbox import Running
 
 FULL = {
@@ -32,68 +28,6 @@ FULL = {
     "content_libraries": ["tkr"],
     "access": [{"group": "devs@small.test", "role": "edit"}, {"user": "dev@small.test", "role": "view"}],
 }
-
-
-class Recorder:
-    """Middleware of the transport that keeps every exchange with vCenter's REST API."""
-
-    def __init__(self) -> None:
-        self.kept: list[Exchange] = []
-
-    def __call__(self, inner: httpx2.BaseTransport) -> httpx2.BaseTransport:
-        recorder = self
-
-        class Transport(httpx2.BaseTransport):
-            def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-                answer = inner.handle_request(request)
-                if request.url.host != "vc.small.test" or not request.url.path.startswith("/api/"):
-                    return answer
-                body = b"".join(answer.stream)
-                answer.close()  # gives its connection back
-                recorder.keep(request, answer.status_code, body)
-                return httpx2.Response(
-                    answer.status_code, headers=answer.headers, content=body, extensions=answer.extensions
-                )
-
-            def close(self) -> None:
-                inner.close()
-
-        return Transport()
-
-    def keep(self, request: httpx2.Request, status: int, body: bytes) -> None:
-        query = dict(parse_qsl(request.url.query.decode()))
-        sent = request.read()
-        path = request.url.path.removeprefix("/api")
-        self.kept.append(
-            Exchange(
-                request.method,
-                path,
-                query,
-                json.loads(sent) if sent else None,
-                status,
-                json.loads(body) if body else None,
-            )
-        )
-
-    def seen(self) -> set[str]:
-        """The operations, by the SDK's names; fails where an exchange doesn't fit."""
-        found = [judged(each) for each in self.kept]
-        assert [wrong for _, wrong in found if wrong] == []
-        return {name for name, _ in found}
-
-
-def run(site: dict[str, Any], folder: Path, sandbox: Running, recorder: Recorder, **how: Any) -> None:
-    (folder / "site.yaml").write_text(yaml.safe_dump(site))
-    setting = app.RunContext(sandbox=sandbox, middleware=(recorder,), patience=QUICK)
-    given = app.load(folder / "site.yaml", sandbox=sandbox)
-    done = app.apply(
-        given,
-        approve=lambda _: EVERYTHING,
-        options=Options(patience=QUICK, deadline=LONG),
-        context=setting,
-        **how,
-    )
-    assert made(done), endings(done)
 
 
 def test_every_message_in_the_life_of_a_namespace_fits(sandbox: Running, tmp_path: Path) -> None:
@@ -276,7 +210,11 @@ def test_every_message_in_the_life_of_a_vm_class_fits(sandbox: Running, tmp_path
         "vm_class": {"gpu": CLASS},
     }
     run(site, tmp_path, sandbox, recorder)
-    site["vm_class"]["gpu"] = {"cpus": 2, "memory": "8GiB", "cpu_reservation": 50}
+    site["vm_class"]["gpu"] = CLASS | {"instance_storage": {"policy": "gold", "volumes": ["100GiB"]}}
+    run(site, tmp_path, sandbox, recorder)
+    site["vm_class"] = {"small": {"cpus": 2, "memory": "8GiB"}}
+    run(site, tmp_path, sandbox, recorder)
+    site["vm_class"]["small"] = {"cpus": 2, "memory": "8GiB", "cpu_reservation": 50}
     run(site, tmp_path, sandbox, recorder)
     run(site, tmp_path, sandbox, recorder, destroy=True)
     classes = "/vcenter/namespace-management/virtual-machine-classes"

@@ -34,8 +34,8 @@ def _cards_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
         return None if None in machines else tuple(len(machine.vgpus) for machine in machines if machine)
     _, *workers = spec.pools()
     pools = [(pool.count, site.get(Key("vm_class", pool.vm_class))) for pool in workers]
-    if any(found is None for _, found in pools):
-        return None
+    if any(found is None or found.device_groups for _, found in pools):
+        return None  # only hosts know how many GPUs are in a group
     return tuple(
         len(found.vgpus) + len(found.devices) for count, found in pools if found for _ in range(count)
     )

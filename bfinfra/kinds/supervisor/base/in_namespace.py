@@ -43,7 +43,7 @@ def requires(spec: InNamespace, site: Specs) -> Iterator[Capability]:
     if (home := site.get(Key("supervisor_namespace", spec.namespace))) is not None:
         yield hosts(home.cluster)
     if any(
-        found.vgpus
+        found.vgpus or found.device_groups
         for each in spec.vm_classes.values()
         if (found := site.get(Key("vm_class", each))) is not None
     ):

@@ -9,7 +9,7 @@ from typing import Any
 from bfinfra.backends.vcenter.directory import Found
 from bfinfra.backends.vcenter.namespaces import Catalog, Grant, Settings
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Access, Spec
-from bfinfra.kinds.supervisor.supervisor_namespace.state import State
+from bfinfra.kinds.supervisor.supervisor_namespace.state import State, SupervisorNamespaceFacts
 from bfinfra.kinds.supervisor.supervisor_namespace.steps import Create, Delete, Move, Update
 from bfinfra.model import compare
 from bfinfra.model.compare import Change
@@ -87,6 +87,8 @@ def _settings(spec: Spec, mark: Mark) -> Settings:
         ),
         vm_classes=tuple(sorted(spec.vm_classes)),
         libraries=tuple(sorted(spec.content_libraries)),
+        zones=tuple(sorted(spec.zones)),
+        reserved=dict(sorted(spec.reserved.items())),
     )
 
 
@@ -116,6 +118,7 @@ def _view(settings: Settings) -> dict[str, Any]:
         ],
         "vm_classes": list(settings.vm_classes),
         "content_libraries": list(settings.libraries),
+        "zones": list(settings.zones),
     }
 
 
@@ -168,6 +171,7 @@ def _check(name: str, spec: Spec, context: PlanContext) -> None:
         spec.content_libraries,
         {*catalog.libraries, *made["content_library"]},
     )
+    _zoned(spec, context.facts, catalog)
     if name.startswith(OWN):
         raise Refusal(f"names that begin with {OWN} are vSphere's own", next="choose another name")
     for policy, limit in spec.storage.items():
@@ -189,4 +193,23 @@ def _known(what: str, where: str, names: Iterable[str], known: Collection[str]) 
                 f"there is no {what} {name}",
                 field=f"{where}.{name if where == 'storage' else index}",
                 next=nearest(name, known),
+            )
+
+
+def _zoned(spec: Spec, facts: SupervisorNamespaceFacts, catalog: Catalog) -> None:
+    """Refuses zones that there are not."""
+    if spec.zones and not catalog.zones:
+        raise Refusal(
+            "this vCenter's namespaces have no zones",
+            field="zones",
+            why="they have them from 9.0",
+            next="remove zones and reserved, or update vCenter",
+        )
+    known = facts.zones.get(spec.cluster, ())
+    for index, zone in enumerate(spec.zones if known else ()):
+        if zone not in known:
+            raise Refusal(
+                f"the supervisor on {spec.cluster} has no zone {zone}",
+                field=f"zones.{index}",
+                next=nearest(zone, known),
             )

@@ -78,7 +78,13 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
                 states[name] = replace(state, contents=self._contents(state))
         return Observation(
             states,
-            SupervisorNamespaceFacts(catalog, self._subjects(wanted, states) if include_unlisted else {}),
+            SupervisorNamespaceFacts(
+                catalog,
+                self._subjects(wanted, states) if include_unlisted else {},
+                self._namespaces.zones(
+                    {spec.cluster for spec in wanted.values() if spec and spec.zones}, catalog
+                ),
+            ),
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:

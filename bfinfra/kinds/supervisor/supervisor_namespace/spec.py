@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.model import resource
 from bfinfra.model.choice import one_of
+from bfinfra.model.errors import FieldError
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.units import Limit, Megahertz
@@ -68,3 +69,26 @@ class Spec(resource.Spec):
     """VM classes for its clusters, of this site or existing."""
     content_libraries: tuple[Annotated[str, Ref("content_library", optional=True)], ...] = ()
     """Content libraries with images for its VMs, of this site or existing."""
+    zones: tuple[str, ...] = ()
+    """vSphere zones of its supervisor where its VMs may run, from vSphere 9.0; empty: all of them."""
+    reserved: dict[Annotated[str, Ref("vm_class", optional=True)], Annotated[int, Field(ge=1)]] = Field(
+        default_factory=dict
+    )
+    """VM class → how many of its VMs each of `zones` keeps free for this namespace, such as h100-40c: 4.
+    vCenter takes such reservations and never tells them, so drift of them is not seen.
+    """
+
+    @model_validator(mode="after")
+    def _of_zones(self) -> Spec:
+        if self.reserved and not self.zones:
+            raise FieldError("it needs zones: VMs are reserved in a zone", "reserved", "name the zones")
+        unoffered = [name for name in self.reserved if name not in self.vm_classes]
+        if unoffered:
+            raise FieldError(
+                f"{unoffered[0]} is not among its vm_classes",
+                f"reserved.{unoffered[0]}",
+                f"add {unoffered[0]} to vm_classes",
+            )
+        if len(set(self.zones)) != len(self.zones):
+            raise FieldError("a zone is named twice", "zones")
+        return self

@@ -39,6 +39,8 @@ class SupervisorNamespaceFacts:
 
     catalog: Catalog
     subjects: Mapping[str, Found | str] = field(default_factory=dict)
+    zones: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of the supervisors on clusters whose namespaces want zones, by the cluster's name."""
 
 
 def state_of(found: Namespace) -> State:

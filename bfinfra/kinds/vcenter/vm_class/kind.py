@@ -1,95 +1,35 @@
-"""A VM class: the CPUs, memory and GPUs of a VM in a namespace. (The solution: VMware Kubernetes platforms on
-a GPU cluster.)
-"""
+"""The kind: one read of all classes, one call for each step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import AfterValidator, Field, model_validator
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.vcenter import vm_classes
-from bfinfra.backends.vcenter.vm_classes import VmClasses
-from bfinfra.kinds.capabilities import vm_class
+from bfinfra.backends.vcenter.vm_classes import ClassStorage, VmClasses
+from bfinfra.kinds.vcenter.vm_class.offered import VmClassFacts, unoffered
+from bfinfra.kinds.vcenter.vm_class.spec import Spec
 from bfinfra.model import compare, kind, resource
 from bfinfra.model.compare import Change
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
-from bfinfra.model.errors import FieldError
+from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.mark import Mark, above, below
-from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
-from bfinfra.model.order import Capability, Specs
+from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
-from bfinfra.model.resource import Part
 from bfinfra.model.rights import READ, ROOT, VCENTER, PrivilegePlaces, Use, holds
 from bfinfra.model.step import Step
-from bfinfra.model.units import Bytes, PciId, bytes_text
+from bfinfra.model.units import bytes_text
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
+    from bfinfra.backends.vcenter.vgpus import Vgpus
 
-MIB = 2**20
-SMALLEST = 512 * MIB
 MANAGE = holds("classes", "VirtualMachineClasses.Manage")
-PerCent = Annotated[int, Field(ge=0, le=100)]
-
-
-def _whole(number: int) -> int:
-    if number < SMALLEST or number % MIB:
-        raise ValueError("the memory of a VM class is at least 512MiB, in whole MiB")
-    return number
-
-
-class Card(Part):
-    """A PCI device that vSphere picks from the free ones of its hosts (dynamic DirectPath I/O)."""
-
-    vendor: PciId
-    """PCI vendor id, such as 0x10de."""
-    device: PciId
-    """PCI device id, such as 0x1db6."""
-    label: str = ""
-    """Take only cards with this hardware label."""
-
-
-class Spec(resource.Spec):
-    """What a user writes for one VM class."""
-
-    name_pattern = DNS_LABEL
-    name_rule = DNS_LABEL_RULE
-
-    cpus: Annotated[int, Field(ge=1)]
-    """Virtual CPUs."""
-    memory: Annotated[Bytes, AfterValidator(_whole)]
-    """Memory, such as 64GiB."""
-    cpu_reservation: PerCent = 0
-    """How much of its CPUs is guaranteed, in per cent."""
-    memory_reservation: PerCent = 0
-    """How much of its memory is guaranteed, in per cent; 100 with any GPU."""
-    description: str = ""
-    """Free text. bfinfra writes its mark in a last line below it."""
-    vgpus: tuple[str, ...] = ()
-    """vGPU profiles, one per virtual GPU, such as grid_v100d-16c."""
-    devices: tuple[Card, ...] = ()
-    """Whole cards, one entry per card."""
-
-    @model_validator(mode="after")
-    def _reserved(self) -> Spec:
-        if (self.vgpus or self.devices) and self.memory_reservation != 100:
-            raise FieldError(
-                "100 is needed with vgpus or devices: the memory of a VM with a GPU can't be swapped",
-                "memory_reservation",
-                "write memory_reservation: 100",
-            )
-        return self
-
-    def provides(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The class."""
-        yield vm_class(name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +74,9 @@ class VmClass(kind.Kind[Spec, State]):
     step_types = (Create, Update, Delete)
     survey_privileges = (holds(VCENTER, *READ),)
 
-    def __init__(self, vcenter: VCenter) -> None:
-        self._classes = VmClasses(vcenter.rest)
+    def __init__(self, vcenter: VCenter, vgpus: Vgpus) -> None:
+        self._classes = VmClasses(vcenter)
+        self._vgpus = vgpus
 
     def observe(
         self,
@@ -144,7 +85,7 @@ class VmClass(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """Reads the list of classes."""
+        """Reads the list of classes, and what hosts offer only if a class wants vGPUs."""
         found = {
             name: State(mark=_mark(name, each), settings=each) for name, each in self._classes.list().items()
         }
@@ -153,7 +94,15 @@ class VmClass(kind.Kind[Spec, State]):
                 name: state
                 for name, state in found.items()
                 if name in wanted or (include_unlisted and state.mark)
-            }
+            },
+            self._facts([spec for spec in wanted.values() if spec is not None]),
+        )
+
+    def _facts(self, wanted: Sequence[Spec]) -> VmClassFacts:
+        groups = any(spec.device_groups for spec in wanted)
+        asked = groups or any(spec.vgpus for spec in wanted)
+        return VmClassFacts(
+            self._vgpus.offered(groups=groups) if asked else (), not groups or self._classes.specified
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
@@ -167,16 +116,29 @@ class VmClass(kind.Kind[Spec, State]):
         if spec is None:
             return () if state is None else (Delete(name=name),)
         settings = _settings(spec, context.mark)
+        if (
+            state is not None
+            and state.settings.storage
+            and not settings.storage
+            and _sets(spec, state, "instance_storage")
+        ):
+            raise Refusal(
+                "a class keeps its instance storage",
+                field="instance_storage",
+                why="vCenter can change it, and has no way to remove it",
+                next="write it again, or make a class of another name",
+            )
         if state is None:
             return (Create(name=name, settings=settings, changes=compare.differences(None, spec.applied())),)
         found = compare.changes(spec, state.mark, _drift(spec, state, settings))
         return (Update(name=name, settings=settings, changes=found),) if found else ()
 
     @staticmethod
-    def conflicts(wanted: Specs, states: Specs, facts: None) -> Iterator[Conflict]:
-        """Classes to delete that namespaces of others offer. vCenter refuses that, as their clusters create
-        nodes from them.
+    def conflicts(wanted: Specs, states: Specs, facts: VmClassFacts | None) -> Iterator[Conflict]:
+        """Profiles that no host offers, and classes to delete that namespaces of others offer. vCenter
+        refuses that, as their clusters create nodes from them.
         """
+        yield from unoffered(wanted, states, facts or VmClassFacts())
         own = {key.name for key in (*wanted, *states) if key.kind == "supervisor_namespace"}
         for key, state in states.items():
             if (
@@ -200,11 +162,14 @@ class VmClass(kind.Kind[Spec, State]):
         """Runs one step, in one REST call."""
         match step:
             case Create(name=name, settings=settings):
-                self._classes.create(name, settings)
+                self._classes.create(name, settings, self._components(settings))
             case Update(name=name, settings=settings):
-                self._classes.update(name, settings)
+                self._classes.update(name, settings, self._components(settings))
             case Delete(name=name):
                 self._classes.delete(name)
+
+    def _components(self, settings: vm_classes.VmClass) -> Mapping[str, Sequence[dict[str, Any]]]:
+        return self._vgpus.components() if settings.groups else {}
 
 
 def _counted(namespaces: Sequence[str]) -> str:
@@ -221,6 +186,7 @@ def _mark(name: str, found: vm_classes.VmClass) -> Mark | None:
 
 
 def _settings(spec: Spec, mark: Mark) -> vm_classes.VmClass:
+    storage = spec.instance_storage
     return vm_classes.VmClass(
         spec.cpus,
         spec.memory,
@@ -229,6 +195,8 @@ def _settings(spec: Spec, mark: Mark) -> vm_classes.VmClass:
         below(spec.description, mark.committed(spec.applied())),
         tuple(sorted(spec.vgpus)),
         tuple(sorted(vm_classes.Device(each.vendor, each.device, each.label) for each in spec.devices)),
+        tuple(sorted(spec.device_groups)),
+        ClassStorage(storage.policy, tuple(sorted(storage.volumes))) if storage else None,
     )
 
 
@@ -250,14 +218,25 @@ def _view(settings: vm_classes.VmClass) -> dict[str, Any]:
         "description": above(settings.description),
         "vgpus": list(settings.vgpus),
         "devices": cards,
+        "device_groups": list(settings.groups),
+        "instance_storage": {
+            "policy": settings.storage.policy,
+            "volumes": [bytes_text(each) for each in settings.storage.volumes],
+        }
+        if settings.storage
+        else None,
     }
 
 
 def _drift(spec: Spec, state: State, wanted: vm_classes.VmClass) -> Sequence[Change]:
     """The differences between the live class and the site, in the fields that the site sets or has set."""
-    managed = spec.model_fields_set | set((state.mark.applied or {}) if state.mark else {})
     return [
         change
         for change in compare.differences(_view(state.settings), _view(wanted))
-        if change.field.partition(".")[0] in managed
+        if _sets(spec, state, change.field.partition(".")[0])
     ]
+
+
+def _sets(spec: Spec, state: State, field: str) -> bool:
+    """Whether the site sets this field, or has set it."""
+    return field in spec.model_fields_set or field in ((state.mark.applied or {}) if state.mark else {})

@@ -1,0 +1,143 @@
+"""The PCI devices of a VM class in its `config_spec`: a VirtualMachineConfigSpec in vSphere's JSON, where
+each object names its type.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bfinfra.model.records import dataclass
+
+PCI = "VirtualPCIPassthrough"
+GROUPS = "VirtualMachineVirtualDeviceGroups"
+Json = dict[str, Any]
+Components = Mapping[str, Sequence[Json]]
+"""Name of a vendor device group → its devices, as hosts describe them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class Device:
+    """Any free PCI device of these ids (as in lspci); `label`: hosts' own label of their cards, "" for
+    any.
+    """
+
+    vendor: int
+    device: int
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDevices:
+    """`vgpus`: profiles; `groups`: names of vendor device groups; `gpus`: how many GPUs a VM gets in all."""
+
+    vgpus: tuple[str, ...] = ()
+    devices: tuple[Device, ...] = ()
+    groups: tuple[str, ...] = ()
+    gpus: int = 0
+
+
+def listed(devices: Mapping[str, Any]) -> ClassDevices:
+    """The devices in the form before 8.0.2."""
+    cards = devices.get("dynamic_direct_path_IO_devices") or ()
+    vgpus = tuple(sorted(each["profile_name"] for each in devices.get("vgpu_devices") or ()))
+    found = (Device(each["vendor_id"], each["device_id"], each.get("custom_label") or "") for each in cards)
+    return ClassDevices(vgpus, tuple(sorted(found)), (), len(vgpus) + len(cards))
+
+
+def specified(spec: Mapping[str, Any]) -> ClassDevices:
+    """The devices in the form since 8.0.2. Those of a group are not listed one by one."""
+    added = [each for each in _changes(spec) if each.get("operation") == "add" and _is_pci(each)]
+    alone = [each["device"] for each in added if not each["device"].get("deviceGroupInfo")]
+    backings = [each.get("backing") or {} for each in alone]
+    cards = ((each, card) for each in backings for card in each.get("allowedDevice") or ())
+    vgpus = (each["vgpu"] for each in backings if each.get("_typeName") == f"{PCI}VmiopBackingInfo")
+    devices = (
+        Device(card["vendorId"], card["deviceId"], each.get("customLabel") or "") for each, card in cards
+    )
+    groups = (spec.get("deviceGroups") or {}).get("deviceGroup") or ()
+    return ClassDevices(
+        tuple(sorted(vgpus)),
+        tuple(sorted(devices)),
+        tuple(sorted(each["deviceGroupName"] for each in groups if "deviceGroupName" in each)),
+        len(added),
+    )
+
+
+def as_list(wanted: ClassDevices) -> Json:
+    """The desired devices in the form before 8.0.2, which has no groups."""
+    cards = [
+        {
+            "vendor_id": each.vendor,
+            "device_id": each.device,
+            **({"custom_label": each.label} if each.label else {}),
+        }
+        for each in wanted.devices
+    ]
+    vgpus = [{"profile_name": each} for each in wanted.vgpus]
+    return {"vgpu_devices": vgpus, "dynamic_direct_path_IO_devices": cards}
+
+
+def written(spec: Mapping[str, Any] | None, wanted: ClassDevices, components: Components) -> Json | None:
+    """The `config_spec` with the desired devices in place of its PCI devices, and all else of it; None if
+    there is nothing to say. Raises KeyError for a group that no host offers.
+    """
+    groups = [(key, name, components[name]) for key, name in enumerate(wanted.groups, start=1)]
+    devices = [*_single(wanted), *_grouped(groups)]
+    if spec is None and not devices:
+        return None
+    others = [each for each in _changes(spec or {}) if not _is_pci(each)]
+    added = [
+        {
+            "_typeName": "VirtualDeviceConfigSpec",
+            "operation": "add",
+            "device": {**each, "key": -20000 - index},
+        }
+        for index, each in enumerate(devices)
+    ]
+    kept = {key: each for key, each in (spec or {}).items() if key not in ("deviceChange", "deviceGroups")}
+    found = {"_typeName": "VirtualMachineConfigSpec", **kept}
+    if others or added:
+        found["deviceChange"] = [*others, *added]
+    if groups:
+        rows = [
+            {"_typeName": f"{GROUPS}VendorDeviceGroup", "groupInstanceKey": key, "deviceGroupName": name}
+            for key, name, _ in groups
+        ]
+        found["deviceGroups"] = {"_typeName": GROUPS, "deviceGroup": rows}
+    return found
+
+
+def _single(wanted: ClassDevices) -> Iterator[Json]:
+    for profile in wanted.vgpus:
+        yield _pci({"_typeName": f"{PCI}VmiopBackingInfo", "vgpu": profile})
+    for each in wanted.devices:
+        allowed = {"_typeName": f"{PCI}AllowedDevice", "vendorId": each.vendor, "deviceId": each.device}
+        label = {"customLabel": each.label} if each.label else {}
+        dynamic = {"_typeName": f"{PCI}DynamicBackingInfo", "deviceName": "", "allowedDevice": [allowed]}
+        yield _pci({**dynamic, **label})
+
+
+def _grouped(groups: Sequence[tuple[int, str, Sequence[Json]]]) -> Iterator[Json]:
+    for key, _, devices in groups:
+        for number, device in enumerate(devices):
+            place = {
+                "_typeName": "VirtualDeviceDeviceGroupInfo",
+                "groupInstanceKey": key,
+                "sequenceId": number,
+            }
+            yield {**device, "deviceGroupInfo": place}
+
+
+def _pci(backing: Json) -> Json:
+    return {"_typeName": PCI, "backing": backing}
+
+
+def _changes(spec: Mapping[str, Any]) -> Sequence[Json]:
+    return spec.get("deviceChange") or ()
+
+
+def _is_pci(change: Mapping[str, Any]) -> bool:
+    device = change.get("device") or {}
+    return device.get("_typeName") == PCI or bool(device.get("deviceGroupInfo"))

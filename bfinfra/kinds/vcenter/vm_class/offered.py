@@ -1,0 +1,89 @@
+"""vGPU profiles and device groups that no host offers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from bfinfra.kinds.vcenter.vm_class.spec import Spec, clusters
+from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.order import Specs
+from bfinfra.model.records import dataclass
+from bfinfra.model.refs import Key
+from bfinfra.model.suggest import few, nearest
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter.vgpus import HostOffer
+
+
+@dataclass(frozen=True)
+class VmClassFacts:
+    """`hosts`: what each offers, if a class of the site wants vGPUs; `groups`: whether classes of this
+    vCenter can have device groups.
+    """
+
+    hosts: Sequence[HostOffer] = field(default=(), repr=False)
+    groups: bool = True
+
+
+def unoffered(wanted: Specs, states: Specs, facts: VmClassFacts) -> Iterator[Conflict]:
+    """Profiles and groups that no host offers of the clusters where the class is used; of any, if no
+    namespace of the site offers it. Without a word of theirs it is a warning: their driver may be missing.
+    """
+    for key, spec in wanted.items():
+        if key.kind != "vm_class" or not (spec.vgpus or spec.device_groups):
+            continue
+        if spec.device_groups and not facts.groups:
+            yield Conflict(
+                Spot(key, "device_groups"),
+                "this vCenter's classes have no device groups",
+                why="they can have them from 8.0.2",
+                next="write vgpus, or update vCenter",
+            )
+            continue
+        for cluster in sorted(clusters(key.name, wanted)) or [""]:
+            yield from _of(key, spec, cluster, facts, _prepared(cluster, wanted, states))
+
+
+def _of(key: Key, spec: Spec, cluster: str, facts: VmClassFacts, prepared: bool) -> Iterator[Conflict]:
+    there = [each for each in facts.hosts if not cluster or each.cluster == cluster]
+    where = f"of the cluster {cluster}" if cluster else "of this vCenter"
+    sorts = (
+        ("vgpus", "vGPU profile", spec.vgpus, {p for host in there for p in host.profiles}),
+        ("device_groups", "device group", spec.device_groups, {g for host in there for g in host.groups}),
+    )
+    for field_, what, names, offered in sorts:
+        for index, name in enumerate(names):
+            if name in offered or (prepared and not offered) or not there:
+                continue
+            if offered:
+                yield Conflict(
+                    Spot(key, f"{field_}.{index}"),
+                    f"no host {where} offers the {what} {name}",
+                    why=f"they offer {few(sorted(offered))}",
+                    next=nearest(name, offered) or "choose one of these",
+                    stops=not prepared,
+                )
+            else:
+                yield Conflict(
+                    Spot(key, f"{field_}.{index}"),
+                    f"no host {where} offers a {what} yet",
+                    why="hosts offer them once they have the driver and the graphics type sharedDirect",
+                    next="add a host_image with the driver, and host_graphics",
+                    stops=False,
+                )
+
+
+def _prepared(cluster: str, wanted: Specs, states: Specs) -> bool:
+    """Whether the site still has to change the driver or the graphics of the cluster's hosts."""
+    return any(
+        key.kind == "host_graphics"
+        or (key.kind == "host_image" and cluster in ("", spec.cluster) and not _driven(states.get(key), spec))
+        for key, spec in wanted.items()
+    )
+
+
+def _driven(state: object, spec: object) -> bool:
+    """Whether the image has the components of the file already."""
+    return state is not None and getattr(state, "components", None) == getattr(spec, "components", ())
