@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from contract.calls import Account, call, lacks
 from contract.sides import VCenterSide
@@ -44,13 +46,6 @@ def test_the_catalog(vcenter: VCenterSide) -> None:
     assert found.supervisors[vcenter.supervisor].running
     assert (list(found.policies), list(found.libraries)) == (["gold"], ["tkr"])
     assert found.vm_classes["best-effort-small"].memory == 4 * GIB
-
-
-@call("namespaces.zones", case="of a vCenter before 9.0")
-@lacks(CATALOG)
-def test_there_are_no_zones_before_9_0(vcenter: VCenterSide) -> None:
-    spaces = Namespaces(vcenter.open())
-    assert spaces.zones([vcenter.supervisor], spaces.catalog()) == {}
 
 
 @pytest.mark.parametrize("path", [POLICIES, LIBRARIES])
@@ -115,10 +110,33 @@ def test_the_life_of_a_namespace(vcenter: VCenterSide) -> None:
     )
     spaces.create("contract", vcenter.supervisor, wanted)
     found = settled(spaces, "contract")
-    assert (found.status, found.settings, found.cluster) == ("RUNNING", wanted, vcenter.supervisor)
+    everywhere = replace(wanted, zones=("zone-1", "zone-2"))
+    assert (found.status, found.settings, found.cluster) == ("RUNNING", everywhere, vcenter.supervisor)
     assert found.creator == "", "vCenter tells of one where self-service made the namespace"
     spaces.update("contract", Settings(description="theirs"))
-    assert settled(spaces, "contract").settings == Settings(description="theirs")
+    assert settled(spaces, "contract").settings == replace(
+        Settings(description="theirs"), zones=("zone-1", "zone-2")
+    )
+
+
+@call(
+    "namespaces.create",
+    "namespaces.update",
+    "namespaces.zones",
+    case="zones with reserved VMs, and one of them fewer",
+)
+@lacks(CATALOG)
+def test_a_namespace_has_zones(vcenter: VCenterSide) -> None:
+    spaces = Namespaces(vcenter.open())
+    assert spaces.zones([vcenter.supervisor], spaces.catalog()) == {vcenter.supervisor: ("zone-1", "zone-2")}
+    wanted = Settings(
+        vm_classes=("best-effort-small",), zones=("zone-1", "zone-2"), reserved={"best-effort-small": 2}
+    )
+    spaces.create("zoned", vcenter.supervisor, wanted)
+    assert settled(spaces, "zoned").settings.zones == ("zone-1", "zone-2")
+    spaces.update("zoned", replace(wanted, zones=("zone-2",)))
+    assert settled(spaces, "zoned").settings.zones == ("zone-2",)
+    spaces.delete("zoned")
 
 
 def settled(spaces: Namespaces, name: str):

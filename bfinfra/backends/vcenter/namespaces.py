@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter.client import VCenter
 
 INSTANCES = "/api/vcenter/namespaces/instances"
-BY_SUPERVISOR = f"{INSTANCES}/v2"
+BY_SUPERVISOR = "/api/vcenter/namespaces/instances/v2"
 SUPERVISORS = "/api/vcenter/namespace-management/clusters"
 POLICIES = "/api/vcenter/storage/policies"
 LIBRARIES = "/api/content/library"

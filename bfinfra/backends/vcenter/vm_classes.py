@@ -91,9 +91,9 @@ class VmClasses:
         """Set everything that can be set; existing VMs keep what they have, and `config_spec` what others put
         into it.
         """
-        path = f"{VM_CLASSES}/{quote(name)}"
-        now = self._rest.get(path).get("config_spec") if self.specified else None
-        self._rest.patch(path, self._body(wanted, now, components or {}))
+        now = self._rest.get(f"{VM_CLASSES}/{quote(name)}") if self.specified else {}
+        body = self._body(wanted, now.get("config_spec"), components or {})
+        self._rest.patch(f"{VM_CLASSES}/{quote(name)}", body)
 
     def delete(self, name: str) -> None:
         """Delete a class. One that is already gone is fine. Refused while a namespace offers it."""
