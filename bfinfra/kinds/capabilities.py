@@ -98,6 +98,11 @@ def hosts(cluster: str) -> Capability:
     return Capability("settled hosts", cluster)
 
 
+def driver() -> Capability:
+    """The drivers of GPUs on ESXi hosts, without which they share none."""
+    return Capability("drivers of the hosts")
+
+
 def machine(name: str) -> Capability:
     """A virtual machine whose options are set, which switches it off and on."""
     return Capability("options of the machine", f"virtual_machine/{name}")

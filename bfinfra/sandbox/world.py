@@ -137,11 +137,14 @@ class Supervisor:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A compute cluster. `content`: names of the content libraries its supervisor uses."""
+    """A compute cluster. `content`: names of the content libraries its supervisor uses; `image`: the
+    components of its vLCM image besides the base image, None = it has no image.
+    """
 
     hosts: Mapping[str, Host]
     supervisor: Supervisor | None = None
     content: tuple[str, ...] = ()
+    image: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -272,7 +275,8 @@ class File:
 class World:
     """The whole world file. `env` values and passwords are resolved. `guest_network`: the CIDR whose DHCP
     serves machines, "" = none; `tags`: category → tag → datastores; `published`: URL of a lib.json → the OVF
-    items that a library which follows it gets → the TCP ports that a machine of one listens on.
+    items that a library which follows it gets → the TCP ports that a machine of one listens on;
+    `depots`: URL of an offline depot → component → its versions.
     """
 
     vcenter: VCenter
@@ -292,6 +296,7 @@ class World:
     tanzu_releases: tuple[str, ...] = ()
     vks: Vks | None = None
     groups: tuple[str, ...] = ()
+    depots: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     guest_network: str = ""
     env: Mapping[str, Any] = field(default_factory=dict, repr=False)
     files: Mapping[str, File] = field(default_factory=dict)

@@ -301,6 +301,11 @@ PLAIN = (
         r"\1/{id}",
     ),
     (r"(registries/harbor)/[^/]+(/projects)?$", r"\1/{id}\2"),
+    (r"(esx/settings/clusters)/[^/]+(/software/drafts)/[^/]+(.*)", r"\1/{id}\2/{id}\3"),
+    (
+        r"(esx/settings/clusters|depots/offline|cis/tasks|management/supervisors(?!/summaries))/[^/]+",
+        r"\1/{id}",
+    ),
     (r"(tagging/(?:category|tag(?:-association)?))/.+", r"\1/{id}"),
     (r"^(\w+) /apis?/(?:v1|[\w.-]+/v\w+)$", r"\1 discovery of a group"),
     (r"^(\w+) /apis/[\w.-]+$", r"\1 versions of a group"),

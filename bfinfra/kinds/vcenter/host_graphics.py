@@ -4,7 +4,7 @@ and Configuration".)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -17,6 +17,7 @@ from bfinfra.kinds.vcenter.gpu_host.spec import PciAddress
 from bfinfra.model import resource
 from bfinfra.model.context import PlanContext
 from bfinfra.model.document import Document
+from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.rights import holds
 
@@ -66,6 +67,10 @@ class Spec(host_setting.Spec):
     def wanted(self, place: Place, context: PlanContext) -> str:
         """The value, in vSphere's words."""
         return self._all()[place[1]]
+
+    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
+        """The drivers of hosts, which tell what can be set."""
+        yield capabilities.driver()
 
     def serves(self) -> tuple[str, ...]:
         """The capability that VMs with vGPUs need: with another type they don't start."""

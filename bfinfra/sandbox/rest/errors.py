@@ -8,6 +8,7 @@ from bfinfra.sandbox.handler import Response, as_json
 
 STATUS = {
     "ALREADY_EXISTS": 400,
+    "ALREADY_IN_DESIRED_STATE": 400,
     "INVALID_ARGUMENT": 400,
     "NOT_ALLOWED_IN_CURRENT_STATE": 400,
     "RESOURCE_IN_USE": 400,

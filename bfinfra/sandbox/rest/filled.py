@@ -35,6 +35,7 @@ class FilledRestState(RestState):
             self.items |= items_of(each, self.inventory)
         self.categories, self.tags, self.attached = tagged(self.inventory)
         self.profiles, self.enabled, self.settings, self.registries = {}, {}, {}, {}
+        self.images, self.depots, self.drafts, self.scans, self.tasks = {}, {}, {}, {}, {}
 
     def restore(self, data: dict[str, Any]) -> None:
         """Load what `save` returned; work in progress continues."""

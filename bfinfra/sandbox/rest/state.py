@@ -30,6 +30,9 @@ SAVED = (
     "enabled",
     "settings",
     "registries",
+    "images",
+    "depots",
+    "drafts",
 )
 
 
@@ -64,6 +67,14 @@ class RestState:
         self.settings: dict[str, Info] = {}
         """Changed settings of supervisors, by the id of the cluster."""
         self.registries: dict[str, Info] = {}
+        self.images: dict[str, Info] = {}
+        """Images that somebody changed, by the id of their cluster: components and commit."""
+        self.depots: dict[str, Info] = {}
+        self.drafts: dict[str, Info] = {}
+        self.scans: dict[str, Info] = {}
+        """The last comparison of a cluster's hosts with its image; made anew after a restart."""
+        self.tasks: dict[str, Info] = {}
+        """Tasks of REST operations; a restart forgets them."""
         self.supervisor_hooks: list[Callable[[str], None]] = []
         self.namespace_hooks: list[Callable[[str, Info | None], None]] = []
         self.class_hooks: list[Callable[[str, Info | None], None]] = []
@@ -141,6 +152,7 @@ class RestState:
                 **self._tagging(),
                 **self._profiles(),
                 **self._enabling(),
+                **self._imaging(),
             }
             return {name: _named(each, names) for name, each in found.items()}
 
@@ -162,6 +174,20 @@ class RestState:
             )
             if found
         }
+
+    def _imaging(self) -> Info:
+        """Components that somebody added to images, depots and open drafts; nothing where there are none."""
+        images = {
+            moid: each["components"]
+            for moid, each in self.images.items()
+            if each["components"] != self.world.clusters[self.inventory.objects[moid].name].image
+        }
+        found = {
+            "images": images,
+            "depots": [each.get("location", "") for each in self.depots.values()],
+            "drafts": [each["components"] for each in self.drafts.values()],
+        }
+        return {name: each for name, each in found.items() if each}
 
     def _tagging(self) -> Info:
         """Categories, their tags and what bears them, by name; nothing where there are none."""

@@ -85,6 +85,12 @@ CHECKED = (
     "StorageProfile.View",
     "StorageProfile.Update",
     "VApp.ApplicationConfig",
+    "VcIntegrity.lifecycleDepots.Delete",
+    *(
+        f"VcIntegrity.lifecycle{part}.{way}"
+        for part in ("Settings", "SoftwareRemediation", "SoftwareSpecification")
+        for way in ("Read", "Write")
+    ),
     *(f"VirtualMachine.Provisioning.{part}" for part in ("Clone", "DeployTemplate")),
     "VirtualMachine.Inventory.CreateFromExisting",
     "VirtualMachine.Inventory.Create",

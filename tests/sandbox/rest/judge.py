@@ -14,6 +14,9 @@ with warnings.catch_warnings():
     from com.vmware.content import library_client
     from com.vmware.content.library import item_client
     from com.vmware.content.library.item import updatesession_client
+    from com.vmware.esx.settings import clusters_client, depots_client
+    from com.vmware.esx.settings.clusters import software_client
+    from com.vmware.esx.settings.clusters.software.drafts import software_client as draft_client
     from com.vmware.vcenter import (
         namespace_management_client,
         namespaces_client,
@@ -34,7 +37,10 @@ with warnings.catch_warnings():
 
 __all__ = [
     "cis_client",
+    "clusters_client",
     "content_client",
+    "depots_client",
+    "draft_client",
     "harbor_client",
     "instances_client",
     "item_client",
@@ -44,6 +50,7 @@ __all__ = [
     "namespaces_client",
     "ovf_client",
     "registries_client",
+    "software_client",
     "storage_client",
     "supervisors_client",
     "tagging_client",
@@ -85,6 +92,8 @@ def misfits(kind: Any, value: Any, at: str = "$") -> list[str]:
         )
     if isinstance(kind, vapi.StructDefinition):
         return _structure(kind, value, at)
+    if isinstance(kind, vapi.OpaqueDefinition | vapi.AnyErrorDefinition):
+        return []
     if isinstance(kind, vapi.DynamicStructDefinition):
         return [] if isinstance(value, dict) else [f"{at}: no structure"]
     wanted = SCALARS[type(kind)]

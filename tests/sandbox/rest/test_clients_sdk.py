@@ -350,6 +350,32 @@ def test_every_message_in_the_life_of_a_registry_fits(sandbox: Running, tmp_path
     }
 
 
+def test_all_that_is_said_in_the_life_of_an_image_fits(sandbox: Running, tmp_path: Path) -> None:
+    recorder = Recorder()
+    site = yaml.safe_load(EXAMPLES["host_image"].read_text())
+    run(site, tmp_path, sandbox, recorder)
+    site["host_image"]["gpu"]["components"] = {"NVIDIA-vGPU": "580.105.06"}
+    run(site, tmp_path, sandbox, recorder)
+    cluster = next(each.path.split("/")[4] for each in recorder.kept if "/esx/settings/clusters" in each.path)
+    assert Rest(sandbox).call("POST", f"/api/esx/settings/clusters/{cluster}/software/drafts").status == 201
+    run(site, tmp_path, sandbox, recorder, destroy=True)
+    depots, image = "/esx/settings/depots/offline", "/esx/settings/clusters/{cluster}/software"
+    assert recorder.seen() >= {
+        f"GET {depots}",
+        f"POST {depots}",
+        f"DELETE {depots}/{{depot}}",
+        "GET /cis/tasks/{task}",
+        f"GET {image}",
+        f"GET {image}/compliance",
+        f"GET {image}/drafts",
+        f"POST {image}/drafts",
+        f"GET {image}/drafts/{{draft}}",
+        f"PATCH {image}/drafts/{{draft}}/software/components",
+        f"POST {image}/drafts/{{draft}}?action=commit",
+        *(f"POST {image}?action={each}" for each in ("scan", "check", "apply")),
+    }
+
+
 def exchange(**changes: Any) -> Exchange:
     return Exchange(
         **{

@@ -1,0 +1,160 @@
+"""The kind: notes on clusters, the image and what hosts run; one request, or one task, for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bfinfra.kinds.vcenter.base import host_setting
+from bfinfra.kinds.vcenter.host_image.decide import decide
+from bfinfra.kinds.vcenter.host_image.spec import Spec
+from bfinfra.kinds.vcenter.host_image.steps import (
+    Commit,
+    Drop,
+    Forget,
+    Import,
+    OnHost,
+    PutBack,
+    Remediate,
+    SetImage,
+    State,
+)
+from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.document import Document
+from bfinfra.model.errors import Rejected
+from bfinfra.model.kind import Observation, Report
+from bfinfra.model.refs import Key
+from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, holds
+from bfinfra.model.site import Site
+from bfinfra.model.step import Step
+
+if TYPE_CHECKING:
+    from bfinfra.backends.vcenter import VCenter
+    from bfinfra.backends.vcenter.esxi_settings import Noted
+    from bfinfra.backends.vcenter.host_images import HostImages
+
+
+class HostImageKind(host_setting.Settings[Spec, State]):
+    """Components of the image of a cluster's hosts."""
+
+    document = Document.PVRDMA
+    deadline = 4 * 3600
+    step_types = (Import, SetImage, PutBack, Remediate, Commit, Drop, Forget)  # type: ignore[assignment]  # more than a plain setting has
+    resource_privileges = (
+        holds("clusters", "VcIntegrity.lifecycleSoftwareSpecification.Read"),
+        holds("depots", "VcIntegrity.lifecycleSettings.Read"),
+    )
+    name = "host_image"
+    prefix = "bfinfra.image."
+    undescribed = "an image doesn't tell which of its components were added for GPUs"
+
+    def __init__(self, vcenter: VCenter, host_images: HostImages, site: Site) -> None:
+        super().__init__(vcenter, site)
+        self._images = host_images
+
+    def observe(
+        self,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool = True,
+    ) -> Observation:
+        """Reads the notes; then, if a component is wanted or noted, images, scans and depots."""
+        found = super().observe(wanted, {}, include_unlisted=include_unlisted)
+        moids = {each.moid for state in found.states.values() for each in state.settings}
+        if not moids:
+            return found
+        inventory, depots = self._vcenter.inventory.read(), self._images.depots()
+        hosts = {moid: [each for each in inventory.hosts if each.cluster == moid] for moid in moids}
+        seen = {moid: self._images.hosts(moid) for moid in moids}
+
+        def whole(state: State) -> State:
+            moid = state.settings[0].moid if state.settings else ""
+            there = seen.get(moid, {})
+            rows = (
+                OnHost(each.name, each.moid, image.components, image.status, image.why)
+                if (image := there.get(each.moid))
+                else OnHost(each.name, each.moid)
+                for each in sorted(hosts.get(moid, ()), key=lambda each: each.name)
+            )
+            imaged = all(each.now is not None for each in state.settings)
+            return replace(state, hosts=tuple(rows), depots=depots, imaged=imaged)
+
+        return replace(found, states={name: whole(state) for name, state in found.states.items()})
+
+    @classmethod
+    def steps(cls, name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
+        """See `decide`."""
+        return decide(spec, state, context)
+
+    @staticmethod
+    def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
+        """The cluster, and the root, where custom attributes are defined and depots are."""
+        cluster = Entity(f"/{datacenter}/host/{spec.cluster}", "ClusterComputeResource")
+        return {"clusters": (cluster,), "definitions": (ROOT,), "depots": (ROOT,)}
+
+    def noted(self, *, everyone: bool) -> Mapping[str, Noted]:
+        """The clusters by name, each with its notes."""
+        return self._vcenter.cluster_notes.noted(self.prefix, everyone=everyone)
+
+    def note(self, moid: str, attribute: str, text: str) -> None:
+        """Writes a note on a cluster."""
+        self._vcenter.cluster_notes.set(moid, attribute, text)
+
+    def forget(self, moid: str, attribute: str) -> None:
+        """Removes a note from a cluster, with the last one its definition."""
+        self._vcenter.cluster_notes.drop(moid, attribute)
+
+    def values(self, moids: Iterable[str], keys: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
+        """The components of images by cluster id; "" for one that the image doesn't have. Nothing of a
+        cluster without an image.
+        """
+        empty = dict.fromkeys(keys, "")
+        images = {moid: self._images.image(moid) for moid in dict.fromkeys(moids)}
+        return {moid: {**empty, **found} for moid, found in images.items() if found is not None}
+
+    def write(self, moid: str, key: str, value: str) -> None:
+        """Never called: several components are set at once."""
+        raise AssertionError(key)
+
+    def run(self, step: Step, report: Report) -> None:
+        """Runs one step. A note is written before the image changes, and removed at the end."""
+        match step:
+            case Import():
+                self._images.import_depot(step.url, step.description)
+            case SetImage():
+                self._write_notes(step.moid, step.notes)
+                why = f"bfinfra: set {step.what}"
+                self._images.commit(step.moid, step.components, (), why)
+            case PutBack():
+                kept = {key: version for key, version in step.components.items() if version}
+                gone = [key for key, version in step.components.items() if not version]
+                self._images.commit(step.moid, kept, gone, f"bfinfra: take {step.what} out")
+            case Remediate():
+                self._remediate(step)
+            case Commit():
+                self._write_notes(step.moid, step.notes)
+            case Drop():
+                self._images.drop_depot(step.identity)
+            case Forget():
+                for each in step.components:
+                    self.forget(step.moid, self.prefix + each)
+
+    def _write_notes(self, moid: str, notes: Mapping[str, str]) -> None:
+        for component, text in notes.items():
+            self.note(moid, self.prefix + component, text)
+
+    def _remediate(self, step: Remediate) -> None:
+        """Checks the hosts first: a host that can't enter maintenance mode is named with its reasons, and
+        none is touched.
+        """
+        issues = self._images.check(step.moid, step.moids)
+        if issues:
+            raise Rejected(
+                f"{step.hosts} can't be remediated",
+                server=self._vcenter.server,
+                why="; ".join(issues),
+                next="move or stop what prevents it, then run this again",
+            )
+        self._images.apply(step.moid, step.moids, eula=True)

@@ -1,0 +1,135 @@
+"""The state of a cluster's image, and the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from bfinfra.backends.vcenter.host_images import Depot
+from bfinfra.kinds.vcenter.base import host_setting
+from bfinfra.model.records import dataclass
+from bfinfra.model.rights import Use, holds
+from bfinfra.model.step import Disruption, Step
+
+NOTED = (holds("clusters", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
+WRITE = holds(
+    "clusters",
+    "VcIntegrity.lifecycleSoftwareSpecification.Read",
+    "VcIntegrity.lifecycleSoftwareSpecification.Write",
+)
+REMEDIATE = holds(
+    "clusters",
+    "VcIntegrity.lifecycleSoftwareRemediation.Read",
+    "VcIntegrity.lifecycleSoftwareRemediation.Write",
+)
+IMPORT = holds("depots", "VcIntegrity.lifecycleSettings.Read", "VcIntegrity.lifecycleSettings.Write")
+DROP = holds("depots", "VcIntegrity.lifecycleDepots.Delete")
+
+
+@dataclass(frozen=True)
+class OnHost:
+    """A host of the cluster. `components`: name → version; `status` and `why`: of the last scan, "" if it was
+    never scanned.
+    """
+
+    name: str
+    moid: str
+    components: Mapping[str, str] = field(default_factory=dict)
+    status: str = ""
+    why: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(host_setting.State):
+    """The components of the image, as settings of the cluster, and the hosts. `imaged`: whether the cluster
+    has an image; `depots`: vCenter's offline depots.
+    """
+
+    imaged: bool = True
+    hosts: tuple[OnHost, ...] = ()
+    depots: tuple[Depot, ...] = ()
+
+    @property
+    def components(self) -> Mapping[str, str]:
+        """Component → version in the image, of those that the site names or has noted."""
+        return {each.key: each.now for each in self.settings if each.now}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfCluster(Step):
+    """A step about a cluster's image. `cluster`: its name, `moid`: its id."""
+
+    cluster: str
+    moid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import(Step):
+    """let vCenter import the depot {url}"""
+
+    rights = (IMPORT,)
+    url: str
+    description: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetImage(OfCluster):
+    """set {what} in the image of {cluster}"""
+
+    rights = (WRITE, *NOTED)
+    what: str
+    components: Mapping[str, str]
+    notes: Mapping[str, str]
+    """Component → the note about it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PutBack(OfCluster):
+    """take {what} out of the image of {cluster}"""
+
+    destructive = True
+    rights = (WRITE,)
+    uses = (Use.APPLY, Use.DESTROY)
+    what: str
+    components: Mapping[str, str]
+    """Component → the version before bfinfra set it, "" for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remediate(OfCluster):
+    """install the image of {cluster} on {hosts}, through maintenance mode"""
+
+    rights = (WRITE, REMEDIATE)
+    uses = (Use.APPLY, Use.DESTROY)
+    disruption = Disruption.REBOOT
+    why = "each host enters maintenance mode, and may restart"
+    hosts: str
+    """Their names."""
+    moids: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit(OfCluster):
+    """note on {cluster} what was applied of its image"""
+
+    rights = NOTED
+    notes: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drop(Step):
+    """delete the depot {url}, which this site has imported"""
+
+    rights = (DROP,)
+    uses = (Use.APPLY, Use.DESTROY)
+    url: str
+    identity: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forget(OfCluster):
+    """take the notes about its image off {cluster}"""
+
+    rights = NOTED
+    uses = (Use.APPLY, Use.DESTROY)
+    components: tuple[str, ...]
