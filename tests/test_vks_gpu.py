@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kinds.lifecycle import SPECS, apply, drift, endings, made, world
+from kinds.lifecycle import SPECS, apply, drift, endings, made, plan, world
 
+from bfinfra import app
 from bfinfra import sandbox as sandboxes
+from bfinfra.model.order import derived
+from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
 
 SITE = SPECS / "vks-gpu.yaml"
@@ -34,6 +37,26 @@ def test_the_site_is_made_agrees_without_a_write_and_goes_without_a_trace(gpus):
     assert set(endings(apply(SITE, gpus)).values()) == {"kept"}
     assert gpus.tally()["written"] == written
     assert drift(SITE, gpus).found == ()
+    assert "zone-1" in found, "the namespace is in its zone"
     gone = apply(SITE, gpus, destroy=True)
     assert made(gone), endings(gone)
     assert world(gpus) == before
+
+
+def test_the_driver_of_the_hosts_comes_before_what_needs_it(gpus):
+    site = app.load(SITE, sandbox=gpus)
+    before = derived(site.resources)
+    hosts, graphics = Key("host_image", "gpu"), Key("host_graphics", "vgpu")
+    assert hosts in before[graphics]
+    assert hosts in before[Key("vm_class", "h100-40c")]
+    assert graphics in before[Key("vks_cluster", "ml-01")]
+
+
+def test_a_profile_that_the_hosts_do_not_offer_is_refused_once_they_tell(gpus, tmp_path):
+    assert made(apply(SITE, gpus))
+    path = tmp_path / "site.yaml"
+    path.write_text(SITE.read_text().replace("vgpus: [nvidia_h100-40c]", "vgpus: [nvidia_h100-20c]"))
+    [problem] = plan(path, gpus).problems
+    assert "no host of the cluster gpu offers the vGPU profile nvidia_h100-20c" in str(problem)
+    assert "they offer nvidia_h100-40c, nvidia_h100-80c" in str(problem)
+    assert made(apply(SITE, gpus, destroy=True))

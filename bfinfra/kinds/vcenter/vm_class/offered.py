@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.vcenter.vm_class.spec import Spec, clusters
 from bfinfra.model.conflict import Conflict, Spot
@@ -78,12 +78,20 @@ def _of(key: Key, spec: Spec, cluster: str, facts: VmClassFacts, prepared: bool)
 def _prepared(cluster: str, wanted: Specs, states: Specs) -> bool:
     """Whether the site still has to change the driver or the graphics of the cluster's hosts."""
     return any(
-        key.kind == "host_graphics"
+        (key.kind == "host_graphics" and not _shared(states.get(key), spec))
         or (key.kind == "host_image" and cluster in ("", spec.cluster) and not _driven(states.get(key), spec))
         for key, spec in wanted.items()
     )
 
 
-def _driven(state: object, spec: object) -> bool:
-    """Whether the image has the components of the file already."""
-    return state is not None and getattr(state, "components", None) == getattr(spec, "components", ())
+def _shared(state: Any, spec: Any) -> bool:
+    """Whether the hosts have the type of graphics of the file already."""
+    there = [state.at((host, "type")) for host in spec.hosts] if state else [None]
+    return all(each is not None and each.now == spec.type for each in there)
+
+
+def _driven(state: Any, spec: Any) -> bool:
+    """Whether the image has the components of the file already, and every host of it."""
+    return state is not None and all(
+        dict(spec.components).items() <= dict(each.components).items() for each in (state, *state.hosts)
+    )
