@@ -350,7 +350,7 @@ def test_every_message_in_the_life_of_a_registry_fits(sandbox: Running, tmp_path
     }
 
 
-def test_all_that_is_said_in_the_life_of_an_image_fits(sandbox: Running, tmp_path: Path) -> None:
+def test_every_message_in_the_life_of_an_image_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder = Recorder()
     site = yaml.safe_load(EXAMPLES["host_image"].read_text())
     run(site, tmp_path, sandbox, recorder)

@@ -17,9 +17,7 @@ WORLD_9 = Path(__file__).parents[2] / "kinds/vcenter-9.yaml"
 
 
 @world(WORLD_9)
-def test_all_that_is_said_in_the_life_of_a_namespace_with_zones_fits(
-    sandbox: Running, tmp_path: Path
-) -> None:
+def test_every_message_in_the_life_of_a_namespace_with_zones_fits(sandbox: Running, tmp_path: Path) -> None:
     recorder = Recorder()
     site = yaml.safe_load(EXAMPLES["supervisor_namespace"].read_text())
     team = {"cluster": "compute", "vm_classes": ["best-effort-small"], "zones": ["zone-1", "zone-2"]}
