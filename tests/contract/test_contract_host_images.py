@@ -46,6 +46,7 @@ def test_a_component_is_installed_and_removed(vcenter: VCenterSide) -> None:
     host = next(each.moid for each in inventory.hosts if each.cluster == cluster)
     images.import_depot(LOCATION, "ours")
     assert images.image(cluster) == {}
+    vc.rest.post(f"/api/esx/settings/clusters/{cluster}/software/drafts")  # as a killed run leaves one
     images.commit(cluster, DRIVER, (), "set")
     assert images.image(cluster) == DRIVER
     assert images.hosts(cluster)[host].status == "NON_COMPLIANT"

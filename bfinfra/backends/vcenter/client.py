@@ -31,6 +31,7 @@ from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.backends.vcenter.soap import service_instance
 from bfinfra.backends.vcenter.switches import Switches
 from bfinfra.backends.vcenter.tasks import Tasks
+from bfinfra.backends.vcenter.vgpus import Vgpus
 from bfinfra.backends.words import safe
 from bfinfra.model.site import VCenterSettings
 
@@ -64,6 +65,7 @@ class VCenter:
         self.hosts = Hosts(self.session, self.tasks)
         self.host_settings = HostSettings(self.session)
         self.cluster_notes = ClusterNotes(self.session)
+        self.vgpus = Vgpus(self.session)
         self.switches = Switches(self.session, self.tasks)
         self.machines = Machines(self.session, self.tasks)
         self.events = Events(self.session)

@@ -16,8 +16,9 @@ from bfinfra.model.errors import Busy, Missing, Rejected, Unreachable
 from bfinfra.model.records import dataclass
 
 MANAGER = "configManager.assignableHardwareManager"
+CARDS = "config.graphicsInfo"
 OFFERED: Mapping[type[Any], Sequence[str]] = {
-    vim.HostSystem: ["name", "parent", "config.sharedPassthruGpuTypes", MANAGER],
+    vim.HostSystem: ["name", "parent", "config.sharedPassthruGpuTypes", CARDS, MANAGER],
     vim.ComputeResource: ["name"],
 }
 
@@ -25,13 +26,14 @@ OFFERED: Mapping[type[Any], Sequence[str]] = {
 @dataclass(frozen=True, slots=True)
 class HostOffer:
     """`profiles`: vGPU profiles that VMs can get now, () also if the host doesn't tell; `groups`: vendor
-    device group → its devices in vSphere's JSON.
+    device group → its devices in vSphere's JSON; `cards`: bytes of each GPU.
     """
 
     host: str
     cluster: str
     profiles: tuple[str, ...] = ()
     groups: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
+    cards: tuple[int, ...] = ()
 
 
 class Vgpus:
@@ -56,6 +58,7 @@ class Vgpus:
                     clusters.get(refs.moid(row["parent"]), ""),
                     tuple(map(str, row["config.sharedPassthruGpuTypes"] or ())),
                     _groups(row[MANAGER]) if groups else {},
+                    tuple(int(each.memorySizeInKB or 0) << 10 for each in row[CARDS] or ()),
                 )
                 for row in rows
                 if isinstance(row.ref, vim.HostSystem)

@@ -83,6 +83,18 @@ def add_host(
                     if each.class_ & 0xFF00 == DISPLAY
                 ],
             ),
+            graphicsInfo=[
+                vim.host.GraphicsInfo(
+                    deviceName=each.name,
+                    vendorName=vendor_name(int(each.vendor)),
+                    pciId=each.id,
+                    graphicsType=host.graphics,
+                    memorySizeInKB=int(each.memory or 0) >> 10,
+                    vm=[],
+                )
+                for each in host.pci
+                if each.class_ & 0xFF00 == DISPLAY
+            ],
             network=host_network(),
             firewall=vim.host.FirewallInfo(
                 defaultPolicy=vim.host.FirewallInfo.DefaultPolicy(incomingBlocked=True, outgoingBlocked=True),

@@ -22,6 +22,7 @@ from bfinfra.model.units import bytes_text, megahertz_text
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
     from bfinfra.backends.vcenter.capacity import Capacity
+    from bfinfra.backends.vcenter.vgpus import HostOffer
 
 SPACES = "supervisor_namespace"
 Specs = Mapping[str, ClusterSpec]
@@ -52,6 +53,8 @@ class Environment:
     classes: Mapping[str, VmClass] = field(default_factory=dict)
     supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
+    offers: tuple[HostOffer, ...] = ()
+    """The vGPUs of hosts."""
 
     def supervisor(self, namespace: str) -> Supervisor | None:
         """The running supervisor of a namespace."""
@@ -73,6 +76,7 @@ def read(vcenter: VCenter, needs: Mapping[Key, ResolvedRef]) -> Environment:
         catalog.vm_classes,
         catalog.supervisors,
         {name: by_id[each.cluster] for name, each in catalog.supervisors.items() if each.cluster in by_id},
+        vcenter.vgpus.offered(groups=False),
     )
 
 

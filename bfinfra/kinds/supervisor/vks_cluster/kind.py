@@ -22,19 +22,21 @@ from bfinfra.kinds.supervisor.base.cluster_steps import (
     Wait,
 )
 from bfinfra.kinds.supervisor.base.guest_checks import guest_checks
-from bfinfra.kinds.supervisor.vks_cluster import catalog, state
+from bfinfra.kinds.supervisor.vks_cluster import catalog, gpus, state
 from bfinfra.kinds.supervisor.vks_cluster.decide import decide, drifted
 from bfinfra.kinds.supervisor.vks_cluster.describe import description
 from bfinfra.kinds.supervisor.vks_cluster.manifest import KIND, V1BETA1, V1BETA2, path_of
 from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
 from bfinfra.kinds.supervisor.vks_cluster.state import State
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Denied, Missing
 from bfinfra.model.kind import LastWriter, Observation, Report
+from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import API as OWN
@@ -150,6 +152,12 @@ class VksCluster(kind.Kind[Spec, State]):
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See `decide`."""
         return decide(name, spec, state, context)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: catalog.VksClusterFacts | None) -> Iterator[Conflict]:
+        """More vGPUs than hosts have."""
+        if facts is not None:
+            yield from gpus.conflicts(wanted, facts.environment)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

@@ -163,7 +163,9 @@ def pod_network(spec: Spec) -> None:
     if not spec.network.pods:
         return
     blocks = sum(_blocks(each) for each in spec.network.pods)
-    surges = [_surge(nodes.rollout.max_surge, nodes.most) for nodes in spec.workers.values() if nodes.rollout]
+    surges = [
+        surge_of(nodes.rollout.max_surge, nodes.most) for nodes in spec.workers.values() if nodes.rollout
+    ]
     nodes, more = sum(pool.count for pool in spec.pools()), max((1, *surges))
     if nodes + more > blocks:
         raise Refusal(
@@ -186,5 +188,6 @@ def _wide(parts: int) -> str:
     return f"a /{NODE_BITS - (parts - 1).bit_length()}"
 
 
-def _surge(surge: int | str, nodes: int) -> int:
+def surge_of(surge: int | str, nodes: int) -> int:
+    """How many new nodes may come before old ones go."""
     return surge if isinstance(surge, int) else -(-int(surge.rstrip("%")) * nodes // 100)

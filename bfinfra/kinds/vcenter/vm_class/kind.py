@@ -27,7 +27,6 @@ from bfinfra.model.units import bytes_text
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
-    from bfinfra.backends.vcenter.vgpus import Vgpus
 
 MANAGE = holds("classes", "VirtualMachineClasses.Manage")
 
@@ -74,9 +73,9 @@ class VmClass(kind.Kind[Spec, State]):
     step_types = (Create, Update, Delete)
     survey_privileges = (holds(VCENTER, *READ),)
 
-    def __init__(self, vcenter: VCenter, vgpus: Vgpus) -> None:
+    def __init__(self, vcenter: VCenter) -> None:
         self._classes = VmClasses(vcenter)
-        self._vgpus = vgpus
+        self._vgpus = vcenter.vgpus
 
     def observe(
         self,

@@ -1,0 +1,52 @@
+"""Pools beside the vGPUs of the hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from kinds.lifecycle import SPECS
+
+from bfinfra.backends.vcenter.vgpus import HostOffer
+from bfinfra.kinds.supervisor.base.fit import Environment
+from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec as Namespace
+from bfinfra.kinds.supervisor.vks_cluster.gpus import conflicts
+from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
+from bfinfra.kinds.vcenter.vm_class.spec import Spec as VmClass
+from bfinfra.model.conflict import Conflict
+from bfinfra.model.refs import Key
+
+SITE = yaml.safe_load((SPECS / "vks-gpu.yaml").read_text())
+PROFILE = "nvidia_h100-40c"
+CARD = 81559 << 20  # as a card of 80 GiB tells it
+
+
+def found(hosts: int, **gpu: Any) -> list[Conflict]:
+    """Of hosts with one card each."""
+    given = SITE["vks_cluster"]["ml-01"]
+    pool = {"vm_class": "h100-40c", **gpu}
+    wanted = {
+        Key("vm_class", "h100-40c"): VmClass.model_validate(SITE["vm_class"]["h100-40c"]),
+        Key("supervisor_namespace", "ml"): Namespace.model_validate(SITE["supervisor_namespace"]["ml"]),
+        Key("vks_cluster", "ml-01"): Spec.model_validate({**given, "workers": {"gpu": pool}}),
+    }
+    offers = tuple(HostOffer(f"esx{n}", "gpu", (PROFILE,), {}, (CARD,)) for n in range(hosts))
+    return [*conflicts(wanted, Environment(offers=offers))]
+
+
+def test_more_nodes_than_the_hosts_have_vgpus_are_refused() -> None:
+    [conflict] = found(1, autoscale={"min": 0, "max": 3})
+    assert conflict.what == f"its nodes can take 3 vGPUs {PROFILE}; the hosts of gpu have 2"
+    assert conflict.at.field == "workers.gpu.vm_class"
+
+
+def test_a_surge_without_a_spare_gpu_is_refused() -> None:
+    [conflict] = found(1, count=2)
+    assert conflict.what == f"no vGPU {PROFILE} is spare while its nodes are replaced"
+    assert conflict.next == "write rollout: {max_surge: 0, max_unavailable: 1}"
+    assert found(1, count=2, rollout={"max_surge": 0, "max_unavailable": 1}) == []
+    assert found(2, count=2) == []
+
+
+def test_hosts_that_tell_no_profiles_refuse_nothing() -> None:
+    assert found(0, count=9) == []
