@@ -70,6 +70,7 @@ class VmClass(kind.Kind[Spec, State]):
     """A VM class."""
 
     document = Document.CONSOLIDATED
+    alone = True
     step_types = (Create, Update, Delete)
     survey_privileges = (holds(VCENTER, *READ),)
 
