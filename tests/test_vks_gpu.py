@@ -11,6 +11,8 @@ from kinds.lifecycle import SPECS, apply, drift, endings, made, plan, world
 
 from bfinfra import app
 from bfinfra import sandbox as sandboxes
+from bfinfra.kinds.vcenter.host_image.branches import newer_guests
+from bfinfra.model.conflict import Spot
 from bfinfra.model.order import derived
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
@@ -60,3 +62,16 @@ def test_a_profile_that_the_hosts_do_not_offer_is_refused_once_they_tell(gpus, t
     assert "no host of the cluster gpu offers the vGPU profile nvidia_h100-20c" in str(problem)
     assert "they offer nvidia_h100-40c, nvidia_h100-80c" in str(problem)
     assert made(apply(SITE, gpus, destroy=True))
+
+
+def test_a_guest_driver_that_is_newer_than_the_hosts_is_refused(gpus):
+    site = app.load(SITE, sandbox=gpus)
+    assert list(newer_guests(site.resources)) == []
+    key = Key("gpu_operator", "ml-01")
+    operator = site.resources[key]
+    newer = operator.model_copy(
+        update={"driver": operator.driver.model_copy(update={"version": "590.44.01"})}
+    )
+    [found] = newer_guests({**site.resources, key: newer})
+    assert found.what == "its driver is of branch 590, newer than the hosts' 580"
+    assert found.others == (Spot(Key("host_image", "gpu"), "components.NVIDIA-vGPU"),)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.vcenter.base import host_setting
+from bfinfra.kinds.vcenter.host_image.branches import newer_guests
 from bfinfra.kinds.vcenter.host_image.decide import decide
 from bfinfra.kinds.vcenter.host_image.spec import Spec
 from bfinfra.kinds.vcenter.host_image.steps import (
@@ -20,10 +21,12 @@ from bfinfra.kinds.vcenter.host_image.steps import (
     SetImage,
     State,
 )
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Rejected
 from bfinfra.model.kind import Observation, Report
+from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, holds
 from bfinfra.model.site import Site
@@ -87,6 +90,11 @@ class HostImageKind(host_setting.Settings[Spec, State]):
     def steps(cls, name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See `decide`."""
         return decide(spec, state, context)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: object) -> Iterator[Conflict]:
+        """Guest drivers that are newer than the hosts'."""
+        yield from newer_guests(wanted)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
