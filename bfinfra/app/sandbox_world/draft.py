@@ -60,6 +60,12 @@ class Draft:
         """Put a value into a section, unless something is there by that name; what is there then."""
         return self.parts.setdefault(section, {}).setdefault(name, value)
 
+    @property
+    def version(self) -> dict[str, str]:
+        """vCenter's, where the site needs a newer one than worlds have: for zones of namespaces."""
+        zoned = any("zones" in each.get("supervisor", ()) for each in self.clusters.values())
+        return {"version": "9.0.0.0"} if zoned else {}
+
     def cluster(self, name: str) -> Entry:
         """A compute cluster."""
         return self.clusters.setdefault(name, {"hosts": {}})
@@ -84,7 +90,7 @@ class Draft:
         found = {
             "pace": 0.1,
             "datacenter": (self.site.vcenter and self.site.vcenter.datacenter) or "Datacenter",
-            "vcenter": {"host": server, **({"port": int(port)} if port else {})},
+            "vcenter": {"host": server, **({"port": int(port)} if port else {}), **self.version},
             "env": self.env,
             "groups": list(self.groups),
             "users": [{"name": name, **user} for name, user in self.users.items()],
@@ -97,11 +103,12 @@ class Draft:
         return {name: value for name, value in found.items() if value or name == "pace"}
 
     def _place_hosts(self) -> None:
-        """Hosts of which the site doesn't say where go to the first cluster without a supervisor; no cluster
-        stays empty.
+        """Hosts of which the site doesn't say where go to the first cluster whose image the site sets, else
+        to the first without a supervisor; no cluster stays empty.
         """
         self.store()
-        homes = [name for name, each in self.clusters.items() if "supervisor" not in each]
+        homes = [name for name, each in self.clusters.items() if "image" in each]
+        homes += [name for name, each in self.clusters.items() if "supervisor" not in each]
         for name, host in self.hosts.items():
             home = self._placed.get(name) or (homes[0] if homes else "compute-1")
             self.cluster(home)["hosts"][name] = host

@@ -34,7 +34,26 @@ def add(draft: Draft) -> None:
         draft.parts["tanzu_releases"] = list(releases)
     _classes(draft)
     _images(draft)
+    _components(draft)
+    _zones(draft)
     _people(draft)
+
+
+def _components(draft: Draft) -> None:
+    """Clusters with images, and the depots of their components."""
+    for key, spec in draft.of("host_image"):
+        draft.cluster(spec.cluster)["image"] = {}
+        url = spec.depot.url if spec.depot else f"https://depots.sandbox.test/{key.name}.zip"
+        for name, version in spec.components.items():
+            draft.part("depots", url, {}).setdefault(name, []).append(version)
+
+
+def _zones(draft: Draft) -> None:
+    """The zones of supervisors whose namespaces name some."""
+    for _, spec in draft.of("supervisor_namespace"):
+        supervisor = draft.cluster(spec.cluster).get("supervisor")
+        if spec.zones and supervisor is not None:
+            supervisor["zones"] = sorted({*supervisor.get("zones", ()), *spec.zones})
 
 
 def _classes(draft: Draft) -> None:
