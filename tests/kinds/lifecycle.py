@@ -49,8 +49,8 @@ def by_ansible(kind: str) -> bool:
 
 
 def unhurried(kinds: Iterable[str]) -> list[Any]:
-    """Kinds as parameters of tests that write much: those by Ansible run with --peers only;
-    tests/kinds/test_by_ansible.py has their share of every run.
+    """Kinds as parameters of tests that write much: those by Ansible run with --peers only, as those of
+    tests/kinds/test_by_ansible.py do.
     """
     return [pytest.param(kind, marks=pytest.mark.peers) if by_ansible(kind) else kind for kind in kinds]
 
