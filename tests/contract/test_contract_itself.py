@@ -35,7 +35,9 @@ NO_CALL = {
     "client.close",
     "client.share",
     "cluster.close",
+    "cluster.path_of",
     "clusters.close",
+    "clusters.selections",
     "rest.headers",
 }
 """They send nothing, or no more than a login."""
