@@ -72,29 +72,8 @@ def add_host(
             pciPassthruInfo=[passthru(each) for each in devices],
             dateTimeInfo=clock(host.ntp),
             service=vim.host.ServiceInfo(service=[ntpd(host.ntp)]),
-            graphicsConfig=vim.host.GraphicsConfig(
-                hostDefaultGraphicsType=host.graphics,
-                sharedPassthruAssignmentPolicy="performance",
-                deviceType=[
-                    vim.host.GraphicsConfig.DeviceType(
-                        deviceId=each.id, graphicsType=host.graphics, vgpuMode="sameSize"
-                    )
-                    for each in host.pci
-                    if each.class_ & 0xFF00 == DISPLAY
-                ],
-            ),
-            graphicsInfo=[
-                vim.host.GraphicsInfo(
-                    deviceName=each.name,
-                    vendorName=vendor_name(int(each.vendor)),
-                    pciId=each.id,
-                    graphicsType=host.graphics,
-                    memorySizeInKB=int(each.memory or 0) >> 10,
-                    vm=[],
-                )
-                for each in host.pci
-                if each.class_ & 0xFF00 == DISPLAY
-            ],
+            graphicsConfig=graphics_config(host),
+            graphicsInfo=graphics_info(host),
             network=host_network(),
             firewall=vim.host.FirewallInfo(
                 defaultPolicy=vim.host.FirewallInfo.DefaultPolicy(incomingBlocked=True, outgoingBlocked=True),
@@ -105,6 +84,37 @@ def add_host(
     made["configManager"] = managers(inventory, moid, host)
     offer_vgpus(inventory, made)
     return made
+
+
+def graphics_config(host: Any) -> Any:
+    """How a host uses its cards for graphics."""
+    return vim.host.GraphicsConfig(
+        hostDefaultGraphicsType=host.graphics,
+        sharedPassthruAssignmentPolicy="performance",
+        deviceType=[
+            vim.host.GraphicsConfig.DeviceType(
+                deviceId=each.id, graphicsType=host.graphics, vgpuMode="sameSize"
+            )
+            for each in host.pci
+            if each.class_ & 0xFF00 == DISPLAY
+        ],
+    )
+
+
+def graphics_info(host: Any) -> list[Any]:
+    """The cards of a host, as its graphics manager lists them."""
+    return [
+        vim.host.GraphicsInfo(
+            deviceName=each.name,
+            vendorName=vendor_name(int(each.vendor)),
+            pciId=each.id,
+            graphicsType=host.graphics,
+            memorySizeInKB=int(each.memory or 0) >> 10,
+            vm=[],
+        )
+        for each in host.pci
+        if each.class_ & 0xFF00 == DISPLAY
+    ]
 
 
 def managers(inventory: Inventory, moid: str, host: Any) -> Any:
