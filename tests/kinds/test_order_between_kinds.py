@@ -28,6 +28,11 @@ TKC = (
     "tanzu_cluster: {c: {namespace: s, version: v1.20, control_plane: {count: 1, vm_class: small, "
     "storage_class: k8s-gold}, workers: {w: {count: 1, vm_class: large, storage_class: k8s-gold}}}}"
 )
+GPU_OPERATOR = "gpu_operator: {g: {cluster: k, namespace: gpus, files: [pod.yaml]}}"
+HOST_IMAGE = (
+    "host_image: {i: {cluster: compute, components: {NVIDIA-vGPU: 580.95.02}, depot: {url: "
+    "'https://repo/vgpu.zip'}, remediate: if_needed, accept_eula: true}}"
+)
 SPACE = "supervisor_namespace: {s: {cluster: compute}}"
 INSIDE = "{address: 10.0.0.%s, key: {env: KEY}, trust: {known_hosts: kh}%s}"
 MACHINES = f"linux_host: {{a: {INSIDE % (1, '')}, b: {INSIDE % (2, '')}, c: {INSIDE % (3, '')}}}"
@@ -295,6 +300,53 @@ FOUND = [
         "bitfusion_device_plugin/p",
         "token_secret/s",
         "a Bitfusion token of form three in kube-system on kubernetes_cluster/k",
+    ),
+    (
+        "manifests and namespaces",
+        [
+            "manifests: {m: {cluster: k, files: [pod.yaml]}}",
+            "namespace: {n: {cluster: k, namespace: default}}",
+        ],
+        None,
+        "manifests/m",
+        "namespace/n",
+        "namespace default on kubernetes_cluster/k",
+    ),
+    (
+        "the GPU operator and namespaces",
+        [GPU_OPERATOR, "namespace: {n: {cluster: k, namespace: gpus}}"],
+        None,
+        "gpu_operator/g",
+        "namespace/n",
+        "namespace gpus on kubernetes_cluster/k",
+    ),
+    (
+        "pods and the GPU operator",
+        [GPU_OPERATOR, WORK % ("k", "")],
+        NVIDIA,
+        POD,
+        "gpu_operator/g",
+        "nvidia.com/gpu on kubernetes_cluster/k",
+    ),
+    (
+        "graphics and the drivers of hosts",
+        [HOST_IMAGE, "host_graphics: {g: {hosts: [h]}}"],
+        None,
+        "host_graphics/g",
+        "host_image/i",
+        "drivers of the hosts",
+    ),
+    (
+        "classes with vGPUs and their hosts",
+        [
+            HOST_IMAGE,
+            "supervisor_namespace: {s: {cluster: compute, vm_classes: [c]}}",
+            "vm_class: {c: {cpus: 4, memory: 16GiB, memory_reservation: 100, vgpus: [nvidia_h100-40c]}}",
+        ],
+        None,
+        "vm_class/c",
+        "host_image/i",
+        "hosts of compute",
     ),
     (
         "operators and namespaces",

@@ -10,7 +10,7 @@ from typing import Any
 
 from lxml.etree import _Element as Element
 
-from bfinfra.backends.vcenter import queries, refs
+from bfinfra.backends.vcenter import queries, reads, refs
 from bfinfra.backends.vcenter.reads import Reads
 from bfinfra.backends.vcenter.session import SoapSession
 from bfinfra.model.errors import RemoteError
@@ -49,7 +49,7 @@ class Changes:
         """Follow everything that the session has read up to now. Raises RemoteError."""
         self._content = content = self._session.content()
         self._collector = content.propertyCollector.CreatePropertyCollector()
-        for each in _filters(content, refs.reads(content)):
+        for each in _filters(content, reads.of_session(content)):
             refs.stub(content).read(self._collector, "CreateFilter", each)
 
     def wait(self, seconds: int) -> tuple[Change, ...]:
@@ -78,19 +78,19 @@ class Changes:
             self._collector.DestroyPropertyCollector()
 
 
-def _filters(content: Any, reads: Reads) -> Iterator[str]:
+def _filters(content: Any, read: Reads) -> Iterator[str]:
     """One for all that is below containers, one for single objects: a server does some work for each filter
     at each change.
     """
     views, asked = list[str](), dict[type[Any], set[str]]()
-    for below in list(reads.below.values()):
+    for below in list(read.below.values()):
         view = content.viewManager.CreateContainerView(below.root, list(below.paths), recursive=True)
         views.append(queries.viewed(view))
         for kind, paths in below.paths.items():
             asked.setdefault(kind, set()).update(paths)
     if views:
         yield queries.followed(_by_type(asked), views)
-    named = {kind: each for kind, each in list(reads.named.items()) if each.moids}
+    named = {kind: each for kind, each in list(read.named.items()) if each.moids}
     if named:
         objects = [text for kind, each in named.items() for text in queries.named(kind, sorted(each.moids))]
         yield queries.followed(_by_type({kind: each.paths for kind, each in named.items()}), objects)

@@ -16,7 +16,7 @@ from lxml.etree import _Element as Element
 from pyVmomi import vim, vmodl
 from pyVmomi.VmomiSupport import ManagedObject
 
-from bfinfra.backends.vcenter import faults, queries, refs, tree
+from bfinfra.backends.vcenter import faults, queries, reads, refs, tree
 from bfinfra.model.errors import Missing
 from bfinfra.model.records import dataclass
 
@@ -67,7 +67,7 @@ def below(
     """
     views, key = refs.views(content), (refs.moid(root), *sorted(kind.__name__ for kind in asked))
     _remember(content, beside)
-    refs.reads(content).all(root, asked)
+    reads.of_session(content).all(root, asked)
     for _ in range(2):
         if key not in views:
             views[key] = content.viewManager.CreateContainerView(root, list(asked), recursive=True)
@@ -122,7 +122,7 @@ def of(  # noqa: PLR0913 - what, of which, and what of it
     if not listed:
         return []
     _remember(content, beside)
-    refs.reads(content).some(kind, listed, paths)
+    reads.of_session(content).some(kind, listed, paths)
     least, most = PART
     size = min(most, max(least, -(-len(listed) // (2 * ASIDE))))
     parts = [listed[n : n + size] for n in range(0, len(listed), size)]
@@ -144,7 +144,7 @@ def _each(beside: Mapping[Any, Sequence[str]]) -> list[str]:
 
 def _remember(content: Any, beside: Mapping[Any, Sequence[str]]) -> None:
     for ref, paths in beside.items():
-        refs.reads(content).some(type(ref), [refs.moid(ref)], paths)
+        reads.of_session(content).some(type(ref), [refs.moid(ref)], paths)
 
 
 def one(content: vim.ServiceInstanceContent, ref: Any, paths: Sequence[str]) -> Row:

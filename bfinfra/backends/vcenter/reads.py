@@ -43,3 +43,9 @@ class Reads:
         found = self.named.setdefault(kind, Named(set(), set()))
         found.moids.update(moids)
         found.paths.update(paths)
+
+
+def of_session(content: Any) -> Reads:
+    """What the session of `content` has read."""
+    found: Reads = refs.stub(content).reads
+    return found

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyVmomi import vim
 
-    from bfinfra.backends.vcenter.reads import Reads
-
 
 def moid(ref: Any) -> str:
     """The id of a managed object, such as `vm-42`; "" for None."""
@@ -23,12 +21,6 @@ def refer(content: vim.ServiceInstanceContent, kind: type[Any], ident: str) -> A
 def views(content: vim.ServiceInstanceContent) -> dict[tuple[str, ...], object]:
     """The container views of the session of `content`."""
     found: dict[tuple[str, ...], object] = stub(content).views
-    return found
-
-
-def reads(content: vim.ServiceInstanceContent) -> Reads:
-    """What the session of `content` has read."""
-    found: Reads = stub(content).reads
     return found
 
 
