@@ -54,14 +54,16 @@ def watch(
     *,
     options: WatchOptions | None = None,
     context: RunContext = LIVE,
-    ended: Flag | None = None,
+    interrupted: Callable[[str], None] = lambda _: None,
 ) -> Report | None:
-    """Follow the site until `ended` is set, and return the last report; None if there was none. Only reads.
+    """Follow the site until the context's stop is set, and return the last report; None if there was none.
+    Only reads. Call `Stop.begin_writing` before, so that sessions end in order.
 
     `show` gets the first report, and another each time that drift starts or ends. If the servers can't be
-    followed, a full survey is tried until it succeeds.
+    followed any more, `interrupted` gets the reason, and a full survey is tried until it succeeds. Raises
+    RemoteError if the first one fails.
     """
-    options, ended = options or WatchOptions(), ended or Flag()
+    options, ended = options or WatchOptions(), context.stop.flag
     last: Report | None = None
     lost, why, pause = 0.0, "", FIRST
     while not ended.is_set():
@@ -74,8 +76,10 @@ def watch(
                 if options.once_settled:
                     return last
         except RemoteError as error:
-            if last is None and options.once_settled:
+            if last is None:
                 raise
+            if not lost:
+                interrupted(str(error.problems[0]))
             lost, why = lost or time.monotonic(), str(error.problems[0])
             ended.wait(pause)
             pause = min(LONGEST, 2 * pause)

@@ -58,7 +58,13 @@ def run(args: argparse.Namespace) -> int:
         first = False
 
     options = WatchOptions(args.interval or INTERVAL, args.once_settled)
-    last = watch(site, show, options=options, context=setting, ended=args.stop.flag)
+    last = watch(
+        site,
+        show,
+        options=options,
+        context=setting,
+        interrupted=lambda why: screen.say(f"changes are not followed until a new survey succeeds: {why}"),
+    )
     return 1 if last is None else exit_code(last)
 
 

@@ -21,6 +21,7 @@ from bfinfra import app
 from bfinfra.app.watch import Sight, WatchOptions, watch
 from bfinfra.cli.main import main
 from bfinfra.model.drift import Report
+from bfinfra.model.stop import Stop
 from bfinfra.sandbox import SMALL_WORLD, Running
 
 NEVER = 3600.0
@@ -47,13 +48,20 @@ class Watch:
 
     def __init__(self, path: Path, sandbox: Running, interval: float) -> None:
         self._seen: queue.SimpleQueue[Sight] = queue.SimpleQueue()
-        self.ended = threading.Event()
+        self.stop = Stop()
+        self.stop.begin_writing()
         self.last: Report | None = None
-        site, context = app.load(path, sandbox=sandbox), app.RunContext(sandbox=sandbox, patience=QUICK)
+        self.interrupted: list[str] = []
+        site, context = (
+            app.load(path, sandbox=sandbox),
+            app.RunContext(sandbox=sandbox, patience=QUICK, stop=self.stop),
+        )
         options = WatchOptions(interval)
 
         def run() -> None:
-            self.last = watch(site, self._seen.put, options=options, context=context, ended=self.ended)
+            self.last = watch(
+                site, self._seen.put, options=options, context=context, interrupted=self.interrupted.append
+            )
 
         self.thread = threading.Thread(target=run)
         self.thread.start()
@@ -68,7 +76,7 @@ def watching(path: Path, sandbox: Running, interval: float = NEVER) -> Iterator[
     try:
         yield running
     finally:
-        running.ended.set()
+        running.stop.ask(15)
         running.thread.join(SOON)
     assert not running.thread.is_alive()
 
@@ -180,7 +188,7 @@ def test_after_its_session_ended_it_surveys_anew_and_says_how_long_it_saw_nothin
         with machine(sandbox) as vm:
             settled(vm.PowerOffVM_Task())
         again = watched.next()
-        assert again.why
+        assert again.why == watched.interrupted[0]
         assert again.blind > 0
         seen = again.report if again.report.found else watched.next().report
         assert fields(seen) == ["power"]

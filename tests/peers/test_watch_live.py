@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from peers.site_files import SETTING, all_are
 from peers.sites import in_kubernetes
 
 from bfinfra.app.watch import Sight, WatchOptions, watch
+from bfinfra.model.stop import Stop
 
 pytestmark = pytest.mark.peers
 SOON = 30  # seconds within which a report must come
@@ -21,8 +23,9 @@ def test_what_kubectl_changes_is_reported(peers: Peers, tmp_path: Path) -> None:
     with in_kubernetes(peers, tmp_path) as site:
         all_are(site.apply(), "done", "kept")
         seen: queue.SimpleQueue[Sight] = queue.SimpleQueue()
-        ended = threading.Event()
-        how = {"options": WatchOptions(interval=3600), "context": SETTING, "ended": ended}
+        stop = Stop()
+        stop.begin_writing()
+        how = {"options": WatchOptions(interval=3600), "context": replace(SETTING, stop=stop)}
         running = threading.Thread(target=watch, args=(site.load(), seen.put), kwargs=how)
         running.start()
         space = site.given["namespace"]["training"]["namespace"]
@@ -35,7 +38,7 @@ def test_what_kubectl_changes_is_reported(peers: Peers, tmp_path: Path) -> None:
             again = seen.get(timeout=SOON).report
             assert (again.found, len(again.ended)) == ((), 1)
         finally:
-            ended.set()
+            stop.ask(15)
             running.join(SOON)
         assert not running.is_alive()
         all_are(site.apply(destroy=True), "done", "kept")
