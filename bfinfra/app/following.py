@@ -38,7 +38,12 @@ class Seen:
     clusters: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.changes or self.keys or self.clusters)
+        return bool(self.count)
+
+    @property
+    def count(self) -> int:
+        """How many changes; those of the same object in a cluster count once."""
+        return len(self.changes) + len(self.keys) + self.clusters
 
 
 @dataclass

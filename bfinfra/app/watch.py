@@ -6,7 +6,6 @@ import datetime as dt
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from threading import Event as Flag
 from typing import TYPE_CHECKING
 
 from bfinfra.app import wiring
@@ -55,20 +54,22 @@ def watch(
     options: WatchOptions | None = None,
     context: RunContext = LIVE,
     interrupted: Callable[[str], None] = lambda _: None,
+    turned: Callable[[int], None] = lambda _: None,
 ) -> Report | None:
     """Follow the site until the context's stop is set, and return the last report; None if there was none.
     Only reads. Call `Stop.begin_writing` before, so that sessions end in order.
 
     `show` gets the first report, and another each time that drift starts or ends. If the servers can't be
-    followed any more, `interrupted` gets the reason, and a full survey is tried until it succeeds. Raises
-    RemoteError if the first one fails.
+    followed any more, `interrupted` gets the reason, and a full survey is tried until it succeeds. `turned`
+    gets, several times a second, how many changes the servers have reported since the last time; while a
+    survey is tried again it gets none. Raises RemoteError if the first one fails.
     """
     options, ended = options or WatchOptions(), context.stop.flag
     last: Report | None = None
     lost, why, pause = 0.0, "", FIRST
     while not ended.is_set():
         try:
-            for found in _followed(site, options, context, ended):
+            for found in _followed(site, options, context, turned):
                 blind = time.monotonic() - lost if lost else 0.0
                 if last is None or lost or found.new or found.ended or _unseen(found) != _unseen(last):
                     show(Sight(found, blind, why))
@@ -81,6 +82,7 @@ def watch(
             if not lost:
                 interrupted(str(error.problems[0]))
             lost, why = lost or time.monotonic(), str(error.problems[0])
+            turned(0)
             ended.wait(pause)
             pause = min(LONGEST, 2 * pause)
     return last
@@ -91,7 +93,9 @@ def _unseen(found: Report) -> object:
     return found.problems, found.unreadable
 
 
-def _followed(site: Site, options: WatchOptions, context: RunContext, ended: Flag) -> Iterator[Report]:
+def _followed(
+    site: Site, options: WatchOptions, context: RunContext, turned: Callable[[int], None]
+) -> Iterator[Report]:
     """The report after each look. Raises RemoteError once changes can't be followed any more."""
     from bfinfra.engine.plan import DesiredState
     from bfinfra.engine.watch import Watched
@@ -108,8 +112,9 @@ def _followed(site: Site, options: WatchOptions, context: RunContext, ended: Fla
             polled = time.monotonic()
             yield _reported(site, watched)
             words = watched.words()
-            while not ended.is_set():
+            while not context.stop.flag.is_set():
                 seen = stream.gathered()
+                turned(seen.count)
                 due = time.monotonic() - polled >= options.interval
                 if not seen and not due:
                     continue

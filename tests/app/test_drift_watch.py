@@ -52,6 +52,7 @@ class Watch:
         self.stop.begin_writing()
         self.last: Report | None = None
         self.interrupted: list[str] = []
+        self.changes = 0
         site, context = (
             app.load(path, sandbox=sandbox),
             app.RunContext(sandbox=sandbox, patience=QUICK, stop=self.stop),
@@ -60,11 +61,19 @@ class Watch:
 
         def run() -> None:
             self.last = watch(
-                site, self._seen.put, options=options, context=context, interrupted=self.interrupted.append
+                site,
+                self._seen.put,
+                options=options,
+                context=context,
+                interrupted=self.interrupted.append,
+                turned=self.turned,
             )
 
         self.thread = threading.Thread(target=run)
         self.thread.start()
+
+    def turned(self, changes: int) -> None:
+        self.changes += changes
 
     def next(self) -> Sight:
         return self._seen.get(timeout=SOON)
@@ -111,6 +120,7 @@ def test_a_change_of_a_machine_is_reported_and_so_is_its_end(sandbox: Running) -
         found = watched.next().report
         assert fields(found) == ["power"]
         assert found.found[0].by
+        assert watched.changes
         settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=memory * 2)))
         assert sorted(fields(watched.next().report)) == ["memory", "power"]
         settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=memory)))
