@@ -24,6 +24,7 @@ ROUND = 20  # seconds of each wait call at most, well below the transport's read
 QUIET = 0.1  # seconds without a further change, after which a change is looked at
 BUSY = 1.0  # seconds after which it is looked at in any case
 LOOK = 0.25  # seconds between two looks at whether the watch shall end
+LAST = 10.0  # seconds that the end waits for calls that are under way
 PAUSE = 5.0  # seconds until a cluster that can't be followed is tried again
 
 
@@ -109,31 +110,29 @@ class Stream:
 def following(site: str, backends: Backends) -> Iterator[Stream]:
     """Follow everything that was read of vCenter, and the site's objects in clusters. Raises RemoteError."""
     stream = Stream(site)
-    with _vcenter(backends) as changes:
-        watched = _clusters(backends)
-        if changes is not None:
-            _start(stream.of_vcenter, [changes])
-        _start(stream.of_cluster, watched)
-        try:
-            yield stream
-        finally:
-            stream.over.set()
+    vcenter, clusters = _vcenter(backends), _clusters(backends)
+    threads = [*_start(stream.of_vcenter, vcenter), *_start(stream.of_cluster, clusters)]
+    try:
+        yield stream
+    finally:
+        stream.over.set()
+        cancels = (*(each.cancel for each in vcenter), *(each.cancel for each in clusters))
+        for cancel in cancels:
+            cancel()
+        until = time.monotonic() + LAST
+        for thread in threads:  # before connections are closed that they read
+            thread.join(max(0.0, until - time.monotonic()))
 
 
-@contextmanager
-def _vcenter(backends: Backends) -> Iterator[Changes | None]:
+def _vcenter(backends: Backends) -> list[Changes]:
     if backends.vcenter is None:
-        yield None
-        return
+        return []
     from bfinfra.backends.vcenter.changes import Changes
 
     changes = Changes(backends.vcenter.session)
     changes.start()
-    try:
-        changes.wait(ROUND)  # every object once
-        yield changes
-    finally:
-        changes.cancel()
+    changes.wait(ROUND)  # every object once
+    return [changes]
 
 
 def _clusters(backends: Backends) -> list[ObjectChanges]:
@@ -145,6 +144,8 @@ def _clusters(backends: Backends) -> list[ObjectChanges]:
     return found
 
 
-def _start(pass_on: Callable[[Any], None], each: Iterable[object]) -> None:
-    for changes in each:
-        Thread(target=pass_on, args=(changes,), name="changes", daemon=True).start()
+def _start(pass_on: Callable[[Any], None], each: Iterable[object]) -> list[Thread]:
+    threads = [Thread(target=pass_on, args=(changes,), name="changes", daemon=True) for changes in each]
+    for thread in threads:
+        thread.start()
+    return threads

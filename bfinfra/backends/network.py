@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import socket
 import ssl
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -114,6 +115,15 @@ class Body(httpx2.SyncByteStream):
         """Close the source of the body, if it can be closed."""
         if hasattr(self._inner, "close"):
             self._inner.close()
+
+
+def interrupt(answer: httpx2.Response) -> None:
+    """End the body of an answer that another thread reads, which closes the connection. A connection that is
+    closed here would leave that thread with a number that the next connection gets.
+    """
+    if stream := answer.extensions.get("network_stream"):
+        with contextlib.suppress(OSError):
+            stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
 
 @contextlib.contextmanager

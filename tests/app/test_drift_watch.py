@@ -88,6 +88,7 @@ def watching(path: Path, sandbox: Running, interval: float = NEVER) -> Iterator[
         running.stop.ask(15)
         running.thread.join(SOON)
     assert not running.thread.is_alive()
+    assert "changes" not in {each.name for each in threading.enumerate()}
 
 
 @contextmanager

@@ -346,7 +346,7 @@ FOUND = [
         None,
         "vm_class/c",
         "host_image/i",
-        "hosts of compute",
+        "settled hosts on compute",
     ),
     (
         "operators and namespaces",

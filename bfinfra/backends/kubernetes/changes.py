@@ -7,9 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes import errors
+from bfinfra.backends.network import interrupt
 from bfinfra.model.errors import Unanswered
 
 if TYPE_CHECKING:
+    import httpx2
+
     from bfinfra.backends.kubernetes.cluster import ClusterClient, Selected
 
 LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -22,6 +25,8 @@ class ObjectChanges:
     def __init__(self, client: ClusterClient, of: Selected) -> None:
         self._client, self._of = client, of
         self._revision = ""
+        self._cancelled = False
+        self._answer: httpx2.Response | None = None
 
     def start(self) -> None:
         """Note the present state. Raises RemoteError."""
@@ -39,6 +44,11 @@ class ObjectChanges:
         """
         lost = ""
 
+        def opened(answer: httpx2.Response) -> None:
+            self._answer = answer
+            if self._cancelled:
+                interrupt(answer)
+
         def see(line: str) -> None:
             nonlocal lost
             event = json.loads(line)
@@ -52,11 +62,17 @@ class ObjectChanges:
         params = self._params(
             watch="1", allowWatchBookmarks="true", resourceVersion=self._revision, timeoutSeconds=str(seconds)
         )
-        self._client.lines(self._client.path_of(self._of), params, ONE, see)
+        self._client.lines(self._client.path_of(self._of), params, ONE, see, opened)
         if lost:
             raise Unanswered(
                 f"changes of {self._of.kind} can't be followed", server=self._client.name, why=lost
             )
+
+    def cancel(self) -> None:
+        """End a `wait` in another thread. The connection is closed by the thread that reads it."""
+        self._cancelled = True
+        if self._answer is not None:
+            interrupt(self._answer)
 
     def _params(self, **further: str) -> dict[str, str]:
         return {"labelSelector": self._of.labels, **further}

@@ -10,6 +10,8 @@ from bfinfra.backends.kubernetes import errors
 from bfinfra.model.errors import Denied, Expired, Unreachable, Untrusted
 
 if TYPE_CHECKING:
+    import httpx2
+
     from bfinfra.backends.kubernetes.access import Access
     from bfinfra.backends.kubernetes.link import Link
     from bfinfra.backends.transport import Transport
@@ -87,11 +89,19 @@ class Connection:
         """The JSON at this path."""
         return self._json(path, params, accept)
 
-    def lines(self, path: str, params: Mapping[str, str], accept: str, take: Callable[[str], None]) -> None:
-        """Call `take` with each line of a stream, as it arrives."""
+    def lines(
+        self,
+        path: str,
+        params: Mapping[str, str],
+        accept: str,
+        take: Callable[[str], None],
+        opened: Callable[[httpx2.Response], None] = lambda _: None,
+    ) -> None:
+        """Call `opened` with the response, then `take` with each line of its stream, as it arrives."""
 
         def read(link: Link) -> None:
             with link.raw.stream("GET", path, params=params, headers={"Accept": accept}) as answer:
+                opened(answer)
                 for line in answer.iter_lines():
                     take(line)
 
