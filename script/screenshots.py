@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,6 +60,7 @@ def main(folder: Path) -> None:
             timeout=DEADLINE,
         )
         photograph(home / "drift.html", folder)
+        photograph_watch(home / "watch.html", folder)
         photograph_documentation(folder)
     finally:
         sandbox.stop(worlds.state(world))
@@ -154,9 +156,30 @@ def photograph(page: Path, folder: Path) -> None:
             browser.save_screenshot(str(folder / f"drift-{scheme}.png"))
 
 
+def photograph_watch(page: Path, folder: Path) -> None:
+    """The page of a running watch."""
+    command = f"bfinfra watch {SITE} --sandbox --html".split()
+    with subprocess.Popen(
+        [*command, str(page)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
+        try:
+            until = time.monotonic() + DEADLINE
+            while not page.exists():
+                if time.monotonic() > until:
+                    raise SystemExit(f"{' '.join(command)} wrote no page")
+                time.sleep(0.1)
+            on_each_screen(page, folder, "watch")
+        finally:
+            running.terminate()
+
+
 def photograph_documentation(folder: Path) -> None:
-    """A page of the documentation, light and dark, on a wide and on a narrow screen, which it must fit."""
-    page = ROOT / "build/site/how-to/start-with-your-vcenter/index.html"
+    """A page of the documentation."""
+    on_each_screen(ROOT / "build/site/how-to/start-with-your-vcenter/index.html", folder, "docs")
+
+
+def on_each_screen(page: Path, folder: Path, name: str) -> None:
+    """A page, light and dark, on a wide and on a narrow screen, which it must fit."""
     for scheme in SCHEMES:
         for width in SCREENS:
             with chromium(scheme) as browser:
@@ -167,7 +190,7 @@ def photograph_documentation(folder: Path) -> None:
                 browser.get(page.as_uri())
                 if browser.execute_script("return document.documentElement.scrollWidth > innerWidth"):
                     raise SystemExit(f"{page} is wider than {width} px")
-                browser.save_screenshot(str(folder / f"docs-{scheme}-{width}.png"))
+                browser.save_screenshot(str(folder / f"{name}-{scheme}-{width}.png"))
 
 
 if __name__ == "__main__":

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.following import following
-from bfinfra.model.drift import Report, judged
+from bfinfra.app.listener import Listener
+from bfinfra.model.drift import Drifted, Report, judged
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.plan import Action
 from bfinfra.model.records import dataclass
@@ -48,31 +49,23 @@ class Sight:
 
 
 def watch(
-    site: Site,
-    show: Callable[[Sight], None],
-    *,
-    options: WatchOptions | None = None,
-    context: RunContext = LIVE,
-    interrupted: Callable[[str], None] = lambda _: None,
-    turned: Callable[[int], None] = lambda _: None,
+    site: Site, listener: Listener, *, options: WatchOptions | None = None, context: RunContext = LIVE
 ) -> Report | None:
     """Follow the site until the context's stop is set, and return the last report; None if there was none.
     Only reads. Call `Stop.begin_writing` before, so that sessions end in order.
 
-    `show` gets the first report, and another each time that drift starts or ends. If the servers can't be
-    followed any more, `interrupted` gets the reason, and a full survey is tried until it succeeds. `turned`
-    gets, several times a second, how many changes the servers have reported since the last time; while a
-    survey is tried again it gets none. Raises RemoteError if the first one fails.
+    The listener gets the first report, and another each time that drift starts or ends. If the servers can't
+    be followed any more, a full survey is tried until it succeeds. Raises RemoteError if the first one fails.
     """
     options, ended = options or WatchOptions(), context.stop.flag
     last: Report | None = None
     lost, why, pause = 0.0, "", FIRST
     while not ended.is_set():
         try:
-            for found in _followed(site, options, context, turned):
+            for found in _followed(site, options, context, listener):
                 blind = time.monotonic() - lost if lost else 0.0
                 if last is None or lost or found.new or found.ended or _unseen(found) != _unseen(last):
-                    show(Sight(found, blind, why))
+                    listener.report(Sight(found, blind, why))
                 last, lost, why, pause = found, 0.0, "", FIRST
                 if options.once_settled:
                     return last
@@ -80,9 +73,9 @@ def watch(
             if last is None:
                 raise
             if not lost:
-                interrupted(str(error.problems[0]))
+                listener.interrupted(str(error.problems[0]))
             lost, why = lost or time.monotonic(), str(error.problems[0])
-            turned(0)
+            listener.turned(0)
             ended.wait(pause)
             pause = min(LONGEST, 2 * pause)
     return last
@@ -93,9 +86,7 @@ def _unseen(found: Report) -> object:
     return found.problems, found.unreadable
 
 
-def _followed(
-    site: Site, options: WatchOptions, context: RunContext, turned: Callable[[int], None]
-) -> Iterator[Report]:
+def _followed(site: Site, options: WatchOptions, context: RunContext, listener: Listener) -> Iterator[Report]:
     """The report after each look. Raises RemoteError once changes can't be followed any more."""
     from bfinfra.engine.plan import DesiredState
     from bfinfra.engine.watch import Watched
@@ -110,11 +101,12 @@ def _followed(
             # what changed between the survey and the first answer of the stream
             watched.decide(watched.survey(bound.kinds.keys()))
             polled = time.monotonic()
-            yield _reported(site, watched)
+            writers: dict[tuple[str, str], Drifted] = {}
+            yield _reported(site, watched, writers)
             words = watched.words()
             while not context.stop.flag.is_set():
                 seen = stream.gathered()
-                turned(seen.count)
+                listener.turned(seen.count)
                 due = time.monotonic() - polled >= options.interval
                 if not seen and not due:
                     continue
@@ -128,7 +120,7 @@ def _followed(
                 watched.look([key for key in touched if key.kind not in kinds])
                 watched.decide(touched | watched.survey(kinds))
                 polled = time.monotonic() if due else polled
-                yield _reported(site, watched)
+                yield _reported(site, watched, writers)
 
 
 def _may_be_ours(change: Change, words: frozenset[str]) -> bool:
@@ -140,17 +132,34 @@ def _may_be_ours(change: Change, words: frozenset[str]) -> bool:
     return change.how != "modify" or "name" in change.paths
 
 
-def _reported(site: Site, watched: Watched) -> Report:
-    """What differs now, and what of it is new since the last report; kept for the next one."""
+def _reported(site: Site, watched: Watched, writers: dict[tuple[str, str], Drifted]) -> Report:
+    """What differs now, and what of it is new since the last report; kept for the next one. `writers`: who
+    made each difference, of those that were reported before.
+    """
     from bfinfra.engine import checks
-    from bfinfra.engine.drift import traced
 
     memory = checks.recall(site.name)
     absent = any(item.action is Action.CREATE for item in watched.plan.items)
     made = watched.report(checks.stood(site.name, memory) if absent else ())
     settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
     made = checks.since(replace(made, found=settled, warnings=(*made.warnings, *expired)), memory)
-    if made.new:
-        made = traced(made, watched.observed, watched.kinds, watched.patience)
+    made = _traced(made, watched, writers)
     checks.remember(made, memory)
     return made
+
+
+def _traced(made: Report, watched: Watched, writers: dict[tuple[str, str], Drifted]) -> Report:
+    """The report with who made each difference. The servers are asked about what is not in `writers`."""
+    from bfinfra.engine.drift import traced
+
+    if any(_value(each) not in writers for each in made.alarming):
+        made = traced(made, watched.observed, watched.kinds, watched.patience)
+        writers.clear()
+        writers.update((_value(each), each) for each in made.found)
+        return made
+    known = ((each, writers.get(_value(each), each)) for each in made.found)
+    return replace(made, found=tuple(replace(each, by=who.by, at=who.at) for each, who in known))
+
+
+def _value(found: Drifted) -> tuple[str, str]:
+    return found.identity, repr(found.now)

@@ -115,9 +115,7 @@ class Screen:
 
     def page(self, name: str, site: Site, made: Callable[[Before, Style], str]) -> None:
         """Write an HTML page into a file. `made`: makes the page from the site's order and the style."""
-        from bfinfra.engine.graph import waits
-
-        self.write(name, made(waits(site.resources, {}), Style(units=unit)))
+        self.write(name, drawn(site, made))
 
     @contextlib.contextmanager
     def progress(self, found: Plan) -> Iterator[Callable[[Event], None]]:
@@ -153,6 +151,13 @@ class Screen:
         from bfinfra.render import data
 
         print(data.line(data.event(event)), flush=True)
+
+
+def drawn(site: Site, made: Callable[[Before, Style], str]) -> str:
+    """The page that `made` makes from the site's order and the style."""
+    from bfinfra.engine.graph import waits
+
+    return made(waits(site.resources, {}), Style(units=unit))
 
 
 def _form(name: str) -> Any:

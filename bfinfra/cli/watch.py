@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from bfinfra.cli import arguments, context
@@ -10,8 +9,10 @@ from bfinfra.cli import arguments, context
 if TYPE_CHECKING:
     import argparse
 
-    from bfinfra.app.watch import Sight
+    from bfinfra.app import RunContext
+    from bfinfra.app.listener import Listeners
     from bfinfra.cli.screen import Screen
+    from bfinfra.model.site import Site
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
@@ -24,6 +25,9 @@ def add(verbs: arguments.Verbs, about: str) -> None:
         help="how often to read what no server reports by itself: supervisors, libraries, machines (1m)",
     )
     parser.add_argument("--once-settled", action="store_true", help="end after the first report")
+    parser.add_argument(
+        "--html", metavar="FILE", help="keep a page in this file, which a browser reads again by itself"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     import gc
 
     from bfinfra.app.watch import INTERVAL, WatchOptions, watch
-    from bfinfra.cli.findings import exit_code, notify
+    from bfinfra.cli.findings import exit_code
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import BfinfraError, Problem
 
@@ -44,38 +48,33 @@ def run(args: argparse.Namespace) -> int:
                 next="use --output jsonl: a report is one line",
             )
         )
+    context.has_folder(args.html)
     site, setting = context.load(args)
     gc.set_threshold(700, 10, 10)  # Python's default: this process lives for months
     gc.enable()
     args.stop.serves = True
     args.stop.begin_writing()  # a look that has started ends, and the session with it
-    first = True
-
-    def show(sight: Sight) -> None:
-        nonlocal first
-        _show(sight, screen, first=first)
-        notify(site, sight.report, setting, screen)
-        first = False
-
+    listeners = _listeners(args, site, setting, screen)
     options = WatchOptions(args.interval or INTERVAL, args.once_settled)
-    last = watch(
-        site,
-        show,
-        options=options,
-        context=setting,
-        interrupted=lambda why: screen.say(f"changes are not followed until a new survey succeeds: {why}"),
-    )
-    return 1 if last is None else exit_code(last)
+    try:
+        last = watch(site, listeners, options=options, context=setting)
+    finally:
+        listeners.close()
+    return exit_code(last) if last and listeners.following else 1
 
 
-def _show(sight: Sight, screen: Screen, *, first: bool) -> None:
-    from bfinfra.render import drift as render
+def _listeners(args: argparse.Namespace, site: Site, setting: RunContext, screen: Screen) -> Listeners:
+    """What hears the watch, by the arguments and the site."""
+    from bfinfra.app.listener import Listener, Listeners
+    from bfinfra.cli.watched import Printed
 
-    if sight.why:
-        screen.say(f"changes were not followed for {sight.blind:.0f} s: {sight.why}")
-    found = sight.report
-    screen.show(
-        lambda style: render.text(found, style) if first or found.blind else render.changes(found, style),
-        lambda: render.data(found),
-    )
-    sys.stdout.flush()
+    each: list[Listener] = [Printed(screen)]
+    if site.drift.notify:
+        from bfinfra.app.notifier import Notifier
+
+        each.append(Notifier(site, context=setting, failed=screen.say))
+    if args.html:
+        from bfinfra.cli.watched import WatchedPage
+
+        each.append(WatchedPage(args.html, site, screen.say))
+    return Listeners(each)

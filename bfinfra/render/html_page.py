@@ -60,7 +60,7 @@ table { border-collapse: collapse; width: 100%; }
 caption { text-align: left; color: var(--soft); padding: .25rem .75rem; }
 th, td {
   text-align: left; vertical-align: top; padding: .4rem .75rem;
-  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; min-width: 5rem;
+  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; min-width: 7rem;
 }
 th[scope=col], time { white-space: nowrap; }
 tr:target { background: var(--box); }
@@ -73,9 +73,12 @@ td.quiet { color: var(--quiet); }
 """
 
 
-def whole(site: str, header: Iterable[str], main: Iterable[str], *, made: str, skip: str = "") -> str:
+def whole(  # noqa: PLR0913 - what a page is made of
+    site: str, header: Iterable[str], main: Iterable[str], *, made: str, skip: str = "", renewed: int = 0
+) -> str:
     """A whole document. `header` and `main`: lines of HTML; `made`: the command that made it, and how to read
-    it; `skip`: the id and the words of a skip link, such as `findings To what drifted`.
+    it; `skip`: the id and the words of a skip link, such as `findings To what drifted`; `renewed`: seconds
+    until a browser reads it again, 0 for never.
     """
     command = made.partition(".")[0].removeprefix("Made by bfinfra ")
     anchor, _, words = skip.partition(" ")
@@ -90,6 +93,7 @@ def whole(site: str, header: Iterable[str], main: Iterable[str], *, made: str, s
                 '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src '
                 "'unsafe-inline'\">"
             ),
+            *([f'<meta http-equiv="refresh" content="{renewed}">'] if renewed else []),
             f"<title>{text(site)}: {command}</title>",
             f"<style>{STYLE}</style>",
             "</head>",

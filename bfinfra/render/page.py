@@ -8,6 +8,7 @@ from typing import Any
 from bfinfra.model.drift import ALARMING, Cause, Drifted, Report
 from bfinfra.model.errors import Problem
 from bfinfra.model.order import Before, Specs
+from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.render import html_page
 from bfinfra.render.drift import SAYS, total
@@ -19,13 +20,33 @@ from bfinfra.render.values import shown
 HEADS = ("What", "Resource", "Field", "Live", "By the file", "Applied", "Who and when", "Since")
 
 
-def page(found: Report, resources: Specs, before: Before, style: Style = PLAIN) -> str:
-    """The whole document. `resources`: the site's specs; `before`: key → the keys that it refers to."""
+RENEWED = 2  # seconds until the page of a watch is read again
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A site that is watched: `since` when; `lost`: when its servers could not be followed any more, and
+    `why`; `ended`: when the watch ended. Times in seconds since the epoch, 0: not.
+    """
+
+    since: float
+    lost: float = 0.0
+    why: str = ""
+    ended: float = 0.0
+
+
+def page(
+    found: Report, resources: Specs, before: Before, style: Style = PLAIN, followed: Followed | None = None
+) -> str:
+    """The whole document. `resources`: the site's specs; `before`: key → the keys that it refers to. With
+    `followed`, a browser reads it again by itself.
+    """
     return html_page.whole(
         found.site,
         [
+            *_unfollowed(followed),
             html_page.verdict(total(found), alarm=bool(found.blind or found.alarming)),
-            f"<p>Checked {moment(found.at)}.</p>",
+            _checked(found, followed),
         ],
         [
             *_findings(found, style),
@@ -33,9 +54,31 @@ def page(found: Report, resources: Specs, before: Before, style: Style = PLAIN) 
             *html_page.topology(_boxes(found, resources, style), before),
         ],
         skip="findings To what drifted",
-        made="Made by bfinfra drift. Boxes with a sign link to their row in the table; lines lead from "
-        "what must be done first.",
+        made=f"Made by bfinfra {'watch' if followed else 'drift'}. Boxes with a sign link to their row in "
+        "the table; lines lead from what must be done first.",
+        renewed=RENEWED if followed else 0,
     )
+
+
+def _checked(found: Report, followed: Followed | None) -> str:
+    if followed is None:
+        return f"<p>Checked {moment(found.at)}.</p>"
+    return (
+        f"<p>Followed since {moment(followed.since)}; this is the report of {moment(found.at)}. The page "
+        "renews itself.</p>"
+    )
+
+
+def _unfollowed(followed: Followed | None) -> list[str]:
+    """Since when the report may be out of date, and why."""
+    if followed is None or not (followed.ended or followed.lost):
+        return []
+    words = (
+        f"The watch ended {moment(followed.ended)}."
+        if followed.ended
+        else f"Changes are not followed since {moment(followed.lost)}: {text(followed.why)}"
+    )
+    return [f'<p class="verdict alarm">{words}</p>']
 
 
 def _boxes(found: Report, resources: Specs, style: Style) -> list[Box]:

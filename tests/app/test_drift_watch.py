@@ -4,11 +4,13 @@ check would find.
 
 from __future__ import annotations
 
+import os
 import queue
 import random
+import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from pyVmomi import vim
 from rights.given import administrator
 
 from bfinfra import app
+from bfinfra.app.listener import Listener, Listeners
 from bfinfra.app.watch import Sight, WatchOptions, watch
 from bfinfra.cli.main import main
 from bfinfra.model.drift import Report
@@ -43,7 +46,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
 
 
-class Watch:
+class Watch(Listener):
     """A watch in a thread."""
 
     def __init__(self, path: Path, sandbox: Running, interval: float) -> None:
@@ -51,7 +54,7 @@ class Watch:
         self.stop = Stop()
         self.stop.begin_writing()
         self.last: Report | None = None
-        self.interrupted: list[str] = []
+        self.interruptions: list[str] = []
         self.changes = 0
         site, context = (
             app.load(path, sandbox=sandbox),
@@ -60,17 +63,16 @@ class Watch:
         options = WatchOptions(interval)
 
         def run() -> None:
-            self.last = watch(
-                site,
-                self._seen.put,
-                options=options,
-                context=context,
-                interrupted=self.interrupted.append,
-                turned=self.turned,
-            )
+            self.last = watch(site, self, options=options, context=context)
 
         self.thread = threading.Thread(target=run)
         self.thread.start()
+
+    def report(self, sight: Sight) -> None:
+        self._seen.put(sight)
+
+    def interrupted(self, why: str) -> None:
+        self.interruptions.append(why)
 
     def turned(self, changes: int) -> None:
         self.changes += changes
@@ -123,12 +125,17 @@ def test_a_change_of_a_machine_is_reported_and_so_is_its_end(sandbox: Running) -
         assert found.found[0].by
         assert watched.changes
         settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=memory * 2)))
-        assert sorted(fields(watched.next().report)) == ["memory", "power"]
+        both = watched.next().report
+        assert sorted(fields(both)) == ["memory", "power"]
         settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=memory)))
         last = watched.next().report
         assert (fields(last), [each.split()[1] for each in last.ended]) == (["power"], ["memory"])
+        assert last.found[0].by == found.found[0].by
     assert watched.last == last
     assert fields(drift(path, sandbox)) == ["power"]
+    with watching(path, sandbox) as again:
+        (lasting,) = again.next().report.found
+        assert lasting.by
 
 
 def test_a_machine_that_goes_has_vanished(sandbox: Running) -> None:
@@ -199,7 +206,7 @@ def test_after_its_session_ended_it_surveys_anew_and_says_how_long_it_saw_nothin
         with machine(sandbox) as vm:
             settled(vm.PowerOffVM_Task())
         again = watched.next()
-        assert again.why == watched.interrupted[0]
+        assert again.why == watched.interruptions[0]
         assert again.blind > 0
         seen = again.report if again.report.found else watched.next().report
         assert fields(seen) == ["power"]
@@ -229,6 +236,48 @@ def test_the_command_ends_as_drift_does(
     assert '"field":"power"' in capsys.readouterr().out
     assert main([*words, "--output", "json"]) == 1
     assert "use --output jsonl" in capsys.readouterr().err
+
+
+def until(holds: Callable[[], object]) -> None:
+    limit = time.monotonic() + SOON
+    while not holds():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def test_a_signal_ends_it_as_drift_would_end_then_and_its_page_says_so(
+    sandbox: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, page = EXAMPLES["bitfusion_server"], tmp_path / "watch.html"
+    assert made(apply(path, sandbox))
+    monkeypatch.setattr("bfinfra.worlds.embedded", lambda *_, **__: sandbox)
+
+    def somebody() -> None:
+        try:
+            until(page.exists)
+            assert "Everything is as the site says" in page.read_text()
+            with machine(sandbox) as vm:
+                settled(vm.PowerOffVM_Task())
+            until(lambda: "power" in page.read_text())
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    other = threading.Thread(target=somebody)
+    other.start()
+    words = ["watch", str(path), "--world", str(SMALL_WORLD), "--html", str(page)]
+    assert main(words) == 2
+    other.join()
+    assert "The watch ended" in page.read_text()
+    assert [each.name for each in tmp_path.iterdir() if each.name != "state"] == ["watch.html"]
+
+
+def test_a_watch_that_does_not_follow_when_a_signal_comes_could_not_say_what_drifted() -> None:
+    heard = Listeners([])
+    assert not heard.following
+    heard.report(Sight(Report("poc", (), 1)))
+    assert heard.following
+    heard.interrupted("vCenter ended the session")
+    assert not heard.following
 
 
 def test_after_many_changes_it_says_what_a_check_says(sandbox: Running) -> None:

@@ -6,13 +6,18 @@ import hashlib
 import hmac
 import json
 import ssl
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from trust.listening import Listening, listening
 
 from bfinfra import app
+from bfinfra.app.notifier import Notifier
+from bfinfra.app.watch import Sight
+from bfinfra.engine import checks
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Cause, Drifted, DriftSettings, Report
 from bfinfra.model.errors import BfinfraError
@@ -145,3 +150,64 @@ def test_an_address_without_tls_or_with_an_account_in_it_is_refused(tmp_path, ur
     )
     with pytest.raises(BfinfraError, match=r"drift: notify\.url"):
         load([tmp_path / "site.yaml"])
+
+
+def heard(hook: Listening) -> list[tuple[int, list[str]]]:
+    """Of each message: how many drifts started, and which ended."""
+    return [(len(body["began"]), body["ended"]) for body in (json.loads(each[3]) for each in hook.asked)]
+
+
+def until(holds: Callable[[], object]) -> None:
+    limit = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    return []
+
+
+def test_a_watch_tells_once_what_started_and_once_what_ended(site, hook, refusals):
+    found = replace(REPORT, ended=())
+    notifier = Notifier(site, context=QUICK, failed=refusals.append)
+    notifier.report(Sight(replace(found, found=(), new=frozenset())))
+    notifier.report(Sight(found))
+    until(lambda: len(hook.asked) == 1)
+    notifier.report(Sight(replace(found, new=frozenset())))  # a survey anew: the drift lasts
+    notifier.report(Sight(replace(found, found=(), new=frozenset(), unreadable={"esx": "it is off"})))
+    notifier.report(Sight(replace(found, found=(), new=frozenset(), ended=(MOVED.identity,))))
+    until(lambda: len(hook.asked) == 2)
+    notifier.close()
+    assert heard(hook) == [(1, []), (0, [MOVED.identity])]
+    assert refusals == []
+
+
+def test_a_watch_that_starts_tells_nothing_that_an_earlier_check_told(site, hook, refusals):
+    notifier = Notifier(site, context=QUICK, failed=refusals.append)
+    notifier.report(Sight(replace(REPORT, new=frozenset(), ended=())))
+    notifier.close()
+    assert hook.asked == []
+
+
+def test_what_the_webhook_does_not_accept_is_sent_again_and_delays_no_report(site, hook, refusals):
+    hook.answers = InTurn(*[503] * 6, 204)
+    notifier = Notifier(site, context=QUICK, failed=refusals.append, pause=0.01)
+    notifier.report(Sight(replace(REPORT, ended=())))
+    until(lambda: len(hook.asked) == 7)
+    notifier.close()
+    assert len({json.loads(body)["id"] for *_, body in hook.asked}) == 1
+    (said,) = refusals
+    assert "it is sent again" in said
+
+
+def test_what_is_not_sent_when_the_watch_ends_is_new_for_the_next_check(site, hook, refusals):
+    hook.answers = InTurn(503)
+    notifier = Notifier(site, context=QUICK, failed=refusals.append, pause=60)
+    notifier.report(Sight(replace(REPORT, ended=())))
+    until(lambda: refusals)
+    notifier.close()
+    later = checks.since(replace(REPORT, new=frozenset(), ended=()), checks.recall("poc"))
+    assert later.new == {MOVED.identity}

@@ -12,21 +12,33 @@ from peers.found import Peers
 from peers.site_files import SETTING, all_are
 from peers.sites import in_kubernetes
 
+from bfinfra.app.listener import Listener
 from bfinfra.app.watch import Sight, WatchOptions, watch
 from bfinfra.model.stop import Stop
 
 pytestmark = pytest.mark.peers
+
+
+class Heard(Listener):
+    def __init__(self) -> None:
+        self.seen: queue.SimpleQueue[Sight] = queue.SimpleQueue()
+
+    def report(self, sight: Sight) -> None:
+        self.seen.put(sight)
+
+
 SOON = 30  # seconds within which a report must come
 
 
 def test_what_kubectl_changes_is_reported(peers: Peers, tmp_path: Path) -> None:
     with in_kubernetes(peers, tmp_path) as site:
         all_are(site.apply(), "done", "kept")
-        seen: queue.SimpleQueue[Sight] = queue.SimpleQueue()
+        heard = Heard()
+        seen = heard.seen
         stop = Stop()
         stop.begin_writing()
         how = {"options": WatchOptions(interval=3600), "context": replace(SETTING, stop=stop)}
-        running = threading.Thread(target=watch, args=(site.load(), seen.put), kwargs=how)
+        running = threading.Thread(target=watch, args=(site.load(), heard), kwargs=how)
         running.start()
         space = site.given["namespace"]["training"]["namespace"]
         try:

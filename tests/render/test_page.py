@@ -13,7 +13,7 @@ from bfinfra.kinds.vcenter.gpu_host.spec import Spec as Host
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.refs import Key
 from bfinfra.model.resource import Spec
-from bfinfra.render.page import page
+from bfinfra.render.page import Followed, page
 from bfinfra.render.topology import MOST
 
 RESOURCES = {
@@ -142,3 +142,17 @@ def test_words_of_others_stay_words():
     text = page(nasty, {Key("bitfusion_server", WORDS): Spec()}, {})
     assert acts(text) == []
     assert Read(text).all("script") == []
+
+
+def test_the_page_of_a_watch_renews_itself_and_says_when_it_is_out_of_date():
+    def words(followed):
+        found = Read(page(REPORT, RESOURCES, BEFORE, followed=followed))
+        assert [each["content"] for each in found.all("meta") if each.get("http-equiv") == "refresh"] == ["2"]
+        return found.words
+
+    assert "Followed since 2001-09-09 01:46" in words(Followed(1e9))
+    assert "are not followed since 2001-09-09 01:46 UTC: <vc> is off" in words(
+        Followed(1e8, 1e9, "<vc> is off")
+    )
+    assert "The watch ended 2001-09-09 01:46" in words(Followed(1e8, ended=1e9))
+    assert "refresh" not in page(REPORT, RESOURCES, BEFORE)

@@ -1,0 +1,59 @@
+"""What hears a watch: the terminal, the webhook, a page, figures, systemd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bfinfra.app.watch import Sight
+
+
+class Listener:
+    """Hears everything, and does nothing. Its methods are called from the thread that follows the servers, so
+    they return at once.
+    """
+
+    def report(self, sight: Sight) -> None:
+        """Drift started or ended, or servers are followed again."""
+
+    def interrupted(self, why: str) -> None:
+        """Servers are not followed any more, until the next report."""
+
+    def turned(self, changes: int) -> None:
+        """Servers have reported so many changes since the last turn. There are several turns a second, and
+        fewer while a survey is made again.
+        """
+
+    def close(self) -> None:
+        """The watch has ended."""
+
+
+class Listeners(Listener):
+    """Several of them. `following`: whether the servers are followed now."""
+
+    def __init__(self, each: Iterable[Listener]) -> None:
+        self._each: Sequence[Listener] = tuple(each)
+        self.following = False
+
+    def report(self, sight: Sight) -> None:
+        """Servers are followed."""
+        self.following = True
+        for each in self._each:
+            each.report(sight)
+
+    def interrupted(self, why: str) -> None:
+        """Servers are not followed."""
+        self.following = False
+        for each in self._each:
+            each.interrupted(why)
+
+    def turned(self, changes: int) -> None:
+        """Pass it on."""
+        for each in self._each:
+            each.turned(changes)
+
+    def close(self) -> None:
+        """Close them in the reverse order."""
+        for each in reversed(self._each):
+            each.close()

@@ -1,0 +1,101 @@
+"""What a watch prints, and its page: a file that is written anew with each report."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.app.listener import Listener
+from bfinfra.cli.screen import Screen, drawn
+from bfinfra.model.redact import redact
+from bfinfra.render import drift as render
+from bfinfra.render.page import Followed, page
+
+if TYPE_CHECKING:
+    from bfinfra.app.watch import Sight
+    from bfinfra.model.drift import Report
+    from bfinfra.model.site import Site
+
+READABLE = 0o666  # what the umask leaves of it: a web server may serve the page
+
+
+class Printed(Listener):
+    """Prints the first report whole, and then what starts and ends."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen, self._first = screen, True
+
+    def report(self, sight: Sight) -> None:
+        """Print it."""
+        if sight.why:
+            self._screen.say(f"changes were not followed for {sight.blind:.0f} s: {sight.why}")
+        found, whole = sight.report, self._first or sight.report.blind
+        self._screen.show(
+            lambda style: render.text(found, style) if whole else render.changes(found, style),
+            lambda: render.data(found),
+        )
+        sys.stdout.flush()
+        self._first = False
+
+    def interrupted(self, why: str) -> None:
+        """Say it."""
+        self._screen.say(f"changes are not followed until a new survey succeeds: {why}")
+
+
+class WatchedPage(Listener):
+    """`failed` gets why the file can't be written; the next report tries again."""
+
+    def __init__(self, name: str, site: Site, failed: Callable[[str], None]) -> None:
+        self._name, self._site, self._failed = name, site, failed
+        self._followed = Followed(time.time())
+        self._last: Report | None = None
+
+    def report(self, sight: Sight) -> None:
+        """Show it."""
+        self._last = sight.report
+        self._write(replace(self._followed, lost=0.0, why=""))
+
+    def interrupted(self, why: str) -> None:
+        """Say since when the last report may be out of date."""
+        self._write(replace(self._followed, lost=time.time(), why=why))
+
+    def close(self) -> None:
+        """Say that the page is not renewed any more."""
+        self._write(replace(self._followed, ended=time.time()))
+
+    def _write(self, followed: Followed) -> None:
+        self._followed, last, site = followed, self._last, self._site
+        if last is None:
+            return
+        text = drawn(site, lambda before, style: page(last, site.resources, before, style, followed))
+        try:
+            write_whole(Path(self._name), redact(text))
+        except OSError as error:
+            self._failed(f"the page can't be written: {self._name}: {error.strerror}")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that others read at any moment: they see the old one or the new one. Raises OSError."""
+    handle, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w") as out:
+            os.fchmod(handle, READABLE & ~_umask())
+            out.write(text)
+        Path(fresh).replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            Path(fresh).unlink()
+
+
+def _umask() -> int:
+    """This process's umask. Reading it sets it, for a moment."""
+    found = os.umask(0o077)
+    os.umask(found)
+    return found
