@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bfinfra.app.context import RunContext
     from bfinfra.backends.ansible import LinuxHosts
+    from bfinfra.backends.helm import Charts
     from bfinfra.backends.images import Images
     from bfinfra.backends.kubernetes import Clusters
     from bfinfra.backends.survey_cache import SurveyCache
@@ -92,6 +93,13 @@ class Backends:
         made = Clusters(self.transport, self.site.vcenter, roots, self.cache)
         self._opened.callback(made.close)
         return made
+
+    @functools.cached_property
+    def charts(self) -> Charts:
+        """Helm charts of registries."""
+        from bfinfra.backends.helm import Charts
+
+        return Charts(self.transport)
 
     @functools.cached_property
     def images(self) -> Images:

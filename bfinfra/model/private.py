@@ -66,17 +66,17 @@ def opened(path: Path, flags: int) -> int:
     return handle
 
 
-def write(path: Path, content: str) -> None:
+def write(path: Path, content: str | bytes) -> None:
     """Write a file atomically, with mode 0600. Replaces a regular file only. Raises BfinfraError, OSError."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise _refused(path, "it is not a regular file", "name another one, or remove it")
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(
-            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w"
+            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
         ) as out:
             os.fchmod(out.fileno(), 0o600)  # a umask may remove bits, and a file system may ignore them
-            out.write(content)
+            out.write(content.encode() if isinstance(content, str) else content)
         fresh.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None  # nobody knows the temporary name

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oci_registry import running
 from peers.found import Peers, run
 from peers.site_files import SPECS, SiteFile, all_are, endings
 from recorded.sources import fetched
@@ -132,6 +133,37 @@ def test_a_public_chart_is_applied_kept_changed_and_removed(name: str, site: Sit
     assert site.changes() == {}
     all_are(site.apply(destroy=True, deadline=120), "done", "deleted", "kept")
     assert left(peers, site) == []
+
+
+def test_a_chart_that_helm_pushed_is_pulled_by_its_digest(
+    site: SiteFile, peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    chart, helm, it = CHARTS["jobset"], str(peers.bin / "helm"), site.given["manifests"]["it"]
+    archive = site.folder / packed(chart, chart.first, site, peers)["file"]
+    with running(tmp_path) as registry:
+        ca = ("--ca-file", str(registry.ca_file))
+        pushed = run([helm, "push", str(archive), f"oci://{registry.server}/charts", *ca], {})
+        (digest,) = set(registry.tags.values())
+        assert digest in pushed or not pushed
+        registry.account = ("me", "hush")
+        site.put("password", "hush")
+        it["chart"] = {
+            "oci": f"oci://{registry.server}/charts/jobset",
+            "version": "0.10.1",
+            "digest": digest,
+            "username": "me",
+            "password": {"file": "password"},
+            "trust": {"ca_file": str(registry.ca_file)},
+        }
+        it["release"] = "jobset"
+        all_are(site.apply(deadline=120), "done", "kept")
+    again = site.apply()  # the registry is gone, and nobody asks it
+    assert (again.writes, set(endings(again).values())) == (0, {"kept"})
+    it["chart"]["version"] = "0.10.0"
+    (problem,) = site.plan().problems
+    assert "is version 0.10.1, and the site names 0.10.0" in str(problem)
+    it["chart"]["version"] = "0.10.1"
 
 
 def test_an_operator_from_its_manifest_is_upgraded(site: SiteFile, peers: Peers) -> None:

@@ -18,6 +18,7 @@ from bfinfra.model.sources import plain_file
 LARGEST = 32 << 20  # bytes of an archive
 LARGEST_TEMPLATE = 4 << 20  # bytes
 ASKED = re.compile(rb"""APIVersions\.Has\s*\(?\s*["`]([A-Za-z0-9./-]+)["`]""")
+ABOUT = re.compile(r"[^/]+/Chart\.yaml")
 VALUES = re.compile(r"[^/]+/values\.yaml")
 TEMPLATE = re.compile(r".*/templates/.*\.(ya?ml|tpl|txt)")
 
@@ -49,9 +50,18 @@ def _read(path: Path, _: tuple[int, ...]) -> ChartFile:
 @functools.lru_cache(maxsize=16)
 def defaults_of(chart: ChartFile) -> Mapping[str, Any]:
     """The chart's own values. Raises ValueError if it is no archive of a chart."""
+    return _mapping(chart, VALUES)
+
+
+def version_of(chart: ChartFile) -> str:
+    """The version that the chart has of itself. Raises ValueError if it is no archive of a chart."""
+    return str(_mapping(chart, ABOUT).get("version") or "")
+
+
+def _mapping(chart: ChartFile, file: re.Pattern[str]) -> Mapping[str, Any]:
     try:
         with tarfile.open(fileobj=io.BytesIO(chart.content)) as archive:
-            member = next((each for each in archive if VALUES.fullmatch(each.name)), None)
+            member = next((each for each in archive if file.fullmatch(each.name)), None)
             stream = archive.extractfile(member) if member and member.isfile() else None
             text = stream.read(LARGEST_TEMPLATE) if stream else b""
     except (tarfile.TarError, OSError, EOFError) as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.helm import Capabilities
+from bfinfra.backends.helm import Capabilities, OciChart
 from bfinfra.backends.words import safe
 from bfinfra.kinds.capabilities import NVIDIA
 from bfinfra.kinds.cluster.base.rendered.kind import RenderedObjects
@@ -15,7 +15,7 @@ from bfinfra.kinds.cluster.base.rendered.state import State
 from bfinfra.kinds.cluster.gpu_operator import token
 from bfinfra.kinds.cluster.gpu_operator.policy import GROUP, KIND, with_settings
 from bfinfra.kinds.cluster.gpu_operator.spec import Spec
-from bfinfra.kinds.cluster.manifests.source import asks_of, documents_of, missing_of, source_of
+from bfinfra.kinds.cluster.manifests.source import asks_of, documents_of, missing_of, remote_of, source_of
 from bfinfra.model.awaited import Absent
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.document import Document
@@ -56,6 +56,11 @@ class GpuOperator(RenderedObjects[Spec]):
     def missing(spec: Spec) -> Absent | None:
         """The first of its files that is not there."""
         return missing_of(spec)
+
+    @staticmethod
+    def remote(spec: Spec) -> Sequence[OciChart]:
+        """Its chart, if a registry has it."""
+        return remote_of(spec)
 
     @staticmethod
     def source(spec: Spec) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bfinfra.backends.helm import Capabilities
+from collections.abc import Sequence
+
+from bfinfra.backends.helm import Capabilities, OciChart
 from bfinfra.kinds.cluster.base.rendered.kind import RenderedObjects
 from bfinfra.kinds.cluster.base.rendered.rendering import Namespaced, Rendering, rendering
-from bfinfra.kinds.cluster.manifests.source import asks_of, documents_of, missing_of, source_of
+from bfinfra.kinds.cluster.manifests.source import asks_of, documents_of, missing_of, remote_of, source_of
 from bfinfra.kinds.cluster.manifests.spec import Spec
 from bfinfra.model.awaited import Absent
 from bfinfra.model.document import Document
@@ -32,6 +34,11 @@ class Manifests(RenderedObjects[Spec]):
     def missing(spec: Spec) -> Absent | None:
         """The first of its files that is not there."""
         return missing_of(spec)
+
+    @staticmethod
+    def remote(spec: Spec) -> Sequence[OciChart]:
+        """Its chart, if a registry has it."""
+        return remote_of(spec)
 
     @staticmethod
     def source(spec: Spec) -> str:

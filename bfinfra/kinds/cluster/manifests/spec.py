@@ -7,27 +7,68 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
+from bfinfra.backends.helm import OciChart
 from bfinfra.kinds.capabilities import namespace, space
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
 from bfinfra.model import resource
+from bfinfra.model.choice import one_of
 from bfinfra.model.errors import FieldError
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
+from bfinfra.model.secret import Secret
 from bfinfra.model.sources import LocalFile
+from bfinfra.model.trust import Trust
 
+Oci = Annotated[
+    str, StringConstraints(pattern=r"^oci://[A-Za-z0-9.-]+(:\d+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$")
+]
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 Hook = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]+/[^\s/]+$")]
 
 
 class Chart(Part):
-    """A Helm chart."""
+    """A Helm chart: an archive on this machine, or in an OCI registry."""
 
-    file: LocalFile
+    file: LocalFile | None = None
     """Its archive on this machine, as `helm pull` or `helm package` writes it."""
+    oci: Oci | None = None
+    """Its address in a registry, such as oci://registry.example.com/charts/kueue. bfinfra pulls it once, and
+    keeps it in its folder on this machine.
+    """
+    version: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """Its version; another one in the archive is refused."""
     digest: Digest
-    """The SHA-256 of the archive, as `sha256sum` prints it: sha256:…"""
+    """Of a file the SHA-256 of the archive, as `sha256sum` prints it; in a registry that of the chart, as
+    `helm pull` and `helm push` print it: sha256:…
+    """
+    username: Annotated[str | None, Field(exclude=True)] = None
+    """Name of the account that may pull it from the registry; empty = anybody may."""
+    password: Annotated[Secret | None, Field(exclude=True)] = None
+    """Reference to its password or token."""
+    trust: Annotated[Trust, Field(exclude=True)] = Field(default_factory=Trust)
+    """The certificate that the registry must show; by default one that this system trusts."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Chart:
+        one_of(file=self.file, oci=self.oci)
+        for field in ("username", "password"):
+            if self.file is not None and getattr(self, field) is not None:
+                raise FieldError("it goes with oci", field)
+        if self.file is not None and self.trust != Trust():
+            raise FieldError("it goes with oci", "trust")
+        if (self.username is None) != (self.password is None):
+            raise FieldError("write username and password, or neither", "username")
+        return self
+
+    @property
+    def address(self) -> OciChart | None:
+        """Where a registry has it."""
+        if self.oci is None:
+            return None
+        registry, _, path = self.oci.removeprefix("oci://").partition("/")
+        return OciChart(registry, path, self.digest, self.username or "", self.password, self.trust)
 
 
 class Spec(resource.Spec):

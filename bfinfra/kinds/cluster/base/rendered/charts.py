@@ -18,6 +18,7 @@ from bfinfra.backends.helm import (
     read,
     template,
     typed,
+    version_of,
 )
 from bfinfra.kinds.cluster.base.rendered.objects import Manifest
 from bfinfra.kinds.cluster.base.rendered.rendering import documents
@@ -57,6 +58,11 @@ def values(path: Path, digest: str, files: Iterable[Path], above: Mapping[str, A
 def asked(path: Path, digest: str) -> tuple[str, ...]:
     """The APIs that the chart's templates ask for. Raises ValueError."""
     return asked_of(_verified(path, digest))
+
+
+def versioned(path: Path, digest: str) -> str:
+    """The chart's version. Raises ValueError."""
+    return version_of(_verified(path, digest))
 
 
 @functools.lru_cache(maxsize=16)

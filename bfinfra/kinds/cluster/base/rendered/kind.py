@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from bfinfra.backends.helm import Capabilities
+from bfinfra.backends.helm import Capabilities, Charts, OciChart
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
@@ -67,8 +67,9 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
     survey_privileges = (may("list", "configmaps", CLUSTERS),)
     resource_privileges: ClassVar[tuple[Right, ...]] = (may("get", "configmaps", "record"),)
 
-    def __init__(self, clusters: Clusters, site: Site) -> None:
+    def __init__(self, clusters: Clusters, charts: Charts, site: Site) -> None:
         super().__init__(clusters, site)
+        self._charts = charts
         self._results: dict[str, Result] = {}
         self._served: dict[tuple[str, str, str], str] = {}
         """The apiVersion in which a resource's objects of a group and kind were listed."""
@@ -82,6 +83,11 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
     @abstractmethod
     def missing(spec: Any) -> Absent | None:
         """The first of its files that is not there yet."""
+
+    @staticmethod
+    def remote(spec: Any) -> Sequence[OciChart]:
+        """The charts in registries that it is rendered from."""
+        return ()
 
     @staticmethod
     @abstractmethod
@@ -274,6 +280,8 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
             return away
         client = cluster.client if cluster else None
         try:
+            for chart in self.remote(spec):
+                self._charts.pull(chart)
             asked = self.asks(spec)
             known = Capabilities() if client is None or asked is None else capabilities(client, asked)
             namespace = _namespace(spec, needs)
