@@ -1,4 +1,4 @@
-"""What bfinfra can do: one use case, one file. `wiring` gives kinds their backends for all of them.
+"""The use cases of bfinfra, each in a file of its own. `wiring` gives kinds their backends for all of them.
 
 A module and its use case have the same name; here the name is the use case.
 """

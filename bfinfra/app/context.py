@@ -1,4 +1,4 @@
-"""Which servers a run uses, and how it retries."""
+"""The settings of a run: its servers, and how it retries."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def diagnose(site: Site, *, context: RunContext = LIVE) -> tuple[Finding, ...]:
 
 @contextlib.contextmanager
 def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
-    """What checks need; its sessions end with the context."""
+    """Open the sessions that checks need; they end with the context."""
     from bfinfra.engine import journal
     from bfinfra.kinds.checks import CheckContext
 

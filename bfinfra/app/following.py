@@ -1,4 +1,4 @@
-"""What a site's servers report while it is watched: vCenter by a property collector, clusters by watches."""
+"""Follows the changes that a site's servers report: vCenter by a property collector, clusters by watches."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PAUSE = 5.0  # seconds until a cluster that can't be followed is tried again
 
 @dataclass(frozen=True)
 class Seen:
-    """What happened. `changes`: vCenter's; `keys`: resources whose objects in clusters changed; `clusters`:
-    whether more may have changed there.
+    """The changes of one moment. `changes`: vCenter's; `keys`: resources whose objects in clusters changed;
+    `clusters`: whether more may have changed there.
     """
 
     changes: tuple[Change, ...] = ()
@@ -49,14 +49,18 @@ class Seen:
 
 @dataclass
 class Stream:
-    """What arrives, in its order, from all servers. An error is the last thing of vCenter."""
+    """The reports of all servers, in the order of their arrival. After an error of vCenter, nothing more
+    comes from it.
+    """
 
     site: str
     arrived: SimpleQueue[Seen | RemoteError] = field(default_factory=SimpleQueue)
     over: Flag = field(default_factory=Flag)
 
     def gathered(self) -> Seen:
-        """What has arrived, with what follows at once. Raises RemoteError once vCenter can't be followed."""
+        """Return the next reports, with those that follow at once. Raises RemoteError once vCenter can't be
+        followed.
+        """
         found: list[Seen] = []
         until = time.monotonic() + BUSY
         with suppress(Empty):

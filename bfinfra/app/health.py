@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def health(site: Site, *, context: RunContext = LIVE) -> list[Examined]:
-    """What `flexdirect health` prints on each machine of the site's flexdirect_hosts, in parallel."""
+    """Return the output of `flexdirect health` on each machine of the site's flexdirect_hosts, run in
+    parallel.
+    """
     from bfinfra.backends.ansible import LinuxHosts
     from bfinfra.kinds.machine.flexdirect_host.health import examine
 

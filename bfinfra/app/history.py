@@ -1,4 +1,4 @@
-"""What was applied from this machine."""
+"""Reads the applies that were made from this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an apply would do."""
+"""Makes the plan of an apply."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def plan(  # noqa: PLR0913 - each is a switch of the command line
     rotation: Rotation | None = None,
     context: RunContext = LIVE,
 ) -> Plan:
-    """What an apply would do. Only reads: the transport refuses every write. With `targets`: these resources
-    and what must be done before them; with `rotation`: what it would do; with `adopt_only`: what adopting
-    `adopt` would do; with `adopt_all`: what adopting every resource that already exists would do.
+    """Return the plan of an apply. Only reads: the transport refuses every write. With `targets`: these
+    resources and what must be done before them; with `rotation`: the plan of the rotation; with `adopt_only`:
+    the plan of adopting `adopt`; with `adopt_all`: of adopting every resource that already exists.
     """
     from bfinfra.engine.plan import DesiredState, make
 

@@ -75,7 +75,7 @@ def _digests(site: Site, base: Path) -> dict[str, str]:
 
 
 def is_plan(path: Path) -> bool:
-    """Whether a file is a saved plan rather than a site."""
+    """Return whether a file is a saved plan rather than a site."""
     if not path.is_file():
         return False
     with path.open("rb") as start:
@@ -221,14 +221,14 @@ def _digests_of(data: Mapping[object, object]) -> dict[str, str]:
 
 
 def _why(error: Exception) -> str:
-    """Why a file could not be read as a plan."""
+    """Return why a file could not be read as a plan."""
     if isinstance(error, OSError):
         return error.strerror or ""
     return "it is not JSON" if isinstance(error, ValueError) else "a part of it is missing or damaged"
 
 
 def _other(path: Path, data: Any) -> Problem | None:
-    """Why a document is not a plan of this version."""
+    """Return why a document is not a plan of this version."""
     version, kind = data["format_version"], data.get("type", TYPE)
     if kind != TYPE:
         return Problem(

@@ -39,7 +39,7 @@ class WatchOptions:
 
 @dataclass(frozen=True)
 class Sight:
-    """What a watch reports: the drift now. `blind`: seconds during which changes were not followed, before
+    """One report of a watch: the drift now. `blind`: seconds during which changes were not followed, before
     this report; `why`: what ended following them.
     """
 
@@ -82,7 +82,7 @@ def watch(
 
 
 def _unseen(found: Report) -> object:
-    """What the report could not read or decide."""
+    """Return the resources that the report could not read or decide."""
     return found.problems, found.unreadable
 
 
@@ -124,17 +124,16 @@ def _followed(site: Site, options: WatchOptions, context: RunContext, listener: 
 
 
 def _may_be_ours(change: Change, words: frozenset[str]) -> bool:
-    """Whether the change may concern more than the resources that have the object: an object that gets a name
-    or a mark of the site, or whatever is not a machine and comes, goes, or is renamed.
+    """Return whether the change may concern more than the resources that have the object: an object that gets
+    a name or a mark of the site, or whatever is not a machine and comes, goes, or is renamed.
     """
     if change.type == VM:
         return not words.isdisjoint(change.words) or any(mark.startswith(MARK) for mark in change.words)
     return change.how != "modify" or "name" in change.paths
 
 
-def _reported(site: Site, watched: Watched, writers: dict[tuple[str, str], Drifted]) -> Report:
-    """What differs now, and what of it is new since the last report; kept for the next one. `writers`: who
-    made each difference, of those that were reported before.
+    """Return the differences now, and which of them are new since the last report. Keeps the report for the
+    next one. `writers`: who made each difference, of those that were reported before.
     """
     from bfinfra.engine import checks
 

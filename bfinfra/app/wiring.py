@@ -60,7 +60,7 @@ class Backends:
 
     @functools.cached_property
     def cache(self) -> SurveyCache:
-        """What the run has read."""
+        """The answers that the run has read."""
         from bfinfra.backends.survey_cache import SurveyCache
 
         return SurveyCache()

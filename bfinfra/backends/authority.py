@@ -77,7 +77,7 @@ def read(pem: bytes) -> tuple[Certificate, ...]:
 
 
 def belongs(certificate: bytes, key: bytes) -> bool:
-    """Whether a key belongs to the first certificate."""
+    """Return whether a key belongs to the first certificate."""
     try:
         return bool(
             x509.load_pem_x509_certificates(certificate)[0].public_key() == _read_key(key).public_key()

@@ -141,7 +141,7 @@ def as_httpx() -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """Why a connection failed, safe to print."""
+    """Return why a connection failed, safe to print."""
     text = (
         (error.strerror if isinstance(error, OSError) else "")
         or ERRNO.sub("", str(error))

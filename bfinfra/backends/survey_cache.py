@@ -1,5 +1,5 @@
-"""What a run has read: bulk reads by type and property paths, and the objects of each resource. No other
-module keeps servers' answers.
+"""The answers that a run has read: bulk reads by type and property paths, and the objects of each resource.
+No other module keeps servers' answers.
 """
 
 from __future__ import annotations

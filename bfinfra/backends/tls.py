@@ -205,7 +205,7 @@ def trusted(address: tuple[str, int], name: str, trust: Trust) -> tuple[bytes, t
 
 
 def objection(address: tuple[str, int], name: str, trust: Trust, extra_pem: str = "") -> str:
-    """Why a server's certificate is not trusted, or "". Raises OSError. No request is sent."""
+    """Return why a server's certificate is not trusted, or "". Raises OSError. No request is sent."""
     try:
         with (
             socket.create_connection(address, timeout=10) as plain,

@@ -147,7 +147,7 @@ class Transport:
 
     @property
     def routed(self) -> bool:
-        """Whether addresses are routed to the sandbox. Then nothing may be done to real servers."""
+        """True if addresses are routed to the sandbox. Then nothing may be done to real servers."""
         return self._route is not None
 
     def where(self, host: str, port: int) -> tuple[str, int]:

@@ -47,7 +47,7 @@ def soap_method(request: httpx2.Request) -> str:
 
 
 def writes(request: httpx2.Request) -> bool:
-    """Whether the request may change anything but its own session."""
+    """Return whether the request may change anything but its own session."""
     path = request.url.path
     if request.method in ("GET", "HEAD"):
         return bool(STREAMS.search(path))
@@ -59,5 +59,5 @@ def writes(request: httpx2.Request) -> bool:
 
 
 def ends_session(name: str) -> bool:
-    """Whether the request only logs out."""
+    """Return whether the request only logs out."""
     return bool(LOGOUTS.fullmatch(name))

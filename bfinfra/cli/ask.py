@@ -1,4 +1,4 @@
-"""What an apply may do: from options, or from the user's answers to a plan."""
+"""Reads what an apply may do: from options, or from the user's answers to a plan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TICK = 0.1  # seconds between checks whether the run was asked to end
 
 
 def allowed(args: argparse.Namespace) -> Allow:
-    """What the options allow. Raises BfinfraError for a text that is not an address."""
+    """Return what the options allow. Raises BfinfraError for a text that is not an address."""
     deletes, disrupts = _words(args.allow_delete), _words(args.allow_disruption)
     everything = args.verb == "destroy" or "all" in deletes
     return Allow(
@@ -79,8 +79,8 @@ def refuse_unknown(args: argparse.Namespace, found: Plan) -> None:
 
 
 def allowance(found: Plan, allow: Allow, verb: str, stop: Stop) -> Allow | None:
-    """What the user allows: types `yes`, and the name of every resource with data that is deleted or
-    disrupted. None for any other answer.
+    """Return what the user allows: he types `yes`, and the name of every resource with data that is deleted
+    or disrupted. None for any other answer.
     """
     if not found.pending or found.problems or found.unreadable:
         return allow

@@ -1,5 +1,5 @@
-"""What a site refers to outside of itself, to be copied into a cluster: which files, which secrets, and what
-is left out.
+"""Collects what a site refers to outside of itself, to copy it into a cluster: files, secrets, and what is
+left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Bundle:
     left: tuple[str, ...]
 
     def words(self) -> str:
-        """What is left out, for people; "" if nothing is."""
+        """Return a sentence on what is left out; "" if nothing is."""
         return "\n".join(f"left out: {each}" for each in self.left)
 
 

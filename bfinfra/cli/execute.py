@@ -1,4 +1,4 @@
-"""What apply, destroy, adopt and token rotate share: plan, confirm, guard, run."""
+"""The common part of apply, destroy, adopt and token rotate: plan, confirm, guard, run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drift and watch do with a report besides showing it."""
+"""The common part of drift and watch, after their report is shown."""
 
 from __future__ import annotations
 

@@ -135,10 +135,10 @@ OPTIONS: Mapping[str, str] = {
 
 
 def command(word: str) -> str:
-    """What does the same here as a command of another tool; "" if no known tool has it."""
+    """Return the counterpart of another tool's command; "" if no known tool has it."""
     return COMMANDS.get(word, "")
 
 
 def option(word: str) -> str:
-    """What does the same here as an option of another tool; "" if no known tool has it."""
+    """Return the counterpart of another tool's option; "" if no known tool has it."""
     return OPTIONS.get(word) or OPTIONS.get(f"-{word}" if not word.startswith("--") else word[1:], "")

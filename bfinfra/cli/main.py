@@ -150,7 +150,7 @@ def _as_problems(error: Exception) -> BfinfraError:
 
 
 def _adrift() -> bool:
-    """Whether the current folder was deleted."""
+    """Return whether the current folder was deleted."""
     try:
         return not Path.cwd()
     except FileNotFoundError:

@@ -40,7 +40,7 @@ WENT = {
 
 @dataclass(frozen=True)
 class Options:
-    """How to apply.
+    """The options of an apply.
 
     `deadline`: seconds to wait for each resource; None for its kind's. `stop`: once it is set, no new step
     starts. `journal` gets each event before the run's own sink, from several threads; if it raises, the step
@@ -124,7 +124,7 @@ class Apply:
                 self._end(item, Verdict(Ending.FAILED, problem=problem))
 
     def why_blocked(self, item: Item) -> str:
-        """What an item waits for; "" for nothing."""
+        """Return the reason for which an item waits; "" if it need not."""
         return next(
             (f"waits for {key}" for key in item.waits_for if key in self._items and key not in self.endings),
             "",
@@ -203,7 +203,9 @@ class Apply:
                 self._end(item, verdict)
 
     def _more(self, item: Item) -> bool:
-        """Whether steps are left: a ready resource is done only if its observed state is up to date."""
+        """Return whether steps are left: a ready resource is done only if its observed state is up
+        to date.
+        """
         try:
             return bool(self._turn.left(item.key))
         except BfinfraError:
@@ -222,8 +224,8 @@ class Apply:
         return None
 
     def _needless(self, key: Key, item: Item) -> bool:
-        """Whether an item need not wait for `key`: `key` waits for a file but exists, and the plan found this
-        item up to date.
+        """Return whether an item need not wait for `key`: `key` waits for a file but exists, and the plan
+        found this item up to date.
         """
         return item.held is None and self._items[key].held is not None
 

@@ -31,7 +31,7 @@ class Memory:
 
 
 def recall(site: str) -> Memory:
-    """What the last check kept; empty where there was none, or where the file can't be read."""
+    """Return the record of the last check; empty where there was none, or where the file can't be read."""
     try:
         found = json.loads(small(journal.place(site) / FILE, LARGEST))
         since = {str(name): float(at) for name, at in found["since"].items()}

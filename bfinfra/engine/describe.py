@@ -73,8 +73,9 @@ def describe(
 def _survey(
     kinds: Kinds, wanted: Specs, patience: RetryPolicy
 ) -> tuple[list[tuple[Key, Description]], dict[str, RemoteError]]:
-    """What each kind describes, and the errors of kinds that could not be read. A kind that can't describe
-    its objects is only observed, as far as the site has resources of it: other kinds may refer to them.
+    """Return the descriptions of each kind, and the errors of kinds that could not be read. A kind that can't
+    describe its objects is only observed, as far as the site has resources of it: other kinds may refer to
+    them.
     """
     patience = replace(patience, first=min(FIRST, patience.lasts))
     observed, unreadable = ObservedState(), dict[str, RemoteError]()

@@ -40,7 +40,9 @@ class _Sides:
 def report(
     plan: Plan, desired: DesiredState, observed: ObservedState, kinds: Kinds, before: Collection[str] = ()
 ) -> Report:
-    """What differs, and why. `before`: addresses of resources that existed at an earlier check."""
+    """Return the differences and their causes. `before`: addresses of resources that existed at an earlier
+    check.
+    """
     unmanaged = {
         key
         for key in desired.wanted

@@ -14,7 +14,7 @@ from bfinfra.model.unreadable import by_cause
 
 @dataclass(frozen=True)
 class Allow:
-    """What an apply may do beyond creating and updating without disruption.
+    """Permissions of an apply beyond creating and updating without disruption.
 
     `every_delete`, `every_disruption`: all of them; `delete`, `disrupt`: these addresses. Deleting objects of
     others with their container always requires the address in `delete`.

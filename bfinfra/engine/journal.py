@@ -114,7 +114,7 @@ class Journal:
 
 
 def _torn(file: int) -> bool:
-    """Whether the last line was cut short by a crash or a full disk."""
+    """Return whether the last line was cut short by a crash or a full disk."""
     size = os.fstat(file).st_size
     return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
@@ -141,7 +141,7 @@ def read(site: str) -> Iterator[dict[str, Any]]:
 
 
 def _is_line(found: object) -> bool:
-    """Whether the fields of a line have the types that they are written with."""
+    """Return whether the fields of a line have the types that they are written with."""
     if not isinstance(found, dict) or not isinstance(problem := found.get("problem") or {}, dict):
         return False
     numbers = [found.get(name, 0) for name in NUMBERS]

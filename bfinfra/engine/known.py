@@ -29,7 +29,9 @@ class Known:
         return key in self.wanted or key in self.states
 
     def context(self, key: Key, spec: Any) -> PlanContext:
-        """What a decision on this resource may read besides `spec` (None: to be deleted) and its state."""
+        """Return the context of a decision on this resource: all it may read besides `spec` (None: to be
+        deleted) and its state.
+        """
         fields = graph.resolve(spec if spec is not None else self.states.get(key), self)
         needs = {
             name: ResolvedRef(other, self.wanted.get(other), self.states.get(other))

@@ -26,8 +26,8 @@ Kinds = Mapping[str, Kind[Any, Any]]
 
 @dataclass
 class ObservedState:
-    """What was read. `unreadable`: a key, or the name of a kind for all of it, → the reason. Grows during an
-    apply.
+    """The states that were read. `unreadable`: a key, or the name of a kind for all of it, → the reason.
+    Grows during an apply.
 
     `facts`: name of a kind → facts of its survey; key → facts of the last read of that resource alone.
     """
@@ -37,7 +37,7 @@ class ObservedState:
     unreadable: dict[Key | str, str] = field(default_factory=dict)
 
     def why_unreadable(self, key: Key) -> str:
-        """Why the resource could not be read, or ""."""
+        """Return why the resource could not be read, or ""."""
         return self.unreadable.get(key) or self.unreadable.get(key.kind, "")
 
     def take(self, kind: str, seen: Observation, names: Collection[str] = ()) -> None:

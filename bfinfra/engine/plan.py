@@ -29,7 +29,9 @@ from bfinfra.model.step import Disruption, Step
 
 @dataclass(frozen=True)
 class DesiredState:
-    """What an apply aims at: the site's name, its resources ({}: destroy), and which of them it may adopt."""
+    """The target of an apply: the site's name, its resources ({}: destroy), and which of them it
+    may adopt.
+    """
 
     site: str
     wanted: Specs
@@ -79,7 +81,7 @@ def make(
 
 
 def _seen_of(partial: Partial | None, unreadable: Mapping[Key | str, str]) -> dict[Key | str, str]:
-    """What can't be read, limited to the part."""
+    """Return the keys and kinds that can't be read, limited to the part."""
     if partial is None:
         return dict(unreadable)
     kinds = {key.kind for key in partial.keys}
@@ -169,8 +171,8 @@ def _ordered(item: Item, before: Mapping[Key, str], held: Problem | None) -> Ite
 
 
 def _behind(item: Item, before: Mapping[Key, str], items: Mapping[Key, Item]) -> Problem | None:
-    """Why the item is held because another one is; None otherwise. An item that is up to date waits for
-    nothing.
+    """Return why the item is held because another one is; None otherwise. An item that is up to date waits
+    for nothing.
     """
     if item.action is Action.KEEP and not item.steps:
         return None
@@ -253,8 +255,8 @@ def _unreadable(
     observed: ObservedState,
     unreadable: Mapping[Any, str],
 ) -> str:
-    """Why the resource can't be planned: it, or a resource that its fields name, can't be read. A resource
-    that is only ordered before it does not count.
+    """Return why the resource can't be planned: it, or a resource that its fields name, can't be read. A
+    resource that is only ordered before it does not count.
     """
     if why := observed.why_unreadable(key):
         return why

@@ -34,7 +34,7 @@ class _Waiting:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the wait for an item ended; `ending` None means "ready for its next step"."""
+    """The result of waiting for an item; `ending` None means "ready for its next step"."""
 
     ending: Ending | None
     note: str = ""

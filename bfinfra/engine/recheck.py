@@ -82,7 +82,7 @@ def _shown(value: object) -> str:
 
 
 def _who(kind: Any, key: Key, state: object, left: Collection[Step]) -> str:
-    """Who changed it, where a server knows."""
+    """Return who changed it, where a server knows."""
     fields = tuple(change.field for step in left for change in step.changes) if state is not None else ("",)
     try:
         traces = kind.audit({key.name: (state, fields)}).get(key.name, {})

@@ -184,12 +184,12 @@ class Reconciler:
 
 
 def _covers(announced: Any, change: Change) -> bool:
-    """Whether the plan announced this change, or a change of a field that contains it."""
+    """Return whether the plan announced this change, or a change of a field that contains it."""
     return agrees(announced, plain(change)) or change.field.startswith(f"{announced['field']}.")
 
 
 def _beyond(item: Item, steps: tuple[Step, ...], *, first: bool, wanted: bool) -> str:
-    """How the new steps exceed the announced ones, or ""."""
+    """Return how the new steps exceed the announced ones, or ""."""
     worse = max((s.disruption for s in steps), key=list(Disruption).index)
     if list(Disruption).index(worse) > list(Disruption).index(item.disruption):
         return f"it would now need a {worse}; the plan announced {item.disruption}"

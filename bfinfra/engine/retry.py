@@ -30,7 +30,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How long and how often to retry, and how long to pause.
+    """The limits of retries: how long, how often, and the pauses between them.
 
     An outage is retried for at least `lasts` seconds and `attempts` times; a server that has not answered in
     this run for `first` seconds, if set; any other error `attempts` times. `sleep` takes seconds. Once `halt`
@@ -113,7 +113,9 @@ class RetryPolicy:
         )
 
     def _enough(self, error: BaseException | None, attempts: int, seconds: float) -> bool:
-        """Whether to give up after so many attempts and seconds; `error`: what the last attempt raised."""
+        """Return whether to give up after so many attempts and seconds; `error`: what the last attempt
+        raised.
+        """
         if self.first is not None and self._unmet(error):
             return seconds >= self.first
         return attempts >= self.attempts and (seconds >= self.lasts or not isinstance(error, OUTAGE))

@@ -95,8 +95,8 @@ def _of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
 
 
 def _settable(entity: Entity) -> Entity:
-    """Where a permission for it is set: a datacenter's own folders and a cluster's root pool have those of
-    their parent, and vCenter takes none for them (vSphere API, AuthorizationManager).
+    """Return where a permission for it is set: a datacenter's own folders and a cluster's root pool have
+    those of their parent, and vCenter takes none for them (vSphere API, AuthorizationManager).
     """
     parent, _, name = entity.path.rpartition("/")
     if entity.type == "Folder" and parent.count("/") == 1 and name in DATACENTER_FOLDERS:
@@ -132,7 +132,7 @@ def _bare(apis: Mapping[Api, tuple[Verb, ...]]) -> dict[Api, tuple[Verb, ...]]:
 
 
 def _within(api: Api, other: Api) -> bool:
-    """Whether `other` is wider than `api`: all namespaces, all names, or more names."""
+    """Return whether `other` is wider than `api`: all namespaces, all names, or more names."""
     fits = other.namespace in ("", api.namespace) and (
         not other.names or (bool(api.names) and {*api.names} <= {*other.names})
     )

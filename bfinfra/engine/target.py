@@ -86,7 +86,7 @@ def adopting(found: Plan, keys: frozenset[Key], site: Site, observed: ObservedSt
 
 
 def _nothing(key: Key, site: Site, observed: ObservedState, kinds: Kinds) -> Problem | None:
-    """Why the resource can't be adopted, or None."""
+    """Return why the resource can't be adopted, or None."""
     if key not in site.resources:
         near = nearest(str(key), map(str, site.resources))
         return Problem(

@@ -48,7 +48,7 @@ class Watched:
         return made
 
     def report(self, before: Collection[str] = ()) -> Report:
-        """What differs now. `before`: addresses of resources that existed at an earlier check."""
+        """Return the differences now. `before`: addresses of resources that existed at an earlier check."""
         return report(self.plan, self.desired, self.observed, self.kinds, before)
 
     def naming(self, ids: Iterable[str]) -> set[Key]:

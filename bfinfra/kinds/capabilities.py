@@ -1,5 +1,5 @@
-"""What kinds provide to each other and require of each other in a site. All capabilities are here, so that
-two kinds that mean the same one use the same words.
+"""The capabilities that kinds provide to each other and require of each other. All are here, so that two
+kinds that mean the same one use the same words.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def on_machines(what: str, machines: Iterable[str]) -> Iterator[Capability]:
 
 
 def on_nodes(what: str, cluster: str, site: Specs) -> Iterator[Capability]:
-    """What a cluster's nodes need: on each machine if the site makes the cluster of machines,
-    else anywhere.
+    """Yield the needs of a cluster's nodes: on each machine if the site makes the cluster of machines, else
+    anywhere.
     """
     key = cluster_key(cluster, site)
     if key is not None and key.kind == "kubeadm_cluster":

@@ -126,7 +126,7 @@ def cluster_key(name: str, known: Container[Key], kinds: Iterable[str] = CLUSTER
 
 
 def is_named(name: str, key: Key, kinds: Container[str] = CLUSTERS) -> bool:
-    """Whether a reference `name` means this cluster, if it is one of these kinds."""
+    """Return whether a reference `name` means this cluster, if it is one of these kinds."""
     return key.name == name and key.kind in kinds
 
 

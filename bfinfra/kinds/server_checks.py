@@ -43,7 +43,7 @@ def server_checks(servers: Callable[[CheckContext], Iterable[Server]]) -> Mappin
 
 
 def named(server: Server) -> Finding:
-    """Whether a server's name has addresses."""
+    """Return whether a server's name has addresses."""
     about = f"{server.what} {server.host}"
     try:
         addresses = sorted(
@@ -63,7 +63,7 @@ def named(server: Server) -> Finding:
 
 
 def connected(context: CheckContext, server: Server) -> Finding:
-    """Whether a server accepts connections."""
+    """Return whether a server accepts connections."""
     about = f"{server.what} {server.host}:{server.port}"
     try:
         context.transport.connect(server.host, server.port, CONNECT)
@@ -74,7 +74,7 @@ def connected(context: CheckContext, server: Server) -> Finding:
 
 
 def certified(context: CheckContext, server: Server, about: str) -> Finding:
-    """Whether a server's certificate is trusted, and for how long."""
+    """Return whether a server's certificate is trusted, and for how long."""
     try:
         return _judged(about, context.look(server), server.trust, context)
     except BfinfraError as error:

@@ -45,8 +45,8 @@ class Asked:
 
 
 def lint(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
-    """What is wrong with a file of manifests, in the order of its lines. Pods that don't request Bitfusion's
-    GPUs are skipped.
+    """Return the mistakes in a file of manifests, in the order of its lines. Pods that don't request
+    Bitfusion's GPUs are skipped.
     """
     if len(text.encode(errors="replace")) > LARGEST:
         return (

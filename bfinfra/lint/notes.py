@@ -24,7 +24,9 @@ OWN = ("auto-management/", "bitfusion-client/")
 
 
 class Hidden(NamedTuple):
-    """Why the webhook doesn't see the pods of a namespace, and what to do; empty if it sees them."""
+    """The reason why the webhook doesn't see the pods of a namespace, and what to do; empty if it
+    sees them.
+    """
 
     why: str = ""
     next: str = ""

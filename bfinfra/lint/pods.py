@@ -35,7 +35,7 @@ class Container:
 
     @property
     def asks(self) -> dict[str, Entry]:
-        """What it requests of Bitfusion. A limit without a request is a request too."""
+        """The pod's requests of Bitfusion. A limit without a request is a request too."""
         found = {**self.resources("limits"), **self.resources("requests")}
         return {name: entry for name, entry in found.items() if name.startswith(PREFIX)}
 
@@ -70,7 +70,7 @@ class Pod:
 
     @property
     def concerned(self) -> bool:
-        """Whether its annotations or a container's requests refer to Bitfusion."""
+        """True if its annotations or a container's requests refer to Bitfusion."""
         named = any(
             name.startswith(("auto-management/", "bitfusion-client/"))
             for name in (*self.annotations, *self.outer)
@@ -79,7 +79,7 @@ class Pod:
 
     @property
     def asks(self) -> bool:
-        """Whether a container requests a resource that no node has, so that the webhook must change it."""
+        """True if a container requests a resource that no node has, so that the webhook must change it."""
         return any(each.asks.keys() - {ALLOCATED} for each in self.containers)
 
     @property

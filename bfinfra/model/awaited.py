@@ -36,7 +36,7 @@ class Awaited(Refusal):
 
 @dataclass(frozen=True)
 class Absent(Problem):
-    """Which file is missing, how to get it, and where to put it."""
+    """A missing file: which one, how to get it, and where to put it."""
 
 
 Away = tuple[str, Absent]
@@ -58,7 +58,7 @@ def absent(file: LocalFile, how: str, why: str = WHY) -> Absent | None:
 
 
 def source(spec: type[Spec], path: str) -> str:
-    """How to get the file that this field of a resource names; "" if such a file must be there.
+    """Return how to get the file that this field of a resource names; "" if such a file must be there.
 
     `path`: the dotted field, also of an item or entry.
     """
@@ -68,7 +68,7 @@ def source(spec: type[Spec], path: str) -> str:
 
 
 def meaning(spec: type[Spec], path: str) -> str:
-    """What the absence of such a file means: whether the mark holds a digest of it."""
+    """Return what the absence of such a file means: whether the mark holds a digest of it."""
     return WHY if {path, path.partition(".")[0]}.isdisjoint(spec.unnoted) else UNNOTED
 
 

@@ -53,7 +53,7 @@ class Conflict:
 
 
 class Taken(NamedTuple):
-    """What only one resource may have: all of `scope` from `first` to `last`, as numbers or texts.
+    """Values that only one resource may have: all of `scope` from `first` to `last`, as numbers or texts.
 
     `owner`: who has it, if several resources may name the same; `network`: the network where an address is
     used, "" if unknown; `apart`: only this network reaches it; `subnet`: first and last address of the
@@ -108,7 +108,7 @@ def network(field: str, cidr: str) -> Iterator[Taken]:
 
 
 def unfit(interface: str) -> str:
-    """Why an address with its prefix can't be a machine's, or ""."""
+    """Return why an address with its prefix can't be a machine's, or ""."""
     version, first, last = _span(interface) or ("", 0, 0)
     own = _number(interface.partition("/")[0])
     if version != "IPv4" or own is None or last - first < ROOM:
@@ -118,7 +118,9 @@ def unfit(interface: str) -> str:
 
 
 def unreachable(gateway: str, interface: str, *, count: int = 1) -> str:
-    """Why a gateway can't serve an address with its prefix and the `count - 1` addresses after it, or ""."""
+    """Return why a gateway can't serve an address with its prefix and the `count - 1` addresses after it, or
+    "".
+    """
     found, span, own = _number(gateway), _span(interface), _number(interface.partition("/")[0])
     if found is None or span is None or own is None:
         return ""
@@ -130,7 +132,7 @@ def unreachable(gateway: str, interface: str, *, count: int = 1) -> str:
 
 
 def twice(taken: Iterable[tuple[Key, Taken]]) -> Iterator[Conflict]:
-    """What two resources both take, reported at the later one."""
+    """Yield the values that two resources both take, reported at the later one."""
     scopes: dict[Hashable, list[Opened]] = {}
     for order, (key, each) in enumerate(taken):
         scopes.setdefault(each.scope, []).append((each.first, order, key, each))

@@ -1,4 +1,4 @@
-"""What a decision may read besides the resource's own spec and state."""
+"""The context of a decision: all it may read besides the resource's own spec and state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ResolvedRef:
 
 @dataclass(frozen=True)
 class PlanContext:
-    """What a decision may read besides the resource's own spec and state; frozen.
+    """The context of a decision: all it may read besides the resource's own spec and state; frozen.
 
     `mark`: the mark to write, pending. `needs`: dotted field of a reference (`cluster`, `tokens.0`) → its
     resource. `siblings`: the other resources of the kind, desired or existing, by name. `facts`: what

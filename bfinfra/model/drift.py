@@ -24,7 +24,7 @@ from bfinfra.model.trust import Trust
 
 
 class Cause(enum.StrEnum):
-    """Why a field differs, by comparing what was applied, the file and the live state."""
+    """The cause of a difference, by comparing what was applied, the file and the live state."""
 
     DRIFT = "drift"
     """The live state changed; the file is as it was applied."""
@@ -61,7 +61,7 @@ class Ignore(BaseModel):
     """The last day, in UTC, on which the rule holds."""
 
     def covers(self, found: Drifted) -> bool:
-        """Whether this rule is about `found`."""
+        """Return whether this rule is about `found`."""
         below = (
             found.field == self.field
             or found.field.startswith(f"{self.field}.")
@@ -91,7 +91,7 @@ class Notify(BaseModel):
 
 
 class DriftSettings(BaseModel):
-    """How drift is judged, and who is notified."""
+    """Settings of drift: how it is judged, and who is notified."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -129,7 +129,7 @@ class Drifted:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found.
+    """The result of a check.
 
     `agreed`: the number of resources that are up to date. `new`: identities of the drift that started since
     the last check; `ended`: of the drift that ended.
@@ -161,7 +161,7 @@ class Report:
 
     @property
     def blind(self) -> bool:
-        """Whether something could not be read or decided, and may have drifted."""
+        """True if something could not be read or decided, and may have drifted."""
         return bool(self.problems or self.unreadable)
 
 

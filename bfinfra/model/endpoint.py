@@ -1,4 +1,4 @@
-"""How to reach a Kubernetes API, as data: states contain it, backends use it."""
+"""The endpoint of a Kubernetes API, as data: states contain it, backends use it."""
 
 from __future__ import annotations
 

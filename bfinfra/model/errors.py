@@ -1,4 +1,4 @@
-"""What can go wrong; the class of an error is the decision what to do about it.
+"""The errors of bfinfra; the class of an error is the decision what to do about it.
 
 BfinfraError
 ├── SiteError       the files are wrong; carries every problem found

@@ -1,4 +1,4 @@
-"""What happens during an apply, as frozen values. Sinks turn them into lines, bars, JSON and the journal."""
+"""The events of an apply, as frozen values. Sinks turn them into lines, bars, JSON and the journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bfinfra.model.refs import Key
 
 
 class Ending(enum.StrEnum):
-    """How an item, or a whole apply, ended."""
+    """The result of an item, or of a whole apply."""
 
     DONE = "done"
     UNCHANGED = "kept"

@@ -25,7 +25,9 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Unfit(ValueError):
-    """Why a text can't be read, with its line if known. Never quotes the text, which may contain secrets."""
+    """A text can't be read; the message says why, with its line if known. Never quotes the text, which may
+    contain secrets.
+    """
 
 
 def documents(text: str | bytes, largest: int = LARGEST) -> list[Any]:
@@ -78,7 +80,7 @@ class _Counter:
         self._total, self._weights, self._open = 0, dict[str | None, int](), list[tuple[str | None, int]]()
 
     def take(self, event: yaml.Event) -> str:
-        """Why to stop reading, or ""."""
+        """Return why to stop reading, or ""."""
         if getattr(event, "tag", None) not in TAGS:
             return "it has a tag that is not allowed"
         if isinstance(event, yaml.AliasEvent) and event.anchor not in self._weights:

@@ -30,8 +30,8 @@ from bfinfra.model.step import Step
 
 @dataclass(frozen=True)
 class Observation:
-    """What `observe` read. `states`: by name; missing: does not exist. `unreadable`: name, or "" for all, →
-    why. A transient error is retried.
+    """The result of `observe`. `states`: by name; missing: does not exist. `unreadable`: name, or "" for all,
+    → why. A transient error is retried.
     """
 
     states: Mapping[str, Any]
@@ -50,8 +50,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class LastWriter:
-    """Who last wrote something, as the server names them ("" if it doesn't), and when, in seconds since the
-    epoch.
+    """The last writer of something, as the server names them ("" if it doesn't), and when, in seconds since
+    the epoch.
     """
 
     by: str
@@ -181,8 +181,8 @@ class Kind(ABC, Generic[S, T]):
         return ()
 
     def ready(self, spec: S, state: T) -> Readiness:
-        """Whether what depends on the resource may start. It only reads, and is only called while the engine
-        waits.
+        """Return whether what depends on the resource may start. It only reads, and is only called while the
+        engine waits.
 
         After a step with `settles`: whether the next step may run. `spec` is None while the resource is being
         deleted.
@@ -192,7 +192,7 @@ class Kind(ABC, Generic[S, T]):
     def audit(
         self, asked: Mapping[str, tuple[T | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """Who last changed these fields, as far as the servers know. It only reads.
+        """Return who last changed these fields, as far as the servers know. It only reads.
 
         `asked`: name → state (None if it vanished) and dotted fields, "" for the whole. Returns name → field
         → LastWriter. Raises RemoteError.

@@ -28,7 +28,7 @@ LARGEST = 1 << 20  # bytes of JSON; a mark has a few kilobytes, so more is an at
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Which resource the object belongs to. `applied`: the non-secret fields as they were applied, None while
+    """The mark of a resource on its object. `applied`: the non-secret fields as they were applied, None while
     the work is unfinished.
 
     `id`: what the object has and no copy of it has: a VM's instance UUID, an object's path. "" if none was

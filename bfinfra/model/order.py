@@ -15,8 +15,8 @@ Before = Mapping[Key, Mapping[Key, str]]
 
 
 class Capability(NamedTuple):
-    """What resources provide and require: `bitfusion.io/gpu on kubernetes_cluster/k8s`. `where`: a cluster, a
-    machine, a host; "" if there is only one place.
+    """A capability that resources provide and require: `bitfusion.io/gpu on kubernetes_cluster/k8s`. `where`:
+    a cluster, a machine, a host; "" if there is only one place.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Capability(NamedTuple):
 
 
 class Ordered:
-    """What a resource provides and requires. Pure; `site`: the specs of the whole site."""
+    """The capabilities that a resource provides and requires. Pure; `site`: the specs of the whole site."""
 
     def provides(self, name: str, site: Specs) -> Iterable[Capability]:
         """What others can require once the resource `name` is ready."""

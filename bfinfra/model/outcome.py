@@ -1,4 +1,4 @@
-"""How an apply ended."""
+"""The result of an apply."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from bfinfra.model.step import Disruption, Step
 
 
 class Action(enum.StrEnum):
-    """What the plan does to a resource, derived from spec, state and steps."""
+    """The plan's action on a resource, derived from spec, state and steps."""
 
     CREATE = "create"
     KEEP = "keep"
@@ -148,7 +148,9 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 - one line a form
 
 
 def agrees(announced: Any, fresh: Any) -> bool:
-    """Whether fresh data is what was announced. An announced unknown value may have become anything."""
+    """Return whether fresh data is what was announced. An announced unknown value may have become
+    anything.
+    """
     if isinstance(announced, Mapping):
         if set(announced) == {"later"}:
             return True

@@ -13,13 +13,13 @@ def me() -> str:
 
 
 def mine(who: str) -> bool:
-    """Whether `text` names this process."""
+    """Return whether `text` names this process."""
     return who == me()
 
 
 def ended(who: str) -> bool:
-    """Whether the process has certainly ended: one of this machine that no longer runs. Processes of other
-    machines are unknown.
+    """Return whether the process has certainly ended: one of this machine that no longer runs. Processes of
+    other machines are unknown.
     """
     machine, _, pid = who.rpartition("/")
     if machine != me().rpartition("/")[0] or not pid.isdigit():

@@ -1,4 +1,4 @@
-"""Whether what depends on a resource may start."""
+"""Readiness: may what depends on a resource start?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bfinfra.model.records import dataclass
 
 
 class Ready(enum.StrEnum):
-    """Whether what depends on a resource may start."""
+    """The readiness of a resource: true if what depends on it may start."""
 
     READY = "ready"
     WAITING = "waiting"

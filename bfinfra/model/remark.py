@@ -1,4 +1,4 @@
-"""What the linter says of a place in a file."""
+"""The linter's remark on a place in a file."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Part(BaseModel):
 
 
 class Spec(Part, Ordered):
-    """What a user writes for one resource."""
+    """The desired state of one resource."""
 
     name_pattern: ClassVar[str] = r"[^\s/]{1,253}"
     """Pattern of the whole name."""
@@ -59,7 +59,7 @@ class Spec(Part, Ordered):
         return ()
 
     def parts(self) -> Iterable[str]:
-        """What a picture of the site draws inside of it, such as a host's cards."""
+        """Return the parts that a picture of the site draws inside of it, such as a host's cards."""
         return ()
 
     def answers_at(self) -> str:
@@ -67,7 +67,9 @@ class Spec(Part, Ordered):
         return ""
 
     def takes(self, name: str) -> Iterable[Taken]:
-        """What no other resource of the site may have, from the file alone: addresses, names of objects."""
+        """Return the values that no other resource of the site may have, from the file alone: addresses,
+        names of objects.
+        """
         return ()
 
     def inside(self) -> Iterable[Inner]:
@@ -75,7 +77,7 @@ class Spec(Part, Ordered):
         return ()
 
     def ways(self, addresses: Mapping[str, str]) -> Iterable[tuple[str, tuple[str, int]]]:
-        """What Linux machines must reach for it: machine's name, address and TCP port.
+        """Yield the addresses that Linux machines must reach for it: machine's name, address and TCP port.
 
         `addresses`: of all machines of the site, by name.
         """
@@ -108,7 +110,7 @@ class Spec(Part, Ordered):
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What a server reports of one resource. Fields that are compared have the Spec's names."""
+    """A resource as a server reports it. Fields that are compared have the Spec's names."""
 
     mark: Mark | None = None
     """None: it exists without anybody's mark."""

@@ -25,7 +25,7 @@ READ = ("System.Anonymous", "System.Read", "System.View")
 
 
 class Use(enum.StrEnum):
-    """What rights are for. An apply that also deletes or replaces needs those of destroy too."""
+    """The use that rights are for. An apply that also deletes or replaces needs those of destroy too."""
 
     PLAN = "plan"
     APPLY = "apply"

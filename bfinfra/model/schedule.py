@@ -1,4 +1,4 @@
-"""How often something runs, the same for a timer, a crontab and a CronJob."""
+"""The frequency of a run, the same for a timer, a crontab and a CronJob."""
 
 from __future__ import annotations
 

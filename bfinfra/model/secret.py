@@ -69,8 +69,8 @@ class Secret:
 
     @property
     def leads(self) -> tuple[object, ...]:
-        """Where the value is read from. Equal for references to the same place, so that each is checked
-        once.
+        """The place from which the value is read. Equal for references to the same place, so that each is
+        checked once.
         """
         return self.way, self.target, self.sources.base, self.sources.stand_ins
 
@@ -82,7 +82,7 @@ class Secret:
         )
 
     def missing(self) -> str:
-        """Why the reference leads nowhere, or "". Runs no command and opens no keyring."""
+        """Return why the reference leads nowhere, or "". Runs no command and opens no keyring."""
         if self.way == "env" and str(self.target) not in self.sources.env:
             return f"the environment variable {self.target} is not set"
         if self.way == "file" and not self.sources.path(str(self.target)).is_file():
@@ -219,7 +219,7 @@ def digest(value: str, salt: bytes | None = None, pepper: str = "") -> str:
 
 
 def matches(value: str, stored: str, pepper: str = "") -> bool:
-    """Whether `stored` is a digest of `value`."""
+    """Return whether `stored` is a digest of `value`."""
     try:
         scheme, salt, _ = stored.split("$")
         again = digest(value, base64.b64decode(salt, validate=True), pepper)

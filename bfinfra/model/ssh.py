@@ -1,4 +1,4 @@
-"""How to reach Linux machines by SSH and what to run on them, as data. Secrets stay references."""
+"""Access to Linux machines by SSH and the commands to run there, as data. Secrets stay references."""
 
 from __future__ import annotations
 

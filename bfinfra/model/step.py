@@ -12,7 +12,7 @@ from bfinfra.model.rights import Right, Use
 
 
 class Disruption(enum.StrEnum):
-    """What a step does to running work."""
+    """The effect of a step on running work."""
 
     NONE = "none"
     REBOOT = "reboot"

@@ -1,4 +1,4 @@
-"""Whether somebody asked the run to end. Signal handlers set only this; the run's own code checks it."""
+"""The request to end the run. Signal handlers set only this; the run's own code checks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which certificate a server must show."""
+"""The certificate that a server must show."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Unread(NamedTuple):
-    """What one cause hides: the addresses of resources, and the kinds of which nothing is known."""
+    """The resources that one cause hides: their addresses, and the kinds of which nothing is known."""
 
     why: str
     addresses: tuple[str, ...]
@@ -15,7 +15,7 @@ class Unread(NamedTuple):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """What a sentence names: the resources, or else the kinds."""
+        """The names for a sentence: the resources, or else the kinds."""
         return self.addresses or self.kinds
 
     @property

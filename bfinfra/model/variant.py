@@ -1,4 +1,4 @@
-"""What makes one site of several from the same files: overlays and values."""
+"""A variant of a site: overlays and values that make one site of several from the same files."""
 
 from __future__ import annotations
 

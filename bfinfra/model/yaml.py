@@ -62,12 +62,12 @@ class Source:
 
     @functools.cached_property
     def zeros(self) -> bool:
-        """Whether it may contain a number with a leading zero, which is rare; otherwise nobody need look."""
+        """True if it may contain a number with a leading zero, which is rare; otherwise nobody need look."""
         return bool(ZEROS.search(self.text))
 
     @functools.cached_property
     def names_values(self) -> bool:
-        """Whether it may contain `{value: NAME}`."""
+        """True if it may contain `{value: NAME}`."""
         return bool(VALUES.search(self.text))
 
     def place(self, mark: Mark) -> Place:

@@ -1,4 +1,4 @@
-"""Which plans wait for an approval. An approval is the plan's digest."""
+"""Finds out which plans wait for an approval. An approval is the plan's digest."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def digest(plan: Plan) -> str:
 
 
 def allowed(plan: Plan, rule: Approval, approved: str = "", *, expected: bool = False) -> Allow | None:
-    """What the plan may do; None if it waits for approval. `expected`: it would undo drift that the site
-    allows for a while, so somebody must decide.
+    """Return what the plan may do; None if it waits for approval. `expected`: it would undo drift that the
+    site allows for a while, so somebody must decide.
 
     A plan with problems or unreadable resources never waits: the apply reports why it can't run.
     """

@@ -32,7 +32,7 @@ class Look:
     result: Result | None = None
 
     def over(self, now: float) -> bool:
-        """Whether it has ended and its result is there, or won't come."""
+        """Return whether it has ended and its result is there, or won't come."""
         return self.ended > 0 and (self.result is not None or now >= self.ended + GRACE)
 
     @property
@@ -127,8 +127,8 @@ def period(wanted: Desired, last: Look | None) -> int:
 
 
 def opened(uid: str, every: int, now: float) -> float:
-    """When the interval of `now` started. Each site's intervals start at a time of its own, so that many
-    sites don't start together.
+    """Return when the interval of `now` started. Each site's intervals start at a time of its own, so that
+    many sites don't start together.
     """
     offset = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:4], "big") % every
     return (int(now) - offset) // every * every + offset

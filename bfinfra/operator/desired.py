@@ -85,7 +85,7 @@ class Desired:
 
     @property
     def key(self) -> str:
-        """What a Job is made for. It changes when something makes a new check useful."""
+        """The identity of a Job's work. It changes when something makes a new check useful."""
         return hashlib.sha256(
             f"{self.uid} {self.generation} {self.approved} {self.deleting}".encode()
         ).hexdigest()[:12]
@@ -101,7 +101,7 @@ class Desired:
 
     @property
     def stood(self) -> bool:
-        """Whether everything existed at the last check of this spec."""
+        """True if everything existed at the last check of this spec."""
         ready = self.condition("Ready")
         return ready.get("status") == "True" and ready.get("observedGeneration") == self.generation
 

@@ -30,7 +30,7 @@ LARGEST = 150 << 10  # bytes of a site without blanks: an object's annotations m
 
 @dataclass(frozen=True)
 class Mould:
-    """What all Jobs have in common. `pull`: names of image pull Secrets."""
+    """The common part of all Jobs. `pull`: names of image pull Secrets."""
 
     image: str
     pull: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def text(wanted: Desired) -> str:
 
 
 def unfit(wanted: Desired) -> str:
-    """Why no Job can contain the site, or ""."""
+    """Return why no Job can contain the site, or ""."""
     return (
         f"the site has {wanted.size} bytes, and a Job can contain at most {LARGEST}; split the site"
         if wanted.size > LARGEST

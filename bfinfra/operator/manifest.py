@@ -16,8 +16,8 @@ API = f"{GROUP}/{VERSION}"
 
 @dataclass(frozen=True)
 class Given:
-    """What a site refers to outside of itself. `env`: variables; `secrets`: paths → keys of the Secret;
-    `files`: paths → contents for the ConfigMap.
+    """The values that a site refers to outside of itself. `env`: variables; `secrets`: paths → keys of the
+    Secret; `files`: paths → contents for the ConfigMap.
     """
 
     env: tuple[str, ...]
@@ -56,5 +56,5 @@ def called(site: str) -> str:
 
 
 def unfit(path: str) -> bool:
-    """Whether a Job can't have a file at this path."""
+    """Return whether a Job can't have a file at this path."""
     return not re.fullmatch(FILE, path) or path == "site.yaml"

@@ -19,7 +19,7 @@ MANY = 1000  # characters of any text in a message
 
 
 class Outcome(enum.StrEnum):
-    """How a check of a site ended."""
+    """The result of a check of a site."""
 
     AGREED = "Agreed"
     """Everything is as the site says."""

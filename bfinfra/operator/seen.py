@@ -84,7 +84,7 @@ def reported(pod: Mapping[str, Any]) -> tuple[Result | None, str]:
 
 
 def stuck(pod: Mapping[str, Any], now: float) -> str:
-    """Why a pod has not started in time, or ""."""
+    """Return why a pod has not started in time, or ""."""
     status = pod.get("status") or {}
     if status.get("phase") != "Pending" or now < seconds(pod["metadata"].get("creationTimestamp")) + STARTS:
         return ""

@@ -65,7 +65,7 @@ def watch(
 
 
 def ours(body: Mapping[str, Any]) -> bool:
-    """Whether it has the label of a Site's Jobs. The server has filtered by it already, if it can."""
+    """Return whether it has the label of a Site's Jobs. The server has filtered by it already, if it can."""
     return (body["metadata"].get("labels") or {}).get("app.kubernetes.io/managed-by") == "bfinfra-operator"
 
 

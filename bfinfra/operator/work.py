@@ -1,4 +1,4 @@
-"""What a Job does: check one site, apply what may be applied, report the result. It runs once."""
+"""The work of a Job: check one site, apply what may be applied, report the result. It runs once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bfinfra.operator.result import Moved, Outcome, Planned, Result
 
 @dataclass(frozen=True)
 class Order:
-    """What a Job is to do. `approved`: a plan's digest; `known`: identities of the drift that the last check
+    """The order to a Job. `approved`: a plan's digest; `known`: identities of the drift that the last check
     found; `stood`: everything existed, for this spec.
     """
 
@@ -169,7 +169,9 @@ def _ended(endings: Mapping[Key, Ended], ending: Ending) -> tuple[Outcome, str]:
 
 
 def _certificates(site: Site, context: RunContext) -> dict[str, int]:
-    """When each server's certificate expires; {} if a server can't be asked: the check has reported that."""
+    """Return when each server's certificate expires; {} if a server can't be asked: the check has reported
+    that.
+    """
     try:
         return {
             found.server: int(found.not_after.timestamp())

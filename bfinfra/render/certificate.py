@@ -55,11 +55,11 @@ class Shown(Protocol):
 
     @property
     def by(self) -> str:
-        """What it was compared with."""
+        """The trust with which it was compared."""
 
     @property
     def objection(self) -> str:
-        """Why it is not trusted."""
+        """The reason why it is not trusted."""
 
 
 def text(found: Iterable[Shown], style: Style = PLAIN) -> str:

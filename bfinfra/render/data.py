@@ -21,19 +21,19 @@ FORMAT_VERSION = 1
 
 
 class Outcome(Protocol):
-    """How an apply ended, as the renderers read it."""
+    """The result of an apply, as the renderers read it."""
 
     @property
     def plan(self) -> Plan:
-        """What was planned."""
+        """The plan."""
 
     @property
     def endings(self) -> Mapping[Key, Ended]:
-        """How each item ended, by key."""
+        """The result of each item, by key."""
 
     @property
     def seconds(self) -> float:
-        """How long it took, in seconds."""
+        """The duration, in seconds."""
 
     @property
     def requests(self) -> int:
@@ -45,7 +45,7 @@ class Outcome(Protocol):
 
     @property
     def ending(self) -> Ending:
-        """How the whole run ended."""
+        """The result of the whole run."""
 
 
 def document(what: str, **fields: Any) -> dict[str, Any]:

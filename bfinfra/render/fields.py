@@ -91,7 +91,7 @@ def type_text(hint: Any) -> str:
 
 
 def _is(hint: object, known: object) -> bool:
-    """Whether a hint is a known type, or a restricted one: `Annotated[Bytes, Field(gt=0)]`."""
+    """Return whether a hint is a known type, or a restricted one: `Annotated[Bytes, Field(gt=0)]`."""
     parts = typing.get_args(known)
     return hint == known or bool(
         parts and typing.get_origin(hint) is typing.Annotated and typing.get_args(hint)[: len(parts)] == parts

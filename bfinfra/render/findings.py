@@ -1,4 +1,4 @@
-"""What the doctor found, for people and for programs."""
+"""Prints the doctor's findings, for people and for programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def text(found: Sequence[Finding], style: Style = PLAIN) -> str:
 
 
 def data(site: str, found: Sequence[Finding]) -> dict[str, Any]:
-    """What doctor found, as JSON: each finding with its check, health and remedy."""
+    """Return the doctor's findings as JSON: each with its check, health and remedy."""
     return document(
         "doctor",
         site=site,

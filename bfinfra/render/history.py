@@ -27,7 +27,7 @@ class Run:
 
     @property
     def began(self) -> float:
-        """When it started, in seconds since the epoch."""
+        """Its start, in seconds since the epoch."""
         return float(self.lines[0].get("at", 0))
 
     @property
@@ -36,7 +36,7 @@ class Run:
         return float(self.lines[-1].get("at", 0)) - self.began
 
     def ended(self) -> list[Line]:
-        """How each resource ended, without those that were up to date already."""
+        """Return how each resource ended, without those that were up to date already."""
         return [
             line
             for line in self.lines

@@ -30,7 +30,7 @@ class Shown(Protocol):
 
     @property
     def objection(self) -> str:
-        """Why it is not trusted."""
+        """The reason why it is not trusted."""
 
 
 def text(found: Iterable[Shown], style: Style = PLAIN) -> str:

@@ -162,7 +162,7 @@ def problems(title: str, found: Sequence[Problem]) -> list[str]:
 
 
 def unreadable(found: Mapping[str, str]) -> list[str]:
-    """What could not be read, and why."""
+    """Return what could not be read, and why."""
     return problems(
         "Can't be read", [Problem(f"{where} can't be read", why=why) for where, why in found.items()]
     )

@@ -1,4 +1,4 @@
-"""What was written of a new site, and the next commands."""
+"""Prints what was written of a new site, and the next commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILL_IN = "# fill in: "
 
 
 def text(found: Initial, files: Sequence[Path]) -> str:
-    """What was written, what was left out, and the next commands."""
+    """Return what was written, what was left out, and the next commands."""
     site = files[0]
     kinds = Counter(key.kind for key in found.resources)
     counts = [f"{kind} {number}" for kind, number in sorted(kinds.items())]
@@ -73,7 +73,9 @@ def world_data(files: Sequence[Path], left_out: Mapping[str, str]) -> dict[str, 
 
 
 def imported(key: Key, file: Path, text: str, *, managed: bool) -> str:
-    """What was added to a file, and the next commands. `managed`: whether an adoption marks the object."""
+    """Return what was added to a file, and the next commands. `managed`: whether an adoption marks the
+    object.
+    """
     steps = [f"  {file}: complete what is marked `# fill in`"] if FILL_IN in text else []
     steps += [f"  bfinfra adopt {file} {key}"] if managed else []
     steps += [f"  bfinfra plan {file}"]

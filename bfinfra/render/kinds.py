@@ -136,7 +136,9 @@ def data(kinds: Kinds) -> dict[str, Any]:
 
 
 def order(kind: OneKind) -> dict[str, str]:
-    """What its resources provide to others of a site, and what they come after, from the docstrings."""
+    """Return what its resources provide to others of a site, and what they come after, from the
+    docstrings.
+    """
     described = {"provides": kind.Spec.provides, "comes after": kind.Spec.requires}
     own = {
         word: method

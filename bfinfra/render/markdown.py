@@ -106,7 +106,7 @@ def _row(ended: Ended, steps: int) -> str:
 
 
 def blind(found: Mapping[str, str]) -> list[str]:
-    """What could not be read, a line for each cause under a heading; nothing without causes."""
+    """Return what could not be read, a line for each cause under a heading; nothing without causes."""
     lines = [_blind(each) for each in by_cause(found)]
     return ["#### Unreadable", *lines, ""] if lines else []
 

@@ -8,7 +8,7 @@ from bfinfra.render import drift, html_page, page, plan_page, text
 
 
 def plan(found: Plan) -> str:
-    """What apply would do."""
+    """Return the plan as HTML."""
     rows = plan_page.rows(found)
     table = html_page.table("Changes", "What apply would do", plan_page.PLANNED, rows) if rows else []
     return "\n".join(
@@ -22,7 +22,7 @@ def plan(found: Plan) -> str:
 
 
 def report(found: Report) -> str:
-    """What drift found."""
+    """Return the drift report as HTML."""
     rows = page.rows(found)
     table = html_page.table("Findings", "What differs, and who changed it", page.HEADS, rows)
     sentence = f"<p>{html_page.text(f'{found.site}: {drift.total(found)}')}</p>"

@@ -24,7 +24,9 @@ LINKS = "Boxes with a sign link to their row in the table; lines lead from what 
 
 
 def plan(found: Plan, resources: Specs, before: Before, style: Style = PLAIN) -> str:
-    """What apply would do. `resources`: the site's specs; `before`: key → the keys that it refers to."""
+    """Return the page of a plan. `resources`: the site's specs; `before`: key → the keys that it
+    refers to.
+    """
     boxes = {item.key: _planned_box(item) for item in _shown(found)}
     table = html_page.table("Changes", "What apply would do", PLANNED, rows(found, style))
     nothing = "<p>Everything that could be read is up to date.</p>"
@@ -58,7 +60,7 @@ def rows(found: Plan, style: Style = PLAIN) -> list[str]:
 
 
 def outcome(found: Outcome, events: Sequence[Event], resources: Specs, before: Before) -> str:
-    """What an apply did, and what to do next."""
+    """Return the page of an apply's result, with what to do next."""
     ran = steps_run(events)
     ended = [each for each in found.endings.values() if each.ending is not Ending.UNCHANGED or each.note]
     lines = [_ended(each, ran.get(each.key, ())) for each in ended]

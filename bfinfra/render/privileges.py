@@ -57,7 +57,7 @@ def text(rights: Rights, account: str, style: Style = PLAIN) -> str:
 
 
 def data(rights: Rights, account: str) -> dict[str, Any]:
-    """What an account needs, as JSON: privileges by object, verbs by API."""
+    """Return the needs of an account as JSON: privileges by object, verbs by API."""
     return document(
         "privileges",
         site=rights.site,
@@ -182,7 +182,7 @@ def _api(api: Api, verbs: tuple[Verb, ...], style: Style) -> Iterator[str]:
 
 
 def _given(rights: Rights, api: Api, account: str) -> Iterator[str]:
-    """How to grant it on a supervisor, where nobody can make roles."""
+    """Yield how to grant it on a supervisor, where nobody can make roles."""
     if api.cluster.kind == SUPERVISOR:
         yield (
             "  granted by the namespace's access: "

@@ -69,6 +69,6 @@ def _excerpt(place: Place, style: Style) -> list[str]:
 
 
 def _word(text: str) -> str:
-    """What the caret underlines: a quoted text, or a word."""
+    """Return the underlined word: a quoted text, or a word."""
     found = re.match(r"""\"[^"]*\"|'[^']*'|[^\s:,\[\]{}#]+""", text)
     return found[0] if found else ""

@@ -47,8 +47,8 @@ SAFE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capa
 
 @dataclass(frozen=True)
 class Check:
-    """What is run. `program` and `sites`: absolute paths; `env`: the variables that the site refers to;
-    `options`: the arguments that make the site's variant.
+    """The command that is run. `program` and `sites`: absolute paths; `env`: the variables that the site
+    refers to; `options`: the arguments that make the site's variant.
     """
 
     site: str

@@ -52,7 +52,7 @@ def no_units(_kind: str, _field: str) -> str:
 
 @dataclass(frozen=True)
 class Style:
-    """Whether to use colours, whether to print everything, and the units of numbers."""
+    """The style of the output: colours, whether to print everything, and the units of numbers."""
 
     colour: bool = False
     verbose: bool = False

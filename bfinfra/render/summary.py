@@ -46,7 +46,7 @@ BRING = (
 
 
 def advice(found: Outcome) -> str:
-    """What to do next; "" if nothing is left."""
+    """Return the next thing to do; "" if nothing is left."""
     return BRING if found.ending is Ending.WAITING and found.plan.held else NEXT.get(found.ending, "")
 
 

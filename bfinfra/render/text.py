@@ -95,8 +95,8 @@ def counts(found: Plan) -> str:
 
 
 def unreadable(found: Plan | Report, style: Style = PLAIN) -> str:
-    """What could not be read, a sentence for each cause. Kinds are named only if the file has no unreadable
-    resource.
+    """Return a sentence for each cause by which something could not be read. Kinds are named only if the file
+    has no unreadable resource.
     """
     return "\n".join(_blind(each, style) for each in by_cause(found.unreadable))
 

@@ -48,8 +48,8 @@ class BitfusionServers:
         inventory.on_power(self._powered)
 
     def serves(self, address: str) -> bool:
-        """Whether something of this world takes TCP connections at "ip:port": any server, and of a Bitfusion
-        server all that it needs.
+        """Return whether a server of this world takes TCP connections at "ip:port". A Bitfusion server does
+        so once it has all that it needs.
         """
         host, _, port = address.rpartition(":")
         return address in self._listeners.ports() or (
@@ -68,8 +68,8 @@ class BitfusionServers:
                 self._listeners.open(address, _handler_of(server), "bitfusion")
 
     def _server(self, vm: Managed) -> Server | None:
-        """What the machine serves; None for one that is no Bitfusion server, or can't register with its
-        vCenter.
+        """Return the service that the machine offers; None where it is no Bitfusion server, or can't register
+        with its vCenter.
 
         One without GPUs keeps its cluster's quorum.
         """

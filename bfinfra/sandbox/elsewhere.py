@@ -52,8 +52,8 @@ class Elsewhere:
         self._joined: dict[str, set[str]] = {}
         """Clusters of kubeadm that are up: the machines that have joined."""
         self._machines_known: dict[str, object] = {}
-        """What the nodes of each had for containers when they were last looked at: where that changes, pods
-        that wait for it are looked at again.
+        """What the nodes of each cluster had for containers at the last look. Where that changes, waiting
+        pods are looked at again.
         """
         self.all = {
             name: RunningCluster(

@@ -32,7 +32,7 @@ RENAMED = {"door": "api"}
 
 
 class BadRule(ValueError):
-    """What is wrong with a fault rule."""
+    """A fault rule has a mistake."""
 
 
 class Interrupted(BaseException):  # no Exception: an API's own error handling must not answer it
@@ -57,9 +57,9 @@ class Answered(Interrupted):
 
 @dataclass(frozen=True)
 class Deed:
-    """What happens. `delay` in seconds; `reset`: "", before or after; `half`: the call is done and its answer
-    breaks off; `expire`: every session and token ends just before; `soap`, `task`: name of a fault;
-    `kill`: process id, `when` before or after.
+    """The effect of a fault rule. `delay` in seconds; `reset`: "", before or after; `half`: the call is done
+    and its answer breaks off; `expire`: every session and token ends just before; `soap`, `task`: name of a
+    fault; `kill`: process id, `when` before or after.
     """
 
     delay: float = 0
@@ -96,7 +96,7 @@ class Rule:
     done: int = 0
 
     def matches(self, api: str, method: str, objects: tuple[str, ...], *, writes: bool) -> bool:
-        """Whether the call is one of those that the rule means."""
+        """Return whether the rule applies to this call."""
         return (
             self.writes in (None, writes)
             and self.api in ("*", api)
@@ -115,7 +115,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Effect:
-    """What the API itself must do: answer a SOAP fault, end the task with one, fail with a message."""
+    """The part that the API itself carries out: answer a SOAP fault, end the task with one, fail with a
+    message.
+    """
 
     soap: str = ""
     task: str = ""

@@ -1,4 +1,4 @@
-"""What is handed to clients that know nothing of the sandbox: variables for a shell, and a kubeconfig."""
+"""The files for clients that know nothing of the sandbox: variables for a shell, and a kubeconfig."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Api:
 def variables(
     world: World, ca_file: Path, kubeconfig: Path, ports: Mapping[str, str], supervisors: Mapping[str, str]
 ) -> dict[str, str]:
-    """What may be shown. `ports`: address → where it listens; `supervisors`: cluster's name → address of its
-    login.
+    """Return the variables without secrets. `ports`: address → where it listens; `supervisors`: cluster's
+    name → address of its login.
     """
     here = ports[f"{world.vcenter.host}:{world.vcenter.port}"]
     found = {
@@ -44,8 +44,8 @@ def variables(
 
 
 def secrets(world: World) -> dict[str, str]:
-    """What stands in the `env` file besides: passwords for the same clients, and the values that a site's
-    `{env: …}` refers to.
+    """Return the variables that only the `env` file has: passwords for the same clients, and the values that
+    a site's `{env: …}` refers to.
     """
     return {**world.env, **dict.fromkeys(SECRETS, _administrator(world)[1])}
 

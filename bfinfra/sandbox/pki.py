@@ -79,7 +79,7 @@ class Pki:
         ).decode()
 
     def context(self, host: str) -> ssl.SSLContext:
-        """What a server for this host needs."""
+        """Return the TLS settings of a server for this host."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.leaf(host))

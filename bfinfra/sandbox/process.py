@@ -62,12 +62,12 @@ class Running(Steering):
 
     @property
     def env_file(self) -> Path:
-        """What a shell reads with `. FILE`; only its owner may."""
+        """The file of variables that a shell reads with `. FILE`. Only its owner may read it."""
         return (self.state / "env").resolve()
 
     def lookup(self, host: str, port: int) -> tuple[str, int] | None:
-        """Where "host:port" really listens; None where the sandbox has no such address. Asked anew each time:
-        guests come and go.
+        """Return the real address of "host:port"; None where the sandbox has no such address. It is read anew
+        on each call, because guests come and go.
         """
         name = (
             f"{host}:{port}".lower()
@@ -164,7 +164,7 @@ def reset(state: Path) -> None:
 
 
 def _held(state: Path) -> bool:
-    """Whether a process holds the folder's lock."""
+    """Return whether a process holds the folder's lock."""
     try:
         with (state / "lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -184,9 +184,7 @@ def _await(done: Callable[[], bool], why: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    """What a Python program needs to run; passwords that stand in the environment aren't the sandbox's
-    business.
-    """
+    """Return the variables that a Python program needs to run, without any passwords of this environment."""
     return {
         name: value
         for name, value in os.environ.items()

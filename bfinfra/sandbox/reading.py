@@ -25,7 +25,7 @@ UNITS = {
 
 
 class BadWorld(ValueError):
-    """What is wrong in a world file, with file and field."""
+    """A world file has a mistake; the message names file and field."""
 
 
 def read(kind: Any, value: Any, at: str) -> Any:

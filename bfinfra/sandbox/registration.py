@@ -1,6 +1,4 @@
-"""Whether a Bitfusion server can register with its vCenter: it needs the right GUID, URL and
-thumbprint.
-"""
+"""Checks that a Bitfusion server can register with its vCenter: by the right GUID, URL and thumbprint."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def registers(inventory: Inventory, vm: Managed) -> bool:
-    """Whether all that the appliance's properties ask of its vCenter is right. One that asks for nothing
+    """Return whether the appliance's properties match its vCenter. An appliance without such properties
     registers by hand.
     """
     vapp, values = vm["config"].vAppConfig, values_of(vm)
@@ -31,7 +29,7 @@ def registers(inventory: Inventory, vm: Managed) -> bool:
 
 
 def _part(text: str) -> str:
-    """What of vCenter a property asks for; "" for any other one."""
+    """Return the fact about vCenter that a property holds; "" for any other property."""
     words = text.lower()
     return next((part for part in ("guid", "thumbprint", "url") if "vcenter" in words and part in words), "")
 

@@ -53,7 +53,7 @@ class Spoken:
 
 
 def writes(request: Request) -> bool:
-    """Whether a request of these APIs may change anything but its own session."""
+    """Return whether a request of these APIs may change anything but its own session."""
     path = request.path.rstrip("/")
     looks = (
         request.params.get("action", "").startswith(LOOKS)
@@ -69,7 +69,7 @@ def refused(message: str) -> Response:
 
 
 def speaking(address: str, spoken: Spoken) -> Callable[[socket.socket], None]:
-    """What to do with each connection to the address."""
+    """Return the handler of connections to the address."""
 
     def handle(connection: socket.socket) -> None:
         _Handler(connection, address, spoken)

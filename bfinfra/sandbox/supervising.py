@@ -82,7 +82,7 @@ class Supervisors:
             each.open()
 
     def save(self) -> dict[str, Any]:
-        """What survives a restart, by address."""
+        """Return the state that survives a restart, by address."""
         return {each.address: each.save() for each in self.all.values()}
 
     def restore(self, data: Mapping[str, Any]) -> None:

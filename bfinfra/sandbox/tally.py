@@ -15,7 +15,7 @@ class Tally:
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     writes: Counter[tuple[str, str]] = field(default_factory=Counter)
     last: float = 0.0
-    """When the last write began, in seconds since 1970; 0: none did."""
+    """The time at which the last write started, in seconds since 1970; 0: there was none."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, api: str, method: str, *, writes: bool) -> None:

@@ -254,8 +254,8 @@ class LinuxMachine:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a container of a matching image does. `output`: what it prints, None for what the kind of image
-    prints by default.
+    """The behaviour of a container whose image matches. `output`: what it prints, None for what this type of
+    image prints by default.
     """
 
     output: str | None = None

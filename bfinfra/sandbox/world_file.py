@@ -191,7 +191,7 @@ def _problems(world: World) -> list[str]:
 
 
 def _addresses(world: World) -> list[str]:
-    """What vCenter, hosts, supervisors and their guests listen on."""
+    """Return the addresses on which vCenter, hosts, supervisors and their guests listen."""
     supervisors = [each.supervisor for each in world.clusters.values() if each.supervisor]
     kubernetes = [address for each in supervisors for address in (each.address, *each.guest_addresses())]
     return [

@@ -1,4 +1,4 @@
-"""Where in a world file a complaint is about: its field becomes a line and a column."""
+"""Finds the line and column in a world file of a field that has a mistake."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import yaml
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 ENDS = ("", ".", "[", ":", " ")
-"""What may follow a whole key."""
+"""The characters that may follow a whole key."""
 
 
 def located(path: Path, text: bytes, message: str) -> str:

@@ -41,7 +41,7 @@ def sections() -> dict[str, type]:
 
 
 def about(kind: type) -> str:
-    """What is written under a dataclass, on one line."""
+    """Return a dataclass's docstring, on one line."""
     return " ".join((kind.__doc__ or "").split())
 
 

@@ -158,7 +158,7 @@ def _field_near(path: tuple[str, ...], model: Any) -> str:
 
 
 def _documentation(path: tuple[str, ...], model: Any) -> str:
-    """What is written under a field; of the nearest field above where the place is an item or a key."""
+    """Return the description of a field; of the nearest field above where the place is an item or a key."""
     for end in range(len(path), 0, -1):
         for owner in _under(model, path[: end - 1]):
             if path[end - 1] in owner.model_fields:

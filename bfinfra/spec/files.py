@@ -34,7 +34,7 @@ class Document:
 
     @functools.cached_property
     def folder(self) -> Path:
-        """Where its relative paths begin."""
+        """The folder at which its relative paths begin."""
         return self.path.absolute().parent
 
 
@@ -143,7 +143,7 @@ def _decoded(path: Path, data: bytes, problems: list[Problem]) -> str | None:
 
 
 def _instead(path: Path, error: OSError) -> str:
-    """What to do about a file that can't be read."""
+    """Return what to do about a file that can't be read."""
     if error.errno == errno.EINVAL:
         return "name a regular file: a site is read more than once"
     if not isinstance(error, FileNotFoundError):

@@ -32,7 +32,7 @@ Kinds = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What reading a block needs: the context of its references, and the list of problems."""
+    """The context in which a block is read: that of its references, and the list of problems."""
 
     env: Mapping[str, str]
     stand_ins: Path | None
@@ -145,7 +145,7 @@ def used_settings(site: Site, wanted: Specs) -> tuple[str, ...]:
 
 
 def _digests(spec: Any) -> bool:
-    """Whether a mark holds a digest of one of its secrets."""
+    """Return whether a mark holds a digest of one of its secrets."""
     value = getattr(spec, spec.digested) if spec.digested else None
     return any(
         isinstance(each, Secret) for each in (value.values() if isinstance(value, Mapping) else (value,))

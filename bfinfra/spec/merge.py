@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """What the files contain, in their order."""
+    """The contents of the files, in their order."""
 
     settings: dict[str, Block] = field(default_factory=dict)
     resources: dict[Key, Block] = field(default_factory=dict)
@@ -119,5 +119,5 @@ def _unknown(key: str, at: Place, kinds: Collection[str], document: Document) ->
 
 
 def noun(value: Any) -> str:
-    """What a node's value that is no mapping is called in messages."""
+    """Return the word by which messages name a node's value that is no mapping."""
     return "nothing" if value is None else "a list" if isinstance(value, list) else "text"

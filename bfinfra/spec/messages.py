@@ -65,7 +65,7 @@ BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def expected(error: Error) -> str:
-    """What is expected, to follow the word "expected"; "" where the error says something else."""
+    """Return what is expected, to follow the word "expected"; "" where the error says something else."""
     kind, context = error["type"], error.get("ctx", {})
     return BOUNDS[kind](context) if kind in BOUNDS else EXPECTED.get(kind, "")
 
@@ -93,7 +93,7 @@ def choice(errors: list[Error]) -> str:
 
 
 def found(error: Error) -> str:
-    """What was found, cut to SHOWN characters."""
+    """Return what was found, cut to SHOWN characters."""
     value = error["input"]
     if value is None:
         return "found nothing"

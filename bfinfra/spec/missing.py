@@ -39,7 +39,7 @@ def references(site: Site) -> tuple[Reference, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What was found so far. Each file is looked up once, as many resources may name it."""
+    """The files that were found so far. Each is looked up once, as many resources may name it."""
 
     site: Site
     found: list[Reference] = field(default_factory=list)
@@ -67,7 +67,7 @@ class _Search:
             self.found.append(Reference(key, path, placed, awaited=True))
 
     def _awaits(self, at: Spot) -> str:
-        """How to get the file, if it may be brought later; "" for one that must be there."""
+        """Return how to get the file, if it may be brought later; "" for one that must be there."""
         key, path = at
         return source(type(self.site.resources[key]), path) if key else ""
 

@@ -1,5 +1,5 @@
-"""What editors say with the schema: titles of objects, which stand in their messages, and a sentence for what
-doesn't fit a pattern.
+"""The words that editors show with the schema: titles of objects, which appear in their messages, and a
+sentence for what doesn't fit a pattern.
 
 `patternErrorMessage` is an extension of yaml-language-server and VS Code; validators ignore it.
 """

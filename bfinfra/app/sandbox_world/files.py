@@ -57,7 +57,7 @@ def _secret(draft: Draft, key: Key | None, field: str, where: str, found: Secret
 
 
 def _file(draft: Draft, key: Key | None, field: str, found: LocalFile) -> Entry | None:
-    """How a stand-in for a file is made; None for files that have none."""
+    """Return how a stand-in for a file is made; None for files that have none."""
     kind, last = (key.kind if key else ""), field.rpartition(".")[2]
     made: Entry | None = None
     if maker := BY_FIELD.get(last):

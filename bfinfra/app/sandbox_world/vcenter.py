@@ -1,4 +1,4 @@
-"""What a site expects of its vCenter: hosts with their cards, clusters, datastores, policies, supervisors."""
+"""The vCenter that a site expects: hosts with their cards, clusters, datastores, policies, supervisors."""
 
 from __future__ import annotations
 

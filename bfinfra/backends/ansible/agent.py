@@ -70,7 +70,7 @@ class Agent:
             time.sleep(0.002)
 
     def _listens(self) -> bool:
-        """Whether a client can connect. The socket's file exists a moment before that."""
+        """Return whether a client can connect. The socket's file exists a moment before that."""
         with socket.socket(socket.AF_UNIX) as probe:
             return probe.connect_ex(str(self.socket)) == 0
 

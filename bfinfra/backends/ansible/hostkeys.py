@@ -63,8 +63,8 @@ def look(transport: Transport, machine: LinuxMachine, what: str) -> Shown:
 
 
 def _holds(pinned: str, found: Iterable[HostKey]) -> bool:
-    """Whether the file contains one of the keys. ssh itself checks whether it is under the machine's name, as
-    names may be hashed.
+    """Return whether the file contains one of the keys. ssh itself checks whether it is under the machine's
+    name, as names may be hashed.
     """
     return any(f"{key.type} {key.key}" in pinned for key in found)
 

@@ -24,7 +24,7 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether its exit code is 0."""
+        """True if its exit code is 0."""
         return self.code == 0
 
 

@@ -24,7 +24,7 @@ MOST = 32  # members that are read
 
 
 class BadToken(ValueError):
-    """What is wrong with a token, and what to do; never quotes its content."""
+    """A token can't be used. The message says why and what to do; it never quotes the token's content."""
 
 
 def members(path: Path) -> dict[str, bytes]:

@@ -22,7 +22,7 @@ NOWHERE = "http://127.0.0.1:9"
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What templates may know of a cluster: its Kubernetes version, "" if unknown, and APIs."""
+    """The facts about a cluster that templates may read: its Kubernetes version, "" if unknown, and APIs."""
 
     version: str = ""
     apis: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Release:
-    """What templates know of an installation."""
+    """The facts about an installation that templates may read."""
 
     name: str
     namespace: str

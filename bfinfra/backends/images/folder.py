@@ -25,7 +25,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is kept beside the mark: the files written (name → SHA-256), the folders made, the image built and
+    """The record beside the mark: the files written (name → SHA-256), the folders made, the image built and
     pushed.
     """
 

@@ -37,7 +37,7 @@ LONGEST = 300  # characters of a line
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What an image is built from: a folder, its Dockerfile ("" for the default), and build arguments."""
+    """The inputs of a build: a folder, its Dockerfile ("" for the default), and build arguments."""
 
     context: Path
     dockerfile: str = ""
@@ -153,7 +153,7 @@ def _printable(line: bytes) -> str:
 
 
 def _probe(argv: Sequence[str]) -> str:
-    """Why a tool doesn't work, or ""."""
+    """Return why a tool doesn't work, or ""."""
     try:
         done = subprocess.run(  # noqa: S603 - the same
             argv,

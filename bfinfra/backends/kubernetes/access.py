@@ -1,4 +1,4 @@
-"""What entering a Kubernetes API needs: address, trust, and the token or certificate."""
+"""Access to a Kubernetes API: address, trust, and the token or certificate."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Access:
 
     @property
     def spent(self) -> bool:
-        """Whether the token expires soon."""
+        """True if the token expires soon."""
         return self.expires is not None and time.time() > self.expires - MARGIN
 
 

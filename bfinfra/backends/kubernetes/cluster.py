@@ -237,8 +237,8 @@ class ClusterClient(Discovery):
         )
 
     def can(self, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
-        """Whether this login may `verb` `resource` (`pods`, `pods/log`, `deployments.apps`) in the namespace
-        ("": everywhere); `name`: only that object.
+        """Return whether this login may `verb` `resource` (`pods`, `pods/log`, `deployments.apps`) in the
+        namespace ("": everywhere); `name`: only that object.
         """
         whole, _, group = resource.partition(".")
         plural, _, part = whole.partition("/")

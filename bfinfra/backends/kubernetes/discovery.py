@@ -19,7 +19,7 @@ class Discovery(Connection):
     """Tells a kind that a cluster doesn't know from one that it does not serve at the moment."""
 
     def serves(self, api_version: str, kind: str) -> bool:
-        """Whether the cluster knows this kind of object in this version."""
+        """Return whether the cluster knows this kind of object in this version."""
         try:
             return (api_version, kind) in resources.discovered(
                 api_version, self._json(resources.path(api_version))
@@ -55,7 +55,7 @@ class Discovery(Connection):
             ) from None
 
     def _is_named(self, group: str, version: str, plural: str) -> bool:
-        """Whether discovery lists the resource, or the version if `plural` is ""."""
+        """Return whether discovery lists the resource, or the version if `plural` is ""."""
         if not plural:
             return version in self.versions(group) if version else False
         api_version = f"{group}/{version}"

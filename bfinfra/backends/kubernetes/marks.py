@@ -48,8 +48,8 @@ def selector(site: str) -> str:
 
 
 def ours(obj: Manifest, site: str) -> bool:
-    """Whether the site made the object, or one of the site's objects did. A mark copied from another object
-    doesn't count.
+    """Return whether the site made the object, or one of the site's objects did. A mark copied from another
+    object doesn't count.
     """
     labelled = ((obj.get("metadata") or {}).get("labels") or {}).get(SITE) == site
     return labelled and (MARK not in notes(obj) or mark_of(obj) is not None)

@@ -39,8 +39,8 @@ def owned_fields(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, An
 def others_fields(
     obj: Mapping[str, Any], but: str = MANAGER
 ) -> list[tuple[str, float | None, Mapping[str, Any]]]:
-    """What other managers own: manager, when it wrote last (seconds since the epoch), and the fields.
-    Statuses are left out.
+    """Return the fields of other managers: manager, when it wrote last (seconds since the epoch), and the
+    fields. Statuses are left out.
     """
     entries = (obj.get("metadata") or {}).get("managedFields") or ()
     return [

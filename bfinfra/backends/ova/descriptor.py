@@ -20,7 +20,7 @@ PROCESSORS, MEMORY, ETHERNET = "3", "4", "10"  # CIM resource types
 
 @dataclass(frozen=True)
 class Descriptor:
-    """What was read from an Envelope."""
+    """The contents of an Envelope."""
 
     product: Product
     properties: tuple[Property, ...]

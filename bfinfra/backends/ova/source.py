@@ -50,7 +50,7 @@ class Source(Protocol):
 
     @property
     def far(self) -> bool:
-        """Whether it is remote, so that later answers may differ."""
+        """True if it is remote, so that later answers may differ."""
 
     def part(self, offset: int, size: int) -> BinaryIO:
         """A stream of these bytes, for one thread. Raises Refusal if they have changed."""

@@ -15,7 +15,7 @@ INTEGER = re.compile(
 
 
 def check(prop: Property, value: str) -> str:
-    """Why `value` doesn't fit `prop`, or "". Never quotes the value."""
+    """Return why `value` doesn't fit `prop`, or "". Never quotes the value."""
     if not value:
         return "it can't be empty" if prop.required else ""
     return _checker(prop.type.strip(), prop.qualifiers)(value)

@@ -53,8 +53,8 @@ class Changes:
             refs.stub(content).read(self._collector, "CreateFilter", each)
 
     def wait(self, seconds: int) -> tuple[Change, ...]:
-        """What changed since the last call, all pages of it; () if nothing does within `seconds`. The first
-        call returns every object once. Raises RemoteError: nothing is known of what changes from then on.
+        """Return the changes since the last call, all pages of them; () if there are none within `seconds`.
+        The first call returns every object once. Raises RemoteError: changes from then on are not known.
         """
         found: list[Change] = []
         more = True

@@ -17,8 +17,8 @@ NEAR = 3  # first letters of similar names: a whole directory may have a hundred
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Whether a user or a group has the name. If neither: the `users` and `groups` with the same first
-    letters.
+    """The result of looking up a name: whether a user or a group has it. If neither: the `users` and `groups`
+    with the same first letters.
     """
 
     user: bool = False

@@ -16,7 +16,7 @@ SHARES = vim.SharesInfo.Level.normal
 
 
 def needed(wanted: Hardware) -> list[str]:
-    """What must be known of a VM to make its `config_spec`."""
+    """Return the properties of a VM that its `config_spec` is made from."""
     host = ["runtime.host"] if any(device.address for device in wanted.attach) else []
     present = (
         ["config.hardware.device"]

@@ -39,8 +39,8 @@ class Depot:
 
 @dataclass(frozen=True, slots=True)
 class HostImage:
-    """What a host runs, by the last scan. `status`: COMPLIANT, NON_COMPLIANT, INCOMPATIBLE or UNAVAILABLE;
-    `why`: what the scan says of it.
+    """The software of a host, by the last scan. `status`: COMPLIANT, NON_COMPLIANT, INCOMPATIBLE or
+    UNAVAILABLE; `why`: the scan's message.
     """
 
     status: str
@@ -133,7 +133,7 @@ class HostImages:
         self._finished(task, "the hosts can't be scanned")
 
     def check(self, cluster: str, hosts: Sequence[str]) -> tuple[str, ...]:
-        """What prevents the remediation of these hosts, in vCenter's words."""
+        """Return the reasons that prevent the remediation of these hosts, in vCenter's words."""
         task = self._alone(
             lambda: self._rest.post(
                 f"{CLUSTERS}/{quote(cluster)}/software",

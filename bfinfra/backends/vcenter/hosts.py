@@ -300,7 +300,7 @@ def _holder(machine: Vm, mark_key: str) -> Holder:
 
 
 def _definitions(content: vim.ServiceInstanceContent) -> dict[Any, list[str]]:
-    """What is read beside hosts to learn the names of their attributes."""
+    """Return the paths that are read beside hosts to learn the names of their attributes."""
     return {content.customFieldsManager: ["field"]} if content.customFieldsManager is not None else {}
 
 

@@ -25,16 +25,16 @@ class Identity:
     names: tuple[str, ...] = ()
 
     def has_guid(self, guid: str) -> bool:
-        """Whether this is its GUID."""
+        """Return whether this is its GUID."""
         return guid.lower() == self.guid.lower()
 
     def shows(self, thumbprint: str) -> bool:
-        """Whether this is its certificate's SHA-1 or SHA-256, with any separators."""
+        """Return whether this is its certificate's SHA-1 or SHA-256, with any separators."""
         digits = _digits(thumbprint)
         return digits in (_digits(self.thumbprint), _digits(self.sha256))
 
     def answers_at(self, url: str) -> bool:
-        """Whether this address is the site's name of it, or one that its certificate is valid for."""
+        """Return whether this address is the site's name of it, or one that its certificate is valid for."""
         scheme, host, port = _parts(url)
         _, own, at = _parts(self.url)
         named = (

@@ -132,8 +132,8 @@ class Libraries:
         )
 
     def _whole(self, item: str, appliance: Appliance) -> bool:
-        """Whether the item contains exactly these files as they were stored. Raises Rejected if it contains
-        others: somebody changed it.
+        """Return whether the item contains exactly these files as they were stored. Raises Rejected if it
+        contains others: somebody changed it.
         """
         held = {each["name"]: each for each in self._rest.get(f"{ITEMS}/{item}/file")}
         if not held:

@@ -222,8 +222,8 @@ class Machines:
                 raise
 
     def _finished(self, moid: str, flag: str, limit: float) -> bool:
-        """Whether the machine is noted as finished within so many seconds. Raises Missing if it is deleted
-        instead.
+        """Return whether the machine is noted as finished within so many seconds. Raises Missing if it is
+        deleted instead.
         """
 
         def noted(values: Values) -> bool:
@@ -250,7 +250,7 @@ class Machines:
 
 
 def _deletable(values: Values) -> bool:
-    """Whether only its power state prevents deletion: a running one is stopped first."""
+    """Return whether only its power state prevents deletion: a running one is stopped first."""
     return values.get("runtime.powerState") == "poweredOn" or "Destroy_Task" not in (
         values.get("disabledMethod") or ()
     )

@@ -39,8 +39,8 @@ class Supervisor:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What a namespace may refer to: supervisors by cluster name, policies and libraries by name → id, VM
-    classes by name. `zones`: whether namespaces have zones here, from 9.0.
+    """The objects to which a namespace may refer: supervisors by cluster name, policies and libraries by name
+    → id, VM classes by name. `zones`: whether namespaces have zones here, from 9.0.
     """
 
     supervisors: Mapping[str, Supervisor] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What can be set on a namespace. `cpu` in MHz, memory and storage in bytes; None: no limit."""
+    """The settings of a namespace. `cpu` in MHz, memory and storage in bytes; None: no limit."""
 
     description: str = ""
     cpu: int | None = None
@@ -100,7 +100,9 @@ class Namespaces:
         self._server = vcenter.server
 
     def catalog(self) -> Catalog:
-        """What a namespace may refer to: four lists, and the details of each supervisor."""
+        """Return the objects to which a namespace may refer: four lists, and the details of each
+        supervisor.
+        """
         found = [
             (s["cluster_name"], self._object(f"{SUPERVISORS}/{quote(s['cluster'])}"), s["cluster"])
             for s in self._list(SUPERVISORS)

@@ -1,4 +1,4 @@
-"""Where VMs can be placed, as plain values: clusters, hosts, datastores, networks, folders, pools. Light, as
+"""The places of VMs, as plain values: clusters, hosts, datastores, networks, folders, pools. Light, as
 reading a site imports it.
 """
 

@@ -1,4 +1,4 @@
-"""What a session has read of vCenter's objects, so that the changes of exactly that can be followed."""
+"""Records which of vCenter's objects a session has read, so that exactly their changes can be followed."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ class Reads:
 
 
 def of_session(content: Any) -> Reads:
-    """What the session of `content` has read."""
+    """Return the reads of the session of `content`."""
     found: Reads = refs.stub(content).reads
     return found

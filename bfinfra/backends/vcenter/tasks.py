@@ -107,8 +107,8 @@ class Tasks:
             _drop(collector)
 
     def _waited(self, wait: Callable[[], T], look: Callable[[], object]) -> T:
-        """What changed since. Raises Missing if `look` finds that the object is gone; if only the collector
-        is, the object is unknown.
+        """Return the changes since. Raises Missing if `look` finds that the object is gone; if only the
+        collector is, the object is unknown.
         """
         try:
             return wait()

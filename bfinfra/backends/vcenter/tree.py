@@ -112,7 +112,7 @@ def kind_of(found: Any) -> Any:
 
 
 def is_a(found: Any, kind: type[Any]) -> bool:
-    """Whether a value, pyVmomi's or a Node, is of this vSphere type."""
+    """Return whether a value, pyVmomi's or a Node, is of this vSphere type."""
     return issubclass(kind_of(found), kind)
 
 

@@ -1,4 +1,4 @@
-"""What hosts offer for vGPUs: profiles, and vendor device groups."""
+"""The vGPUs that hosts offer: profiles, and vendor device groups."""
 
 from __future__ import annotations
 

@@ -164,7 +164,9 @@ class Hardware:
 
 @dataclass(frozen=True, kw_only=True)
 class Clone:
-    """What to clone, and where to: ids of VM or template, folder, pool and datastore, and of a host or ""."""
+    """The source and target of a clone: ids of VM or template, folder, pool and datastore, and of a host or
+    "".
+    """
 
     source: str
     name: str
@@ -177,8 +179,8 @@ class Clone:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What to deploy from a library's item, and where to. `networks`: name in the OVF → id, {} for vCenter's
-    choice; `host`: or ""; `extra`: its notes.
+    """The source and target of a deployment from a library's item. `networks`: name in the OVF → id, {} for
+    vCenter's choice; `host`: or ""; `extra`: its notes.
     """
 
     name: str
@@ -193,8 +195,8 @@ class Deployment:
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """What to import, and where to. Networks: name in the OVF → id; files: href → bytes; `open` returns a
-    file's stream.
+    """The source and target of an import. Networks: name in the OVF → id; files: href → bytes; `open` returns
+    a file's stream.
     """
 
     name: str

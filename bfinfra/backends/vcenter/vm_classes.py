@@ -77,7 +77,7 @@ class VmClasses:
 
     @property
     def specified(self) -> bool:
-        """Whether this vCenter has the devices of classes in `config_spec`."""
+        """True if this vCenter has the devices of classes in `config_spec`."""
         version = self._vcenter.about()[1].split(".")
         return tuple(int(each) for each in version[:3] if each.isdigit()) >= CONFIG_SPEC
 

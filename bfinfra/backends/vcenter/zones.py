@@ -22,7 +22,7 @@ Topology = Mapping[str, tuple[str, ...]]
 
 
 def served(version: str) -> bool:
-    """Whether namespaces of a vCenter of this API version have zones."""
+    """Return whether namespaces of a vCenter of this API version have zones."""
     major = version.partition(".")[0]
     return major.isdigit() and int(major) >= FIRST
 

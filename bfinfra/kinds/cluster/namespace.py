@@ -61,7 +61,7 @@ class PodSecurity(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one namespace."""
+    """The desired state of one namespace."""
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE
@@ -91,7 +91,7 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What the cluster reports."""
+    """The namespace as the cluster reports it."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
     namespace: str

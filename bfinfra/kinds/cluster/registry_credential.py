@@ -32,7 +32,7 @@ KEY = ".dockerconfigjson"
 
 
 class Spec(of_secrets.Spec):
-    """What a user writes for one account in one cluster."""
+    """The desired state of one account in one cluster."""
 
     name_pattern = DNS_NAME
     name_rule = DNS_NAME_RULE
@@ -62,8 +62,8 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
     secret_type = "kubernetes.io/dockerconfigjson"  # noqa: S105 - a type, no secret
 
     def expected(self, name: str, spec: Spec, needs: Mapping[Key, ResolvedRef]) -> Content | None:
-        """What `kubectl create secret docker-registry` would write; None as long as the password's file
-        doesn't exist.
+        """Return the content that `kubectl create secret docker-registry` would write; None as long as the
+        password's file doesn't exist.
         """
         if away(spec, {"password": spec.password}):
             return None
@@ -72,8 +72,8 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
         )
 
     def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
-        """Whether they have the server and account that were last written. The password is not compared, as
-        no digest of it is noted.
+        """Return whether they have the server and account that were last written. The password is not
+        compared, as no digest of it is noted.
         """
         held = {obj["metadata"]["name"]: obj for obj in objects}
         return all(name in held and _as_applied(held[name]) for name in names)
@@ -114,7 +114,7 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
 
 
 def _as_applied(obj: Object) -> bool:
-    """Whether a Secret has the server and account in its mark."""
+    """Return whether a Secret has the server and account in its mark."""
     mark, text = mark_of(obj), values_of(obj).get(KEY, b"")
     applied = (mark.applied if mark else None) or {}
     try:

@@ -1,4 +1,4 @@
-"""What kinds of images share: how an image is built on this machine, and what was built."""
+"""The common part of kinds of images: how an image is built on this machine, and what was built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Made(resource.State):
-    """What was done. `built`, `pushed`: image and content, "" if not done."""
+    """The result of a build. `built`, `pushed`: image and content, "" if not done."""
 
     built: str = ""
     pushed: str = ""
@@ -28,7 +28,7 @@ class Made(resource.State):
     """Why no tool builds here."""
 
     def undone(self, build: str) -> str:
-        """Why a person has to build it; `build`: the field of the site."""
+        """Return why a person has to build it; `build`: the field of the site."""
         return "the field build is never" if build == "never" else self.why
 
 

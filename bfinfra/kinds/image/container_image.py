@@ -38,7 +38,7 @@ Argument = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 
 class Spec(resource.Spec):
-    """What a user writes for one image."""
+    """The desired state of one image."""
 
     name_pattern = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
     name_rule = "letters, digits, dots, dashes and underscores, at most 100"
@@ -75,7 +75,7 @@ class Spec(resource.Spec):
 
     @property
     def recipe(self) -> Recipe:
-        """What it is built of."""
+        """The inputs of its build."""
         return Recipe(
             self.source.path, "" if self.dockerfile == "Dockerfile" else self.dockerfile, self.arguments
         )
@@ -93,7 +93,7 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(Made):
-    """What is noted on this machine."""
+    """The record on this machine."""
 
 
 @dataclass(frozen=True)

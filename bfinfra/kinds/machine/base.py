@@ -47,7 +47,7 @@ class Installed(Marked, Protocol):
 
     @property
     def there(self) -> bool:
-        """Whether the machine has any of it."""
+        """True if the machine has any of it."""
 
 
 On = TypeVar("On")
@@ -59,8 +59,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class OnHosts(resource.State, Generic[On]):
-    """What machines have of a resource. `on`: by machine, without machines that have nothing of it. `vms`:
-    those of the machines that are virtual machines of this site.
+    """The parts of a resource on its machines. `on`: by machine, without machines that have nothing of it.
+    `vms`: those of the machines that are virtual machines of this site.
     """
 
     hosts: tuple[Annotated[str, Ref(HOST)], ...]
@@ -71,7 +71,7 @@ class OnHosts(resource.State, Generic[On]):
 
 @dataclass(frozen=True)
 class SoftwareFacts(Generic[Found]):
-    """What else a survey read. `machines`: all that answered; `found`: what each has. By resource:
+    """The other facts that a survey read. `machines`: all that answered; `found`: what each has. By resource:
     `packages`: digest of what to install, "" if it can't be read; `away`: the package that doesn't exist yet.
     """
 
@@ -124,7 +124,7 @@ class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
 
     @abstractmethod
     def read(self, host: str, answers: Answers) -> Found:
-        """What a machine has of it, from the machine's answers."""
+        """Return the parts that a machine has of it, from the machine's answers."""
 
     def packages(self, spec: kind.S) -> Mapping[str, LocalFile]:
         """The files to install, by the field that names each."""
@@ -166,7 +166,7 @@ class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
         return {name: across(self.State, on, reading.needs) for name, on in stands.items()}
 
     def facts(self, specs: Mapping[str, kind.S], reading: Reading[Found]) -> SoftwareFacts[Found]:
-        """What else decisions need: machines and packages."""
+        """Return the other facts that decisions need: machines and packages."""
         return SoftwareFacts(
             reading.machines,
             reading.found,

@@ -39,7 +39,7 @@ LOOK: Commands = {"lists": ("grep", "-rs", "", FOLDER, f"--include=*{lists.FILE}
 
 
 class Spec(resource.Spec):
-    """What a user writes for one type of GPU."""
+    """The desired state of one type of GPU."""
 
     name_pattern = r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}"
     name_rule = "letters, digits, dots, dashes and underscores, at most 61: it names a file"
@@ -83,7 +83,7 @@ Files = Mapping[str, Listed]
 
 @dataclass(frozen=True, kw_only=True)
 class State(OnHosts[Files]):
-    """What its machines have, by file. `servers`: the listed ones, which are deleted after it."""
+    """The file of each of its machines. `servers`: the listed ones, which are deleted after it."""
 
     servers: tuple[Annotated[str, Ref("flexdirect_host")], ...]
 

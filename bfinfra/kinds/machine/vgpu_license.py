@@ -51,7 +51,7 @@ Values = Mapping[str, str | None]
 
 
 class Spec(resource.Spec):
-    """What a user writes for the license server of one or more machines."""
+    """The desired state of the license server of one or more machines."""
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines. They need NVIDIA's guest driver, which contains nvidia-gridd."""
@@ -103,8 +103,9 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What one machine has. `text`: its gridd.conf, None if there is none; `before`: the values of bfinfra's
-    keys before it set them; `made`: whether bfinfra made the file; `service`: its state, in systemd's words.
+    """The license settings of one machine. `text`: its gridd.conf, None if there is none; `before`: the
+    values of bfinfra's keys before it set them; `made`: whether bfinfra made the file; `service`: its state,
+    in systemd's words.
     """
 
     mark: Mark | None
@@ -115,12 +116,12 @@ class Installed:
 
     @property
     def there(self) -> bool:
-        """Whether a license server is named there."""
+        """True if a license server is named there."""
         return bool(self.mark or read(self.text).get("ServerAddress"))
 
 
 class State(OnHosts[Installed]):
-    """What its machines have."""
+    """The license settings of each of its machines."""
 
 
 VgpuLicenseFacts = SoftwareFacts[Installed]

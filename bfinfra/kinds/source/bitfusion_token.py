@@ -30,7 +30,7 @@ from bfinfra.model.step import Step
 
 
 class Source(Part):
-    """Where the token is: the tar as downloaded, or a folder with its files."""
+    """The place of the token: the tar as downloaded, or a folder with its files."""
 
     tar: LocalFile | None = None
     """The tar as downloaded."""
@@ -68,7 +68,7 @@ WHERE = (
 
 
 class Spec(resource.Spec):
-    """What a user writes for one token. bfinfra never prints its content."""
+    """The desired state of one token. bfinfra never prints its content."""
 
     awaits: ClassVar = {"source.tar": f"{WHERE} its tar", "source.folder": f"{WHERE} its tar, unpack it"}
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Spec(resource.Spec):
-    """What a user writes for one cluster."""
+    """The desired state of one cluster."""
 
     awaits: ClassVar = {"kubeconfig": "make one with an account of the cluster, once the cluster is there"}
 

@@ -51,7 +51,7 @@ def _whole(number: int) -> int:
 
 
 class Spec(resource.Spec):
-    """What a user writes for one registry."""
+    """The desired state of one registry."""
 
     cluster: Cluster
     """Cluster whose supervisor it belongs to, of this site or existing. The supervisor must use NSX, and has

@@ -53,7 +53,7 @@ Option = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/-]{1,80}$"), 
 
 
 class Spec(resource.Spec):
-    """What a user writes for one VM."""
+    """The desired state of one VM."""
 
     vm: VM
     """The VM, of this site or existing."""

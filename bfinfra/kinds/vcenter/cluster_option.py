@@ -27,7 +27,7 @@ OPTION = (holds("clusters", "Host.Inventory.EditCluster"), *NOTED)
 
 
 class Spec(host_setting.SettingSpec):
-    """What a user writes for one option of clusters."""
+    """The desired state of one option of clusters."""
 
     thing = "cluster"
 

@@ -53,7 +53,7 @@ class Subscription(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one library."""
+    """The desired state of one library."""
 
     name_pattern = r"[^/\n]{1,80}"
     name_rule = "no slash, at most 80 characters"
@@ -72,7 +72,7 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter reports; `library.datastore` is a name if the datastore is known."""
+    """The library as vCenter reports it; `library.datastore` is a name if the datastore is known."""
 
     library: Library
 

@@ -23,7 +23,7 @@ WORDS = {True: "on", False: "off"}
 
 
 class Spec(host_setting.Spec):
-    """What a user writes for one rule set on hosts."""
+    """The desired state of one rule set on hosts."""
 
     ruleset: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,60}$")]
     """The rule set's name, such as pvrdma."""

@@ -1,5 +1,5 @@
-"""How hosts share their GPUs: VMs with vGPUs need the type sharedDirect. (RDG for PVRDMA, "vGPU Deployment
-and Configuration".)
+"""Sharing of hosts' GPUs: VMs with vGPUs need the type sharedDirect. (RDG for PVRDMA, "vGPU Deployment and
+Configuration".)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Card(resource.Part):
 
 
 class Spec(host_setting.Spec):
-    """What a user writes for the graphics of hosts. A type takes effect when the host, or its X.Org service,
+    """The desired state of the graphics of hosts. A type takes effect when the host, or its X.Org service,
     restarts.
     """
 

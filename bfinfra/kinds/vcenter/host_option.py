@@ -25,7 +25,7 @@ OPTION = (holds("hosts", "Host.Config.AdvancedConfig"), *RIGHTS)
 
 
 class Spec(host_setting.Spec):
-    """What a user writes for one option on hosts."""
+    """The desired state of one option on hosts."""
 
     key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,60}$")]
     """The option, such as Net.PVRDMAVmknic."""

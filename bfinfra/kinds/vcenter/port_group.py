@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Spec(resource.Spec):
-    """What a user writes for one port group; its name is the port group's name in vCenter."""
+    """The desired state of one port group; its name is the port group's name in vCenter."""
 
     switch: Annotated[str, Ref("distributed_switch", optional=True)]
     """Distributed switch, of this site or existing."""
@@ -41,8 +41,8 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter reports. `switch`: the name of its switch; `moid`, `key` and `uuid` (of the switch): what
-    adapters connect to.
+    """The port group as vCenter reports it. `switch`: the name of its switch; `moid`, `key` and `uuid` (of
+    the switch): what adapters connect to.
     """
 
     switch: Annotated[str, Ref("distributed_switch", optional=True)]

@@ -60,7 +60,7 @@ class Part(resource.Part):
 
 
 class Cpu(Part):
-    """What the VMs in it may use of the cluster's CPUs."""
+    """The share of the cluster's CPUs that the VMs in it may use."""
 
     reservation: Megahertz = 0
     """Guaranteed CPU, such as 16GHz."""
@@ -74,7 +74,7 @@ class Cpu(Part):
 
 
 class MemoryPart(Part):
-    """What the VMs in it may use of the cluster's memory."""
+    """The share of the cluster's memory that the VMs in it may use."""
 
     reservation: Memory = 0
     """Guaranteed memory, such as 256GiB."""
@@ -89,7 +89,7 @@ class MemoryPart(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one resource pool; its name is the pool's name in vCenter."""
+    """The desired state of one resource pool; its name is the pool's name in vCenter."""
 
     name_pattern = rf"[^\s/\\%]{{1,{LONGEST}}}"
     name_rule = rf"no blanks, no slash, no backslash and no %, at most {LONGEST} characters"
@@ -117,7 +117,7 @@ class Spec(resource.Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter reports. `unnamed`: whether it still has its pending name."""
+    """The pool as vCenter reports it. `unnamed`: whether it still has its pending name."""
 
     pool: ResourcePool
     cluster: str

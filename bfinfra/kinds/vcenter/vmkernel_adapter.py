@@ -49,7 +49,7 @@ Address = Annotated[str, AfterValidator(_address)]
 
 
 class Spec(resource.Spec):
-    """What a user writes for the adapters on one port group."""
+    """The desired state of the adapters on one port group."""
 
     port_group: Annotated[str, Ref("port_group")]
     """Port group that they are on. A host has one of these adapters there."""

@@ -45,7 +45,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Appliance:
-    """What the descriptor describes."""
+    """The machine that the descriptor describes."""
 
     name: str
     product: str

@@ -1,4 +1,4 @@
-"""Which maker makes which of a world's files."""
+"""Picks the factory of each of a world's files."""
 
 from __future__ import annotations
 

@@ -64,6 +64,6 @@ class BuiltInventory(Inventory):
             self.touch(*self.objects.values())
 
     def dump(self) -> dict[str, Any]:
-        """What is there, by inventory path, without generated ids and times: equal inventories dump equal."""
+        """Return the inventory by path, without generated ids and times: equal inventories dump equal."""
         with self.lock:
             return saved.dump(self)

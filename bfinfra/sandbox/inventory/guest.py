@@ -43,7 +43,7 @@ def start_guest(inventory: Inventory, vm: Managed) -> None:
 
 
 def running_guest(inventory: Inventory, vm: Managed) -> Any:
-    """What Tools report."""
+    """The facts that VMware Tools report."""
     config = vm["config"]
     found = addresses(inventory, vm)
     nics = [each for each in config.hardware.device if isinstance(each, vim.vm.device.VirtualEthernetCard)]

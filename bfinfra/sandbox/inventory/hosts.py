@@ -87,7 +87,7 @@ def add_host(
 
 
 def graphics_config(host: Any) -> Any:
-    """How a host uses its cards for graphics."""
+    """Return how a host uses its cards for graphics."""
     return vim.host.GraphicsConfig(
         hostDefaultGraphicsType=host.graphics,
         sharedPassthruAssignmentPolicy="performance",
@@ -157,7 +157,7 @@ def offer_vgpus(inventory: Inventory, host: Managed) -> bool:
 
 
 def clock(servers: tuple[str, ...]) -> Any:
-    """Where the host has its time from."""
+    """Return the time servers of the host."""
     return vim.host.DateTimeInfo(
         timeZone=vim.host.DateTimeSystem.TimeZone(key="UTC", name="UTC", description="UTC", gmtOffset=0),
         systemClockProtocol="ntp",
@@ -307,7 +307,7 @@ def vendor_name(vendor: int) -> str:
 
 
 def passthru(device: Any) -> Any:
-    """What the host says of the device's passthrough: off at first."""
+    """Return the host's passthrough information of the device: off at first."""
     return vim.host.PciPassthruInfo(
         id=device.id,
         dependentDevice="",

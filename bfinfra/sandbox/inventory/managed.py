@@ -42,7 +42,7 @@ class Managed:
         return self.props.get("parent")
 
     def is_a(self, *types: Any) -> bool:
-        """Whether it is of one of these types."""
+        """Return whether the object is of one of these types."""
         return issubclass(type(self.ref), types)
 
     def __getitem__(self, name: str) -> Any:

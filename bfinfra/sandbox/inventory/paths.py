@@ -51,7 +51,7 @@ def top(inventory: Inventory, managed: Managed, name: str) -> Any:
 
 
 def declared(kind: Any, name: str, path: str) -> Any:
-    """What the type says of a field."""
+    """Return the type's declaration of a field."""
     try:
         return kind._GetPropertyInfo(name)  # noqa: SLF001 - pyVmomi's public name
     except (AttributeError, KeyError):

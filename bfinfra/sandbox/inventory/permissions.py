@@ -1,5 +1,4 @@
-"""Who may do what where, as vCenter reckons it: roles, and permissions that descendants inherit until a
-nearer one overrides them.
+"""vCenter's permissions: roles, and permissions that descendants inherit until a nearer one overrides them.
 
 Source: vSphere Security, "Hierarchical Inheritance of Permissions". Kept in the AuthorizationManager's hidden
 values.
@@ -61,7 +60,7 @@ def permissions(inventory: Inventory) -> list[Permission]:
 
 
 def holds(inventory: Inventory, user: Any, privilege: str, managed: Managed | None = None) -> bool:
-    """Whether the user has the privilege on the object, on the root where none is given."""
+    """Return whether the user has the privilege on the object, on the root where none is given."""
     entity = anchor(inventory, managed) if managed is not None else inventory.objects[ROOT]
     if privilege == "System.Anonymous" or (privilege in READ and entity is not managed):
         return True

@@ -60,7 +60,7 @@ ANY = support.Object(name="v", type=object, version=NEWEST, flags=support.F_OPTI
 
 
 def lasts(managed: Managed) -> bool:
-    """Whether the object survives a restart of vCenter."""
+    """Return whether the object survives a restart of vCenter."""
     return not managed.is_a(*PASSING) and "session" not in managed.hidden
 
 

@@ -68,7 +68,7 @@ def machine_identity(inventory: Inventory) -> Any:
 
 
 def about(vcenter: Any) -> Any:
-    """What the server says of itself; `version` is the API version, as "8.0.3.0"."""
+    """The server's description of itself; `version` is the API version, as "8.0.3.0"."""
     version = ".".join(vcenter.version.split(".")[:3])
     return vim.AboutInfo(
         name="VMware vCenter Server",

@@ -95,7 +95,7 @@ class Inventory:
         return index
 
     def remembered(self, name: str, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made once for each state of the inventory."""
+        """Return the result of `make`, computed once for each state of the inventory."""
         if self._remembered[0] != self.version:
             self._remembered = (self.version, {})
         found = self._remembered[1]

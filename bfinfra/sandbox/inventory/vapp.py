@@ -14,7 +14,7 @@ def full_id(info: Any) -> str:
 
 
 def values_of(vm: Managed) -> dict[str, str]:
-    """What the guest reads: values by full id, the default where none is set, passwords included."""
+    """Return the values that the guest reads, by full id: the default where none is set; with passwords."""
     vapp = vm["config"].vAppConfig
     shown = {full_id(each): each.value or each.defaultValue or "" for each in vapp.property} if vapp else {}
     return {**shown, **vm.hidden.get("passwords", {})}

@@ -171,7 +171,7 @@ def flags() -> Any:
 
 
 def boot_options() -> Any:
-    """How a machine starts."""
+    """Return the boot options of a machine."""
     return vim.vm.BootOptions(
         enterBIOSSetup=False,
         efiSecureBootEnabled=False,
@@ -182,7 +182,7 @@ def boot_options() -> Any:
 
 
 def tools() -> Any:
-    """What VMware Tools read from the machine's configuration."""
+    """Return the settings that VMware Tools read from the machine's configuration."""
     return vim.vm.ToolsConfigInfo(
         toolsVersion=0,
         afterPowerOn=True,
@@ -197,7 +197,7 @@ def tools() -> Any:
 
 
 def files(directory: str, name: str) -> Any:
-    """Where the machine's files lie."""
+    """Return the paths of the machine's files."""
     return vim.vm.FileInfo(
         vmPathName=f"{directory}/{name}.vmx",
         snapshotDirectory=f"{directory}/",
@@ -214,7 +214,7 @@ def shares(level: str, count: int) -> Any:
 
 
 def capability() -> Any:
-    """What can be done with the machine."""
+    """Return the machine's capabilities."""
     wanted = {
         info.name: info.name
         in {

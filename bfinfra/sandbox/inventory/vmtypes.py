@@ -41,8 +41,8 @@ def moid(ref: Any) -> str:
 
 
 def field(kind: Any, name: str) -> Any:
-    """What a type declares of a field: name, type, version, flags. AttributeError or KeyError where it has
-    none.
+    """Return a type's declaration of a field: name, type, version, flags. Raise AttributeError or KeyError
+    where it has none.
     """
     return kind._GetPropertyInfo(name)  # noqa: SLF001 - pyVmomi's public name
 

@@ -1,4 +1,4 @@
-"""What `bitfusion run` prints, and what a container that uses it therefore logs."""
+"""The output of `bitfusion run`, and so the log of a container that uses it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Ask:
 
 
 def asked(container: Object, environment: Mapping[str, str]) -> Ask | None:
-    """What a container asks of Bitfusion, by its command line or the NUM_GPUS and PARTIAL_GPU of its image's
-    script; None for nothing.
+    """Return the request that a container makes of Bitfusion, by its command line or the NUM_GPUS and
+    PARTIAL_GPU of its image's script; None where it makes none.
     """
     words = [str(each) for each in [*(container.get("command") or []), *(container.get("args") or [])]]
     found = COMMAND.search(" ".join(words))
@@ -44,7 +44,7 @@ def asked(container: Object, environment: Mapping[str, str]) -> Ask | None:
 
 
 def of_command(rest: str) -> Ask:
-    """What the words after `run` ask for."""
+    """Return the request that the words after `run` make."""
     try:
         words = shlex.split(rest)
     except ValueError:
@@ -80,7 +80,7 @@ def servers_of(text: str) -> list[str]:
 
 
 def places(home: str) -> tuple[str, str, str, str]:
-    """Where a client looks: its access, its own and everybody's servers, their authority."""
+    """The paths that a client reads: its access, its own and everybody's servers, their authority."""
     own = f"{home}/.bitfusion"
     return (
         f"{own}/client.yaml",

@@ -1,4 +1,4 @@
-"""What a fresh cluster has: namespaces, the roles that everybody expects, the definitions of its own
+"""The contents of a fresh cluster: namespaces, the roles that everybody expects, the definitions of its own
 resources.
 """
 

@@ -1,4 +1,4 @@
-"""What a server refuses with 422: names, required fields, fields that may not change."""
+"""The checks that a server answers with 422: names, required fields, fields that may not change."""
 
 from __future__ import annotations
 

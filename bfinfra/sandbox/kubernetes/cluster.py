@@ -115,7 +115,9 @@ class Cluster(AdmittingCluster):
         )
 
     def dump(self) -> dict[str, Any]:
-        """What the cluster holds without generated ids, versions and times: two equal clusters dump equal."""
+        """Return the cluster's objects without generated ids, versions and times: two equal clusters dump
+        equal.
+        """
         return dump(self.store)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What one in-memory Kubernetes cluster knows: its objects, resources, users and what admission asks."""
+"""The state of one in-memory Kubernetes cluster: its objects, resources, users and admission checks."""
 
 from __future__ import annotations
 

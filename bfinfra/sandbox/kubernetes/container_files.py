@@ -35,7 +35,7 @@ class Volume:
 
 
 class FilesError(Exception):
-    """What a program says when it can't read or write a file."""
+    """A program can't read or write a file; the message is the program's."""
 
 
 class ContainerFiles:
@@ -58,11 +58,11 @@ class ContainerFiles:
 
     @property
     def root(self) -> bool:
-        """Whether it runs as root, as far as the manifest says."""
+        """True if it runs as root, as far as the manifest says."""
         return not self._security.get("runAsUser") and not self._security.get("runAsNonRoot")
 
     def mounted(self, path: str) -> bool:
-        """Whether a volume is mounted at a path or above it."""
+        """Return whether a volume is mounted at a path or above it."""
         return self._at(path) is not None
 
     def read(self, path: str) -> str | None:
@@ -99,7 +99,7 @@ class ContainerFiles:
                 raise FilesError(f"rename {path} {to}: read-only file system") from None
 
     def run(self, container: Object) -> None:
-        """What a container's shell copies. FilesError where cp would fail."""
+        """Copy files as a container's shell does. Raise FilesError where cp would fail."""
         words = [str(each) for each in [*(container.get("command") or []), *(container.get("args") or [])]]
         for command in _commands(words):
             if (

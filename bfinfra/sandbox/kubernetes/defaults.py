@@ -1,4 +1,6 @@
-"""What a server fills in for built-in kinds, so that an object reads back as it would from a real one."""
+"""The defaults that a server fills in for built-in kinds, so that an object reads back as it would from a
+real one.
+"""
 
 from __future__ import annotations
 

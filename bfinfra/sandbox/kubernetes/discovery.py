@@ -1,6 +1,4 @@
-"""What is served here: /version, /api, /apis, their resources, and the OpenAPI documents that kubectl
-reads.
-"""
+"""Discovery: /version, /api, /apis, their resources, and the OpenAPI documents that kubectl reads."""
 
 from __future__ import annotations
 

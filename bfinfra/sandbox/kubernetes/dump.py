@@ -43,7 +43,7 @@ def dump(store: Store) -> dict[str, Any]:
 
 
 class _Dumped:
-    """What is shown of an object. It keeps the object, so that no other gets its id."""
+    """The shown part of an object. The object is kept, so that no other gets its id."""
 
     def __init__(self, thing: Object) -> None:
         self.thing, self.bare = thing, _bare(_named(thing))

@@ -1,4 +1,4 @@
-"""What an API server answers when it refuses: Status bodies, worded as kube-apiserver words them."""
+"""An API server's refusals: Status bodies, worded as kube-apiserver words them."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def internal(message: str) -> Refused:
 
 
 def no_such_path() -> Response:
-    """What a server says about a path that it has no resource for."""
+    """Return a server's answer to a path without a resource."""
     return Response(
         404,
         b"404 page not found\n",

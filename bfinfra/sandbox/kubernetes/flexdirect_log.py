@@ -1,4 +1,4 @@
-"""What `flexdirect` prints in a container: the program and its configuration are the node's, mounted from
+"""The output of `flexdirect` in a container. The program and its configuration are the node's, mounted from
 /etc/bitfusionio.
 """
 
@@ -23,7 +23,7 @@ NO_PROGRAM = (
 )
 BASE = ("/etc", "/home", "/opt", "/root", "/srv", "/usr", "/var", "/var/lib", "/var/log")
 SYSTEM = ("/dev", "/proc", "/run", "/sys", "/usr/lib", "/var/run")
-"""What every Linux has, the first without what is in it."""
+"""The folders that every Linux has: BASE with their contents, SYSTEM only by name."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Call:
 
 
 def called(container: Object) -> Call | None:
-    """What a container asks of FlexDirect; None for nothing."""
+    """Return the request that a container makes of FlexDirect; None where it makes none."""
     words = [str(each) for each in [*(container.get("command") or []), *(container.get("args") or [])]]
     found = COMMAND.search(" ".join(words))
     return Call(found["verb"], found["rest"], words[0] != "flexdirect") if found else None
@@ -61,7 +61,7 @@ def log_of(
 
 
 def _lacks(host: Host, conf: str | None, listed: list[str]) -> str:
-    """What `run` needs and the node hasn't, or ""."""
+    """Return what `run` needs and the node doesn't have, or ""."""
     if not host.licensed:
         return "License is not initialized on this host: run flexdirect init"
     if conf is None:
@@ -70,7 +70,7 @@ def _lacks(host: Host, conf: str | None, listed: list[str]) -> str:
 
 
 def _mounted(pod: Object, container: Object) -> bool:
-    """Whether the container sees the node's folder where the program looks."""
+    """Return whether the container sees the node's folder where the program looks."""
     folders = {
         each["name"]: normpath(dig(each, "hostPath", "path", default="") or "none")
         for each in dig(pod, "spec", "volumes", default=[])
@@ -91,8 +91,8 @@ def folders_of(pod: Object) -> list[tuple[str, str]]:
 
 
 def has_folder(host: Host | None, path: str, kubelet: str) -> bool:
-    """Whether a node has it: its kubelet's and the system's own, and what its machine has. A node that is no
-    machine of the world has nothing else.
+    """Return whether a node has this path: its kubelet's, the system's own, or its machine's. A node that is
+    no machine of the world has no others.
     """
     wanted = normpath(path)
     own = (*SYSTEM, normpath(kubelet))

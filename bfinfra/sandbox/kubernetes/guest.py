@@ -91,7 +91,7 @@ class RunningCluster:
 
     @property
     def as_new(self) -> bool:
-        """Whether nothing was written since `keep_as_new`; who was logged in doesn't count."""
+        """Return whether nothing was written since `keep_as_new`; logins don't count."""
         return self._new == self._now()
 
     def _now(self) -> tuple[int, str]:

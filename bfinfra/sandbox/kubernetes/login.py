@@ -136,6 +136,6 @@ def _answer(body: dict[str, str]) -> Response:
 
 
 def user_of(person: Person) -> User:
-    """How RBAC sees a vCenter account."""
+    """Return the user and groups that RBAC sees for a vCenter account."""
     groups = tuple(f"sso:{group}" for group in person.groups)
     return User(f"sso:{person.name}", (*groups, MASTERS) if person.admin else groups)

@@ -38,7 +38,7 @@ ALWAYS_THERE = {
 
 @dataclass(frozen=True)
 class Manager:
-    """Who writes, how, in which version and through which sub-resource."""
+    """The writer of fields: its manager, operation, version and sub-resource."""
 
     name: str
     operation: str

@@ -1,4 +1,4 @@
-"""What the launcher of a TensorFlow benchmark prints."""
+"""The output of a TensorFlow benchmark's launcher."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def workers_of(pod: Object, pods: Sequence[Object]) -> list[Object]:
 
 
 def unlicensed(worker: Object) -> list[str]:
-    """What a launcher prints whose worker has a vGPU without a license: CUDA does not start on it, and mpirun
-    ends the others.
+    """Return the output of a launcher whose worker has a vGPU without a license: CUDA does not start on it,
+    and mpirun ends the others.
     """
     return [
         (

@@ -28,12 +28,12 @@ class Gpus:
 
 
 def is_plugin(container: Object) -> bool:
-    """Whether it is NVIDIA's device plug-in, by its image."""
+    """Return whether the image is NVIDIA's device plug-in."""
     return str(container.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0] == IMAGE
 
 
 def offered(pod: Object, container: Object, gpus: Gpus) -> dict[str, str]:
-    """What it registers at the kubelet: nothing where it sees no GPU."""
+    """Return the resources that it registers at the kubelet: none where it sees no GPU."""
     replicas = _replicas(pod, container)
     return {RESOURCE: str(gpus.count * replicas)} if gpus.count and _sees(pod, gpus) else {}
 
@@ -72,7 +72,9 @@ def _sees(pod: Object, gpus: Gpus) -> bool:
 
 
 def _replicas(pod: Object, container: Object) -> int:
-    """How many times each GPU is offered, by the configuration that the pod mounts from its annotation."""
+    """Return how many times each GPU is offered, by the configuration that the pod mounts from its
+    annotation.
+    """
     mounted = {each.get("name") for each in container.get("volumeMounts") or []}
     for volume in dig(pod, "spec", "volumes", default=[]):
         for item in dig(volume, "downwardAPI", "items", default=[]) if volume.get("name") in mounted else ():

@@ -49,7 +49,7 @@ def stamp(seconds: float) -> str:
 
 
 def random_suffix(length: int = 5) -> str:
-    """What generateName appends."""
+    """Return the suffix that generateName appends."""
     return "".join(secrets.choice(SUFFIX) for _ in range(length))
 
 

@@ -1,5 +1,5 @@
-"""What a cluster needs to know of the world around it. The sandbox's process fills this in; tests fill in
-what they need.
+"""The facts about its surroundings that a cluster needs. The sandbox's process provides them; tests provide
+those that they need.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Host(Protocol):
         """`flexdirect init` has run."""
 
     def folder(self, path: str) -> bool:
-        """Whether it has this folder."""
+        """Return whether the node has this folder."""
 
     def read(self, path: str) -> str | None:
         """A file's content; None where there is none."""
 
     def has_image(self, name: str) -> bool:
-        """Whether an image of this name is there, so that it is not pulled."""
+        """Return whether an image of this name is there, so that it is not pulled."""
 
     def servers(self) -> Mapping[str, GpuServer]:
         """The GPU servers whose schedulers listen, by "ip:port"."""
@@ -79,7 +79,7 @@ class ImageRegistry(Protocol):
 
 
 class Work(Protocol):
-    """What a container of an image does: prints, takes time, ends."""
+    """The behaviour of an image's container: its output, how long it runs, how it ends."""
 
     @property
     def output(self) -> str | None:
@@ -87,11 +87,11 @@ class Work(Protocol):
 
     @property
     def seconds(self) -> float | None:
-        """How long it runs; None for the usual time."""
+        """The time for which it runs, in seconds; None for the usual time."""
 
     @property
     def exit_code(self) -> int:
-        """How it ends."""
+        """Its exit code."""
 
 
 class MachineClass(Protocol):

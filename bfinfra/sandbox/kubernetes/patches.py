@@ -112,7 +112,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _parent(target: Any, path: str, kind: str) -> Any:
-    """What holds the last step of a path."""
+    """Return the container of a path's last step."""
     for step in _steps(path)[:-1]:
         try:
             target = target[int(step)] if isinstance(target, list) else target[step]

@@ -8,7 +8,7 @@ from bfinfra.sandbox.kubernetes.objects import Object, dig
 
 KUBELET_FOLDER = "/var/lib/kubelet"
 SOCKETS = "/var/lib/kubelet/device-plugins"
-"""Where the program looks for the kubelet's socket, inside of its container."""
+"""The path at which the program looks for the kubelet's socket, inside of its container."""
 CODE = 255
 
 
@@ -26,14 +26,14 @@ def advertised(container: Object) -> dict[str, str]:
 
 
 def registers(pod: Object, container: Object, folder: str) -> bool:
-    """Whether what stands in the container as the kubelet's folder for plug-ins is that of the node.
-    `folder`: the node's kubelet's.
+    """Return whether the container has the node's own folder for kubelet plug-ins. `folder`: the path of that
+    folder on the node.
     """
     return _on_node(pod, container) == f"{folder.rstrip('/')}/device-plugins"
 
 
 def last_words(when: str) -> list[str]:
-    """What glog.Fatal prints: the reason, then every goroutine."""
+    """Return the output of glog.Fatal: the reason, then every goroutine."""
     clock = when[11:19]
     return [
         (

@@ -41,7 +41,7 @@ class Policy:
     version: str
 
     def broken(self, pod: Object, newest: int) -> str:
-        """Why a pod may not run, or ""."""
+        """Return why a pod may not run, or ""."""
         found = VERSION.fullmatch(self.version)
         return ", ".join(broken(self.level, min(int(found[1]), newest) if found else newest, pod))
 
@@ -130,7 +130,7 @@ def _wrong(labels: Object) -> Iterator[Cause]:
 
 
 def _changed(before: Object, after: Object) -> bool:
-    """Whether a pod's containers are others than they were."""
+    """Return whether a pod's containers have changed."""
     return any(
         dig(before, "spec", kind) != dig(after, "spec", kind)
         for kind in ("containers", "initContainers", "ephemeralContainers")

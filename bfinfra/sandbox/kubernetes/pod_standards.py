@@ -59,7 +59,7 @@ APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
 
 
 def broken(level: str, minor: int, pod: Object) -> list[str]:
-    """What a pod (or a template) has that its level doesn't allow; empty where it may run."""
+    """Return the settings of a pod (or a template) that its level forbids; empty where it may run."""
     checks = {BASELINE: BASELINES, RESTRICTED: RESTRICTEDS}.get(level, ())
     return [found for check in checks if (found := check(pod, minor))]
 

@@ -1,4 +1,4 @@
-"""What a pod's spec must have."""
+"""Checks of a pod's spec."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def claims_of(pod: Object) -> set[str]:
 
 
 def selects(node: Object, pod: Object) -> bool:
-    """Whether the pod's node selector, if it has one, names this node."""
+    """Return whether the pod's node selector, if it has one, matches this node."""
     labels = node["metadata"].get("labels") or {}
     return all(labels.get(key) == value for key, value in (dig(pod, "spec", "nodeSelector") or {}).items())
 
 
 def tolerates(pod: Object, node: Object, effects: tuple[str, ...] = ("NoSchedule",)) -> bool:
-    """Whether the pod tolerates the node's taints of these effects."""
+    """Return whether the pod tolerates the node's taints of these effects."""
     taints = [each for each in dig(node, "spec", "taints", default=[]) if each.get("effect") in effects]
     tolerations = dig(pod, "spec", "tolerations") or []
     return all(any(_tolerated(taint, each) for each in tolerations) for taint in taints)

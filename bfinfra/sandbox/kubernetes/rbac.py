@@ -71,7 +71,9 @@ class Authorizer:
             raise denied(user, ask)
 
     def bound(self, user: User, namespace: str) -> bool:
-        """Whether some binding in the namespace itself is the user's: on a supervisor, its access list."""
+        """Return whether some binding in the namespace itself names the user: on a supervisor, its access
+        list.
+        """
         own = self._store.all((GROUP, "rolebindings"), namespace)
         return MASTERS in user.groups or any(
             _is(subject, user, namespace) for each in own for subject in each.get("subjects") or []
@@ -119,7 +121,7 @@ def _is(subject: Object, user: User, home: str) -> bool:
 
 
 def covers(rule: Object, ask: Ask) -> bool:
-    """Whether a rule allows what is asked."""
+    """Return whether a rule allows the request."""
     thing = f"{ask.resource}/{ask.subresource}" if ask.subresource else ask.resource
     resources = rule.get("resources") or []
     return (

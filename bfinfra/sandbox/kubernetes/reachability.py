@@ -1,5 +1,5 @@
-"""What a container finds that tries TCP with netcat, by what the world serves and what the namespace's
-network policies forbid.
+"""The result of netcat's TCP connection in a container, by the world's servers and the namespace's network
+policies.
 """
 
 from __future__ import annotations

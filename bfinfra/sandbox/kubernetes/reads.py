@@ -27,8 +27,8 @@ TRUE = ("1", "true")
 
 @dataclass(frozen=True)
 class Selection:
-    """What a watch asks for. `since` 0 starts with what is there; `marks_whole` tells when all of that was
-    sent.
+    """The options of a watch. `since` 0 starts with the existing objects; `marks_whole`: send a bookmark
+    after all of them.
     """
 
     target: Target

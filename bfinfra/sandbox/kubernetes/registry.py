@@ -57,7 +57,7 @@ class Resource:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What all versions of a resource share: group and plural."""
+        """The part that all versions of a resource share: group and plural."""
         return (self.group, self.plural)
 
     def read(self, thing: Object) -> Object:

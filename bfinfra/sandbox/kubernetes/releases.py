@@ -22,7 +22,7 @@ def resolve(wanted: str, releases: Iterable[str]) -> str | None:
 
 
 def hindrance(before: str, after: str) -> str:
-    """Why a cluster may not go from one release to another; empty where it may."""
+    """Return why a cluster may not go from one release to another; empty where it may."""
     old, new = _order(before), _order(after)
     if new[:3] < old[:3]:
         return (

@@ -37,7 +37,7 @@ FIELDS = {
     "Node": ("spec.unschedulable",),
     "Job": ("status.successful",),
 }
-"""What a server selects by, besides metadata.name and metadata.namespace."""
+"""The fields by which a server selects, besides metadata.name and metadata.namespace."""
 
 
 def by_labels(text: str) -> Match:

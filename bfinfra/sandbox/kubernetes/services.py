@@ -1,6 +1,4 @@
-"""What answers behind a Service: the ready pods that it selects, and the programs that their containers
-run.
-"""
+"""A Service's endpoints: the ready pods that it selects, and the programs that their containers run."""
 
 from __future__ import annotations
 
@@ -185,8 +183,8 @@ def _number(target: Any, container: Object) -> int:
 
 @functools.lru_cache(maxsize=64)
 def handshake(certificate: bytes, key: bytes, authorities: bytes, host: str) -> str:
-    """What a client that trusts the authorities says to a server with this certificate, in Go's words; ""
-    where it is content.
+    """Return the error, in Go's words, of a client that trusts these authorities and gets this certificate;
+    "" where it accepts it.
     """
     try:
         server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

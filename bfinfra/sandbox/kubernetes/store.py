@@ -41,7 +41,7 @@ class Store:
         self.closed = False
         self.listeners: list[Callable[[Change], None]] = []
         self.dumped: dict[int, Any] = {}
-        """What the last dump showed of each object, by the object's id()."""
+        """The last dump of each object, by the object's id()."""
         self._objects: dict[Key, dict[Home, Object]] = {}
         self._history: deque[Change] = deque(maxlen=HISTORY)
         self._forgotten = 0  # the revision of the last event that the history lost

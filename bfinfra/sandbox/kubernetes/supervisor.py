@@ -195,7 +195,7 @@ class Supervisor:
             )
 
     def _since(self, name: str) -> str:
-        """When a namespace came."""
+        """Return the time at which a namespace was made."""
         return str(dig(self.cluster.get("", "namespaces", name), "metadata", "creationTimestamp"))
 
     def namespace_removed(self, name: str) -> None:

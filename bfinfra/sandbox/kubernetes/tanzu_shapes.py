@@ -27,23 +27,23 @@ class Pool:
     storage_class: str
     volumes: Any = None
     rest: str = ""
-    """What else its machines are made of: another value means other machines."""
+    """The other properties of its machines; another value means other machines."""
     surge: bool = True
-    """Whether a new machine comes before an old one goes."""
+    """True if a new machine comes before an old one goes."""
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[str, ...] = ()
     """Of its nodes; taints as JSON."""
 
     @property
     def duration(self) -> str:
-        """What one of its machines takes, by its name among the world's durations."""
+        """Return the time that one of its machines takes, by its name among the world's durations."""
         return "control_plane" if self.name == CONTROL_PLANE else "worker"
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a cluster is. `phase`: creating, running, updating, failed, updateFailed, deleting; `address`:
-    of its API, "" = none yet.
+    """The progress of a cluster. `phase`: creating, running, updating, failed, updateFailed, deleting;
+    `address`: of its API, "" = none yet.
     """
 
     phase: str
@@ -55,8 +55,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class Shape:
-    """How one kind is read, as it is stored, and what its status is. `holds`: whether an object is one of
-    them.
+    """How one kind is read from the store, and how its status is written. `holds`: whether an object is of
+    this kind.
     """
 
     key: Key
@@ -69,8 +69,8 @@ class Shape:
 
 
 def legacy(thing: Object) -> bool:
-    """Whether a Cluster, as it is kept, is of the class that came before those of the vSphere Kubernetes
-    Service.
+    """Return whether a Cluster, as it is kept, is of the class that came before those of the vSphere
+    Kubernetes Service.
     """
     return bool(dig(thing, "spec", "topology", "class") == "tanzukubernetescluster")
 

@@ -87,7 +87,7 @@ def _later_status(thing: Object) -> Object:
 
 
 def _first(thing: Object) -> Object:
-    """What the later versions don't say of the status, the controller fills in again."""
+    """Fill in the parts of the status that the later versions don't have, as the controller does."""
     spec, topology = thing["spec"], thing["spec"].get("topology", {})
     back = {later: name for name, later in NAMES.items()}
     release = str(dig(topology, "controlPlane", "tkr", "reference", "name", default="")).replace("---", "+")

@@ -1,4 +1,4 @@
-"""What a request is about: the resource, the object and the verb, read from method, path and query."""
+"""The target of a request: the resource, the object and the verb, read from method, path and query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Options:
-    """How a write is meant."""
+    """The options of a write."""
 
     manager: str
     dry_run: bool = False
@@ -70,7 +70,7 @@ def _verb(request: Request, resource: Resource, name: str, subresource: str) -> 
 
 
 def is_watch(request: Request) -> bool:
-    """Whether a list goes on."""
+    """Return whether a list continues after this page."""
     return request.params.get("watch", "") in ("1", "true")
 
 

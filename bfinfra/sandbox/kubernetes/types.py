@@ -142,7 +142,7 @@ ANY = Type({}, _nothing)
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What a server of the stock kinds declares: resources by group version, and types by name."""
+    """Return a server's declarations of the stock kinds: resources by group version, and types by name."""
 
     resources: Mapping[str, list[dict[str, Any]]]
     types: Mapping[str, Mapping[str, Any]] = field(repr=False)

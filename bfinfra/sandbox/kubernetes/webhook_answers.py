@@ -1,4 +1,4 @@
-"""What a webhook answered: read as its version requires, reported as an API server reports it."""
+"""A webhook's answer: read as its version requires, reported as an API server reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which writes a webhook wants to see: its rules, its selectors, and what no webhook is shown."""
+"""Selects the writes that a webhook gets, by its rules and selectors. Some writes no webhook gets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def exempt(resource: Resource) -> bool:
 
 
 def matched(hook: Object, resource: Resource, target: Target, operation: str) -> bool:
-    """Whether some rule covers the write, in this version of its resource."""
+    """Return whether some rule covers the write, in this version of its resource."""
     return any(_covers(rule, resource, target, operation) for rule in hook.get("rules") or [])
 
 
@@ -55,7 +55,7 @@ def _in_scope(scope: str, target: Target) -> bool:
 def selected(
     hook: Object, cluster: ClusterState, target: Target, before: Object | None, after: Object | None
 ) -> bool:
-    """Whether its namespaceSelector and its objectSelector take the write."""
+    """Return whether its namespaceSelector and its objectSelector match the write."""
     choose = by_selector(hook.get("objectSelector") or {})
     if not any(choose(thing) for thing in (after, before) if thing is not None):
         return False

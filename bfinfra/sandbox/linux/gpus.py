@@ -1,5 +1,5 @@
-"""What FlexDirect and a Bitfusion client do and say on a machine. FlexDirect's report is in the words of its
-guide; list_gpus has none that is published.
+"""FlexDirect and the Bitfusion client on a machine: their commands and output. FlexDirect's report is in the
+words of its guide; list_gpus has none that is published.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CHECKS = (
 
 
 def serving(machine: Machine, address: str) -> str:
-    """Where its scheduler listens, "" while it doesn't."""
+    """Return the address of its scheduler, "" while it doesn't listen."""
     unit = machine.services.get(SCHEDULER)
     text = (machine.read(f"/etc/systemd/system/{SCHEDULER}") or b"").decode(errors="replace")
     if unit is None or not unit.active or not initialized(machine):
@@ -66,7 +66,7 @@ def _init(machine: Machine, words: list[str], stdin: str) -> Output:
 
 
 def initialized(machine: Machine) -> bool:
-    """Whether `flexdirect init` has run."""
+    """Return whether `flexdirect init` has run."""
     return bool(host_id(machine))
 
 
@@ -154,7 +154,7 @@ def nvidia_smi(machine: Machine) -> Output:
 
 
 def licensed(machine: Machine) -> bool:
-    """Whether its vGPUs have a license; GPUs of a machine without nvidia-gridd need none."""
+    """Return whether its vGPUs have a license; GPUs of a machine without nvidia-gridd need none."""
     unit = machine.services.get(GRIDD)
     conf = (machine.read(GRIDD_CONF) or b"").decode(errors="replace")
     return unit is None or (unit.active and re.search(r"^ServerAddress=\S", conf, re.MULTILINE) is not None)

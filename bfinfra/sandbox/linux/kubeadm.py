@@ -90,7 +90,7 @@ class Kubernetes:
     followed: Callable[[], None] = lambda: None
 
     def run(self, program: str, machine: Machine, words: list[str]) -> Result:
-        """What it prints and how it ends."""
+        """Run kubeadm and return its output and exit code."""
         if program == "kubectl":
             return self._kubectl(machine, words)
         acts: dict[str, Callable[[Machine, dict[str, str]], Result]] = {
@@ -104,7 +104,7 @@ class Kubernetes:
         return acts[words[0]](machine, flags)
 
     def listens(self, address: str, port: int) -> bool:
-        """Whether the API of a cluster that is up answers there."""
+        """Return whether the API of a running cluster answers there."""
         return any(
             each.address == f"{address}:{port}" and self.cluster(each.name) is not None
             for each in self.planned.values()

@@ -103,16 +103,16 @@ class Machine:
 
     @property
     def debian(self) -> bool:
-        """Whether it has dpkg; if not, it has rpm."""
+        """True if it has dpkg; otherwise it has rpm."""
         return self.os[0] in DEBIANS
 
     @staticmethod
     def home(user: str) -> str:
-        """Where a user's files are."""
+        """Return the home folder of a user."""
         return "/root" if user == "root" else f"/home/{user}"
 
     def has_unit(self, unit: str) -> bool:
-        """Whether there is a file of this unit of systemd."""
+        """Return whether systemd has a file for this unit."""
         return any(f"{folder}/{unit}" in self.files for folder in UNITS)
 
     def read(self, path: str) -> bytes | None:

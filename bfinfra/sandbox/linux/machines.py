@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MIB = 2**20
 NAME = "ssh"
 PASSING = ("put", "folder", "clear", "chmod", "read", "refused")
-"""What Ansible's connection does around a module writes only below /tmp."""
+"""The commands that Ansible's connection runs around a module. They write only below /tmp."""
 
 
 class LinuxMachines:

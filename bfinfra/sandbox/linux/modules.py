@@ -73,7 +73,7 @@ def sent(program: bytes) -> Sent | str:
 
 
 def run(call: Sent, machine: Machine, programs: Programs) -> Output:
-    """What it answers; in check mode it was only tried."""
+    """Run the module and return its answer; check mode changes nothing."""
     act = MODULES.get(call.name)
     if act is None:
         return _answer(

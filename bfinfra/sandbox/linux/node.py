@@ -43,7 +43,7 @@ class NodeMachine:
         return gpus.initialized(self.machine)
 
     def folder(self, path: str) -> bool:
-        """Whether it has this folder."""
+        """Return whether the node has this folder."""
         found = self.machine.files.get(path)
         return found is not None and found.content is None
 
@@ -57,7 +57,7 @@ class NodeMachine:
         return None if found is None else found.decode(errors="replace")
 
     def has_image(self, name: str) -> bool:
-        """Whether a container runtime has an image of this name, so that it is not pulled."""
+        """Return whether a container runtime has an image of this name, so that it is not pulled."""
         return runtimes.canonical(name) in runtimes.images(self.machine)
 
     def servers(self) -> dict[str, GpuServer]:

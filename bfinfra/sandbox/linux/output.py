@@ -1,4 +1,4 @@
-"""What a command on a machine prints."""
+"""The output of a command on a machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Output:
-    """What a command prints, both streams together, and how it ends."""
+    """A command's output, both streams together, and its exit code."""
 
     text: str
     code: int = 0

@@ -38,8 +38,8 @@ def canonical(name: str) -> str:
 
 
 def run(program: str, machine: Machine, words: list[str], user: str, used: Collection[str]) -> Result:
-    """What it prints and how it ends. `used`: canonical names of the images that containers on the machine
-    run.
+    """Run a command of the container runtime and return its output and exit code. `used`: canonical names of
+    the images that containers on the machine run.
     """
     unit = machine.services.get(UNITS[program])
     if unit is None and not machine.has_unit(UNITS[program]):

@@ -1,5 +1,5 @@
-"""What a command line that comes by SSH means: a list of small commands to read, and what Ansible's
-connection sends around its modules. All else is refused by name.
+"""Parses a command line that comes by SSH: a list of small commands that read, and what Ansible's connection
+sends around its modules. All else is refused by name.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ REFUSED = 127
 
 @dataclass(frozen=True)
 class Call:
-    """What a command line turned out to be: its name for tallies and faults, and what it does to a
-    machine.
-    """
+    """A parsed command line: its name for tallies and faults, and its effect on a machine."""
 
     name: str
     act: Callable[[Machine], Output]
@@ -125,4 +123,4 @@ AROUND = (
     (REMOVE, "clear", _clear),
     (CHMOD, "chmod", lambda *_, **__: Output("")),
 )
-"""What Ansible's connection sends around a module that takes a file along."""
+"""The commands that Ansible's connection sends around a module that takes a file along."""

@@ -46,7 +46,7 @@ def begin(call: Call, service: str, operation: str, seconds: float, work: Callab
 
 
 def running(call: Call, service: str) -> bool:
-    """Whether a task of a service runs."""
+    """Return whether a task of a service is running."""
     return any(
         each["status"] == "RUNNING" for each in call.state.tasks.values() if each["service"] == service
     )

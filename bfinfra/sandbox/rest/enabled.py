@@ -12,7 +12,7 @@ GUESTS = 40  # addresses for guest clusters, at most
 
 
 def supervisor_of(spec: Info) -> Supervisor:
-    """What the world file would say of one that somebody enabled: it is reached at the first address for
+    """Return the world file's entry of a supervisor that somebody enabled: its address is the first one for
     services.
     """
     nsx = spec.get("ncp_cluster_network_spec")

@@ -137,7 +137,7 @@ def scan(call: Call, cluster: str) -> str:
 
 @route("POST", PATH, action="check")
 def precheck(call: Call, cluster: str) -> str:
-    """What prevents a remediation; a task."""
+    """Start the check before a remediation, which reports what prevents one. Return its task."""
     call.need(f"{REMEDIATION}.Read", cluster, cluster)
     hosts = _hosts(call, cluster, check(call.spec, HOSTS))
     _alone(call)
@@ -270,7 +270,7 @@ def _installed(call: Call, host: Managed) -> dict[str, str]:
 
 
 def _blocked(call: Call, host: Managed) -> list[str]:
-    """What keeps a host out of maintenance mode: running machines that can't move."""
+    """Return the running machines that can't move and so keep a host out of maintenance mode."""
     found = []
     for vm in call.inventory.of(vim.VirtualMachine):
         stays = any(

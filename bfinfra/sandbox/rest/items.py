@@ -114,7 +114,7 @@ def add_file(call: Call, session: str) -> Any:
 
 @route("GET", SESSIONS + "/{session}/file")
 def session_files(call: Call, session: str) -> Any:
-    """What came of each file."""
+    """Return the result of each file."""
     return [
         {name: value for name, value in each.items() if name not in ("digests", "text")}
         for each in _session(call.state, session)["files"].values()
@@ -241,7 +241,7 @@ def files(call: Call, item: str) -> Any:
 
 
 def content_handler(state: RestState, sessions: Sessions) -> Handler:
-    """Where the files of an update session go: PUT /cls/data/<session>/<file>."""
+    """Return the handler that takes the files of an update session: PUT /cls/data/<session>/<file>."""
 
     def handler(request: Request) -> Response:
         parts = request.path.split("/")

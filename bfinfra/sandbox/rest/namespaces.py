@@ -286,7 +286,7 @@ def change(call: Call, name: str, fields: Callable[[dict[str, Any]], dict[str, A
 
 
 def _check_names(call: Call, spec: dict[str, Any]) -> None:
-    """What the spec names must be there, and limits must make sense."""
+    """Check that everything the spec names exists, and that its limits are valid."""
     machines = spec.get("vm_service_spec", {})
     subjects = [
         (each["subject_type"], each["subject"], each["domain"]) for each in spec.get("access_list", [])

@@ -52,7 +52,7 @@ def deploy(call: Call, item: str) -> Any:
 
 @route("POST", "/vcenter/ovf/library-item/{item}", "filter")
 def summary(call: Call, item: str) -> Any:
-    """What a deployment may say of the item: networks, and the properties that are for the user to set."""
+    """Return what a user may set when he deploys the item: networks and user-configurable properties."""
     target = check(check(call.spec, {"target": dict})["target"], TARGET, "target")
     for moid in target.values():
         _object(call, moid)

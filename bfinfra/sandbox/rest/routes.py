@@ -1,4 +1,4 @@
-"""Which function answers which method and path; what a handler may use."""
+"""Routes: the handler of each method and path, and the context that a handler gets."""
 
 from __future__ import annotations
 

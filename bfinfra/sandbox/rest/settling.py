@@ -1,4 +1,4 @@
-"""What is being configured runs at last, or fails."""
+"""Finishes what is being configured: it runs at last, or fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Configuring:
-    """How a sort of records gets configured: where the records are, the operation that fault rules name, the
+    """How one type of record gets configured: where the records are, the operation that fault rules name, the
     id of a failure, fields of a running and of a broken record, and what runs once it is configured.
     """
 

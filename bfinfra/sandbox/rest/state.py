@@ -1,4 +1,4 @@
-"""What the REST API keeps beside the inventory: namespaces, VM classes, content libraries, tags."""
+"""The REST API's state beside the inventory: namespaces, VM classes, content libraries, tags."""
 
 from __future__ import annotations
 

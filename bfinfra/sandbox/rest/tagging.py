@@ -159,7 +159,7 @@ def detach(call: Call, tag: str) -> None:
 
 @route("POST", ASSOCIATION + "/{tag}", "list-attached-objects")
 def objects_with(call: Call, tag: str) -> list[Info]:
-    """What has this tag and is still there."""
+    """Return the objects that have this tag and still exist."""
     _found(call.state.tags, "The tag", tag)
     return [each for each in call.state.attached.get(tag, []) if each["id"] in call.inventory.objects]
 

@@ -54,7 +54,7 @@ def class_of(name: str, given: VmClass) -> Fields:
 
 
 def new(call: Call) -> bool:
-    """Whether this vCenter has devices in `config_spec`, and `devices` for writing only: since 8.0.2."""
+    """Return whether this vCenter has devices in `config_spec`, and only writes `devices`: since 8.0.2."""
     return tuple(map(int, call.state.world.vcenter.version.split(".")))[:3] >= (8, 0, 2)
 
 

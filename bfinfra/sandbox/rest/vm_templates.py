@@ -45,7 +45,7 @@ CARD = vim.vm.device.VirtualEthernetCard
 
 @route("GET", PATH + "/{item}")
 def info(call: Call, item: str) -> Any:
-    """What the template is; nothing where the item holds none."""
+    """Return the description of the template; empty where the item holds none."""
     template = _template(call, item)
     if template is None:
         return None

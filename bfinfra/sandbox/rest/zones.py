@@ -25,7 +25,7 @@ ZONES = {"zones?": [ZONE]}
 
 
 def zoned(call: Call) -> bool:
-    """Whether this vCenter's namespaces have zones: from 9.0."""
+    """Return whether this vCenter's namespaces have zones: from 9.0."""
     return int(call.state.world.vcenter.version.partition(".")[0]) >= 9
 
 

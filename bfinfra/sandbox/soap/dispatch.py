@@ -1,5 +1,5 @@
-"""Which function answers which method: handlers register by type and wire name; rights come from the API's
-own metadata.
+"""Finds the handler of each method: handlers register by type and wire name; rights come from the API's own
+metadata.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def lookup(this: Managed, name: str) -> Method:
 
 @dataclass
 class Call:
-    """What a handler may use besides its arguments."""
+    """The context that a handler gets besides its arguments."""
 
     inventory: Inventory
     sessions: Sessions

@@ -140,7 +140,7 @@ def to_newest(call: Call, this: Managed, _: Any) -> None:
 
 @method("vim.HistoryCollector", "SetCollectorPageSize", writes=False)
 def page_size(_: Call, this: Managed, args: Any) -> None:
-    """How much `latestPage` holds."""
+    """Set the number of events in `latestPage`."""
     this.hidden["page"] = args.maxCount
 
 

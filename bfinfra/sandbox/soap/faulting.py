@@ -1,4 +1,4 @@
-"""Where fault rules and the tally meet a SOAP call."""
+"""Applies fault rules and the tally to SOAP calls."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def delete(call: Call, this: Managed, args: Any) -> vim.Task:
 
 @method(BROWSER, "SearchDatastore_Task", writes=False)
 def search(call: Call, this: Managed, args: Any) -> vim.Task:
-    """What lies directly in a folder."""
+    """Start a search of the direct contents of a folder."""
     store, path = located(call.inventory, args.datastorePath)
     return tasks.start(
         call, this, "HostDatastoreBrowser.search", lambda: found_in(call, store, path, args), lock=False

@@ -1,4 +1,4 @@
-"""How a host shares its GPUs."""
+"""Sharing of a host's GPUs."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def service_versions(version: str) -> bytes:
 
 
 class _Shop:
-    """What the calls of a handler share."""
+    """The state that the calls of a handler share."""
 
     def __init__(self, inventory: Inventory, sessions: Sessions, faulting: Faulting) -> None:
         self.inventory, self.sessions, self.faulting = inventory, sessions, faulting
@@ -169,7 +169,7 @@ class _Shop:
 
 
 def loopback(request: Request) -> bool:
-    """Whether the caller knows the server by an address of its own machine."""
+    """Return whether the caller reached the server by an address of its own machine."""
     return request.headers.get("host", "").startswith(("127.", "localhost", "[::1]"))
 
 

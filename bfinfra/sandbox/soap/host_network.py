@@ -90,7 +90,7 @@ def adapter(host: Managed, device: str) -> Any:
 
 
 def check(call: Call, host: Managed, nic: Any, itself: Any = None) -> None:
-    """Whether a host can have such an adapter."""
+    """Return whether a host can have such an adapter."""
     port = nic.distributedVirtualPort
     group = next(
         (

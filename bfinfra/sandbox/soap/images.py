@@ -1,4 +1,4 @@
-"""What is installed on a host."""
+"""The software that is installed on a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened: events by user, entity and time, the oldest dropped beyond a bound."""
+"""The journal of events by user, entity and time; the oldest are dropped beyond a bound."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def note(
 
 
 def has(event: Any, name: str) -> bool:
-    """Whether the event's type has this field."""
+    """Return whether the event's type has this field."""
     return any(info.name == name for info in event._GetPropertyList())  # noqa: SLF001 - pyVmomi's public name
 
 

@@ -117,8 +117,8 @@ def ready(inventory: Inventory, lease: Managed, injected: Any) -> None:
 
 
 def device_url(inventory: Inventory, lease: Managed, vm: Managed, disk: Any, index: int) -> Any:
-    """Where a disk is uploaded to: the machine's host; "*", the server itself, for a client that reached
-    vCenter by a loopback address.
+    """Return the host to which a disk is uploaded: the machine's host; "*", the server itself, for a client
+    that reached vCenter by a loopback address.
     """
     host = inventory.get(vm["runtime"].host)
     controller = next((each for each in vm["config"].hardware.device if each.key == disk.controllerKey), None)
@@ -274,7 +274,7 @@ def complete(call: Call, this: Managed, _: Any) -> None:
 
 
 def came(file: dict[str, Any] | None, size: int | None, *, started: bool) -> bool:
-    """Whether a disk is as it should be: whole, and of the descriptor's size (0: the descriptor gives no
+    """Return whether a disk was uploaded whole and has the descriptor's size (0: the descriptor gives no
     size; None: it has no file for the disk).
     """
     if file is None:

@@ -1,6 +1,4 @@
-"""Where disks are uploaded: PUT or POST /nfc/<lease>/disk-N.vmdk. Sizes and digests are kept, contents are
-not.
-"""
+"""Takes uploads of disks: PUT or POST /nfc/<lease>/disk-N.vmdk. Keeps sizes and digests, no contents."""
 
 from __future__ import annotations
 

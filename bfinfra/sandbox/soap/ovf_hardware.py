@@ -111,7 +111,7 @@ def disk_id(item: Item) -> str:
 
 
 def quantity(descriptor: Descriptor, kind: int, default: int) -> int:
-    """How many CPUs, or MiB of memory."""
+    """Return the number of CPUs, or the MiB of memory."""
     for item in descriptor.items:
         if item.kind == kind:
             unit = UNITS.get((item.fields.get("AllocationUnits") or "").lower(), 1) if kind == MEMORY else 1
@@ -120,7 +120,7 @@ def quantity(descriptor: Descriptor, kind: int, default: int) -> int:
 
 
 def import_keys(name: str, changes: list[Any]) -> dict[int, str]:
-    """How a disk is called while it is uploaded, by device key: "/bf-01/VirtualLsiLogicController0:0"."""
+    """Return the name of a disk during its upload, by device key: "/bf-01/VirtualLsiLogicController0:0"."""
     controllers = {
         each.device.key: each.device for each in changes if isinstance(each.device, DEVICE.VirtualController)
     }
@@ -134,7 +134,7 @@ def import_keys(name: str, changes: list[Any]) -> dict[int, str]:
 
 
 def disk_address(device: Any, controller: Any) -> str:
-    """Where a disk is attached: "VirtualLsiLogicController0:0"."""
+    """Return the place where a disk is attached: "VirtualLsiLogicController0:0"."""
     kind = type(controller).__name__.rpartition(".")[2] if controller is not None else "VirtualIDEController"
     bus = controller.busNumber if controller is not None else device.controllerKey - 200
     return f"{kind}{bus}:{device.unitNumber}"

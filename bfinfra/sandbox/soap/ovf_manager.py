@@ -192,7 +192,7 @@ def file_items(descriptor: Descriptor, name: str, spec: Any) -> list[Any]:
 
 @method(MANAGER, "ParseDescriptor", writes=False)
 def parse_descriptor(_: Call, __: Managed, args: Any) -> Any:
-    """What the descriptor says, without a target."""
+    """Parse the descriptor, without a target."""
     try:
         found = parse(args.ovfDescriptor)
     except vim.fault.OvfFault as error:
@@ -223,7 +223,7 @@ def parse_descriptor(_: Call, __: Managed, args: Any) -> Any:
 
 @method(MANAGER, "ValidateHost", writes=False)
 def validate_host(call: Call, _: Managed, args: Any) -> Any:
-    """Whether the machine fits the host."""
+    """Check that the machine fits the host."""
     try:
         found = parse(args.ovfDescriptor)
     except vim.fault.OvfFault as error:

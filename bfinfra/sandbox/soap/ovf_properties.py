@@ -52,12 +52,12 @@ def problems(descriptor: Descriptor, values: dict[str, str]) -> list[Any]:
 
 
 def fields(each: Property) -> dict[str, str]:
-    """What a vApp property fault says of its property."""
+    """Return the part of a vApp property fault that describes its property."""
     return {"id": each.id, "category": each.category, "label": each.label, "type": each.type, "value": ""}
 
 
 def wrong(each: Property, value: str) -> str:
-    """Why the value doesn't fit the type; "" where it does."""
+    """Return why the value doesn't fit the type; "" where it does."""
     if each.type == "boolean" and value.lower() not in ("true", "false"):
         return "the value is neither true nor false"
     if each.type in NUMBERS:
@@ -70,7 +70,7 @@ def wrong(each: Property, value: str) -> str:
 
 
 def number(each: Property, value: str) -> str:
-    """Why the value is no number within the property's bounds."""
+    """Return why the value is no number within the property's bounds."""
     if not value.lstrip("-").isdigit():
         return "the value is no whole number"
     within = int(value) >= each.least and (each.most is None or int(value) <= each.most)
@@ -78,7 +78,7 @@ def number(each: Property, value: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether it is an IP address."""
+    """Return whether the text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

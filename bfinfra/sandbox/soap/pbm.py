@@ -153,7 +153,7 @@ def _profile(call: Call, state: RestState, identity: str) -> Any:
 
 
 def _vsan() -> Any:
-    """What the world's own policies ask for: that it is vSAN's business which datastores these are."""
+    """Return the rules of the world's own policies: they leave it to vSAN which datastores match."""
     failures = pbm.capability.PropertyInstance(id="hostFailuresToTolerate", value=1)
     rule = pbm.capability.CapabilityInstance(
         id=pbm.capability.CapabilityMetadata.UniqueId(namespace="VSAN", id="hostFailuresToTolerate"),

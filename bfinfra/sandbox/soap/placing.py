@@ -1,4 +1,4 @@
-"""Where a new machine goes: names, hosts, datastores."""
+"""Places a new machine: names, hosts, datastores."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def host_for(inventory: Inventory, pool: Managed, host: Managed | None, spec: An
 
 
 def usable(host: Managed) -> bool:
-    """Whether machines can be placed there."""
+    """Return whether machines can be placed there."""
     return host["runtime"].connectionState == "connected" and not host["runtime"].inMaintenanceMode
 
 

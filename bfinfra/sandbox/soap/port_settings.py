@@ -1,4 +1,4 @@
-"""What a distributed switch and its port groups say of a port that nobody configured. Source: a switch of
+"""A distributed switch's and its port groups' settings of a port that nobody configured. Source: a switch of
 vCenter 8.0.1.
 """
 
@@ -106,7 +106,7 @@ def configured(settings: Any, given: Any) -> Any:
 
 
 def group_policy() -> Any:
-    """What a port may override of its group."""
+    """Return the settings of its group that a port may override."""
     return VMWARE.VMwarePortgroupPolicy(
         blockOverrideAllowed=True,
         shapingOverrideAllowed=False,
@@ -124,7 +124,7 @@ def group_policy() -> Any:
 
 
 def switch_settings() -> dict[str, Any]:
-    """What else a switch says of itself."""
+    """Return the other properties of a switch."""
     allocation = vim.DistributedVirtualSwitch.HostInfrastructureTrafficResource.ResourceAllocation
     return {
         "numStandalonePorts": 0,

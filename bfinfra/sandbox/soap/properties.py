@@ -131,7 +131,7 @@ def known(kind: Any, name: str) -> Any:
 
 
 def public(managed: Managed, path: str) -> bool:
-    """Whether the property may be read before the login."""
+    """Return whether the property may be read before the login."""
     try:
         info = field(type(managed.ref), path.partition(".")[0])
     except (AttributeError, KeyError):

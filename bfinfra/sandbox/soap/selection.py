@@ -1,4 +1,4 @@
-"""Which objects a filter specification selects, and which paths of each."""
+"""Selects the objects of a filter specification, and the paths of each."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def start_of(call: Call, ref: Any) -> Managed:
 
 
 def visible(call: Call, managed: Managed) -> bool:
-    """Whether the caller may see it at all: what he may not is left out of lists."""
+    """Return whether the caller may see the object at all; lists leave out what he may not."""
     return call.session is not None and holds(call.inventory, call.session.user, "System.View", managed)
 
 

@@ -15,7 +15,7 @@ SERVICE = "vim.ServiceInstance"
 
 @method(SERVICE, "RetrieveServiceContent", writes=False)
 def content(_: Call, this: Managed, __: Any) -> Any:
-    """Where everything is."""
+    """Return the managers and the root folder."""
     return this["content"]
 
 

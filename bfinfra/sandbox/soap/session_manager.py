@@ -115,7 +115,7 @@ def end(call: Call, key: str) -> bool:
 
 @method(MANAGER, "SessionIsActive", writes=False)
 def is_active(call: Call, _: Managed, args: Any) -> bool:
-    """Whether a session is open under this key and name."""
+    """Return whether a session is open under this key and name."""
     return any(
         each.key == args.sessionID and shown_name(each.user.name) == args.userName
         for each in call.sessions.all()

@@ -133,7 +133,7 @@ def finish(inventory: Inventory, task: Managed, work: Callable[[], Any], injecte
 
 
 def outcome(work: Callable[[], Any], injected: Any) -> Any:
-    """What the work gives; a fault rule's fault in its place."""
+    """Return the result of the work, or raise a fault rule's fault in its place."""
     if injected is not None:
         raise injected
     return work()

@@ -21,7 +21,7 @@ LOOK = 5.0  # seconds between two checks whether a waiter's session is still ope
 
 @dataclass
 class Seen:
-    """What a filter has sent to its client: the text of each path, by object."""
+    """The values that a filter has sent to its client: the text of each path, by object."""
 
     objects: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)  # id → type, path → propSet
 

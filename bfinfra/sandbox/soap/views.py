@@ -55,8 +55,8 @@ def descendants(inventory: Inventory, start: Managed) -> list[Managed]:
 
 
 def members(inventory: Inventory, container: Managed, *, direct: bool) -> list[Managed]:
-    """What a container holds; pools, hosts and clusters show their machines and stores only where the view
-    begins there.
+    """Return the contents of a container; pools, hosts and clusters show their machines and stores only where
+    the view begins there.
     """
     found = [each for each in inventory.children(container) if each.is_a(vim.ManagedEntity)]
     if container.is_a(vim.ComputeResource) and direct:

@@ -104,7 +104,7 @@ def check_version(config: Any, spec: Any) -> None:
 
 
 def check_running(config: Any, spec: Any) -> None:
-    """What a running machine refuses."""
+    """Refuse what a running machine does not allow."""
     hardware = config.hardware
     if (
         spec.memoryMB is not None
@@ -196,7 +196,7 @@ def extra(old: Any, changes: Any) -> Any:
 
 
 def settle(inventory: Inventory, vm: Managed) -> None:
-    """What follows from a changed configuration: networks, datastores, change version."""
+    """Update what follows from a changed configuration: networks, datastores, change version."""
     config = vm["config"]
     backings = [each.backing for each in config.hardware.device]
     networks = [ref for each in backings if (ref := network_of(inventory, each)) is not None]

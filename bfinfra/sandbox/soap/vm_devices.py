@@ -255,7 +255,7 @@ def back_nic(bay: Bay, nic: Any, index: int) -> None:
 
 
 def edit(bay: Bay, change: Any, index: int) -> None:
-    """What the request sets replaces what was there; the rest stays."""
+    """Replace what the request sets; the rest stays."""
     at = position(bay, change.device.key, index)
     old, new = bay.devices[at], change.device
     if (
@@ -300,7 +300,7 @@ def remove(bay: Bay, change: Any, index: int) -> None:
 
 
 def position(bay: Bay, key: int, index: int) -> int:
-    """Where the device of a key is."""
+    """Return the index of the device with a key."""
     for at, each in enumerate(bay.devices):
         if each.key == key:
             return at

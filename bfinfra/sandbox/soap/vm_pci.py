@@ -54,7 +54,7 @@ def check_pci(inventory: Inventory, vm: Managed, device: Any, others: list[Any],
 
 
 def fixed(inventory: Inventory, host: Managed, backing: Any, others: list[Any]) -> str | None:
-    """What is wrong with a fixed backing; it gets the numbers of the real device."""
+    """Give a fixed backing the numbers of the real device, and return what is wrong with it."""
     if not backing.id and backing.useAutoDetect:
         return None
     real = next((each for each in host["hardware"].pciDevice if each.id == backing.id), None)
@@ -147,5 +147,5 @@ def release(vm: Managed) -> None:
 
 
 def refused(why: str) -> Any:
-    """What ESXi answers when a power-on fails for the configuration."""
+    """Return ESXi's answer when a power-on fails because of the configuration."""
     return vim.fault.GenericVmConfigFault(reason=why, msg=why)

@@ -50,7 +50,9 @@ GUEST = ("RebootGuest", "StandbyGuest", "ShutdownGuest")
 
 @computed(VM, "disabledMethod")
 def _disabled(_: Inventory, vm: Managed) -> list[str]:
-    """What can't be done with the machine as it is. Running machines: as recorded of a vCenter 8.0.1."""
+    """Return the methods that the machine refuses in its state. Running machines: as recorded of a vCenter
+    8.0.1.
+    """
     on = vm["runtime"].powerState == "poweredOn"
     tools = vm["guest"].toolsRunningStatus == "guestToolsRunning"
     return [*(RUNNING if on else STOPPED), *ALWAYS, *(() if on and tools else GUEST)]

@@ -51,8 +51,8 @@ def change(call: Call, vm: Managed, spec: Any) -> None:
 
 
 def _reported(spec: Any) -> Any:
-    """What an event says of a reconfiguration: sizes, and of the rest that it was named; options and
-    properties may hold secrets.
+    """Return the part of a reconfiguration that its event shows: sizes, and of everything else only its name,
+    because options and properties may hold secrets.
     """
     reported = vim.vm.ConfigSpec(
         numCPUs=spec.numCPUs,

@@ -1,4 +1,4 @@
-"""What machines' making and changing asks for beyond the methods' own privileges. Source:
+"""The privileges that making and changing machines requires beyond the methods' own. Source:
 Folder.CreateVM_Task, VirtualMachine.CloneVM_Task, ConfigSpec; vSphere Security.
 """
 
@@ -44,8 +44,8 @@ PROVISIONING = {
 
 
 def may_create(call: Call, folder: Managed, pool: Any, spec: Any) -> None:
-    """What a new machine asks for besides the method's own right, by what is in its specification. Source:
-    Folder.CreateVM_Task, ConfigSpec.
+    """Return the privileges that a new machine requires besides the method's own, by the contents of its
+    specification. Source: Folder.CreateVM_Task, ConfigSpec.
     """
     call.need("VirtualMachine.Inventory.Create", folder)
     call.need("Resource.AssignVMToPool", call.inventory.get(pool))
@@ -109,7 +109,9 @@ def network_of(call: Call, card: Any) -> Managed | None:
 
 
 def may_clone(call: Call, source: Managed, folder: Managed, spec: Any) -> None:
-    """What a copy asks for by what it comes from, where it goes, and what its own specification changes."""
+    """Return the privileges that a copy requires, by its source, its target, and the changes in its own
+    specification.
+    """
     call.need(
         f"VirtualMachine.Provisioning.{PROVISIONING[bool(source['config'].template), bool(spec.template)]}",
         source,

@@ -133,8 +133,8 @@ def prefixes(version: str) -> dict[str, str]:
 
 
 def as_a_server(text: str, version: str) -> str:
-    """What pyVmomi writes as a client and vCenter doesn't: a version on the outermost element, references
-    called ManagedObject.
+    """Return pyVmomi's text as vCenter writes it: without a version on the outermost element and without
+    references called ManagedObject.
     """
     text = text.replace(f' versionId="{support.versionIdMap[version]}"', "", 1)
     return CLIENTS_REFERENCE.sub(r'\1ManagedObjectReference"', text) if '"ManagedObject"' in text else text

@@ -1,4 +1,4 @@
-"""How text of a site is written: double quotes, and blocks of lines below their key."""
+"""Writes text of a site: double quotes, and blocks of lines below their key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEADER = re.compile(r"[|>](?P<first>[+-]?)(?P<indent>[1-9]?)(?P<last>[+-]?)")
 
 
 def keeps_blank_lines(node: Node, text: str) -> bool:
-    """Whether the blank lines behind a block are part of it."""
+    """Return whether the blank lines behind a block are part of it."""
     header = HEADER.match(text, node.start)
     return node.style in ("|", ">") and header is not None and "+" in (header["first"], header["last"])
 

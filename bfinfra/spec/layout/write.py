@@ -35,8 +35,8 @@ class _Chunk:
 
 
 class _Behind(NamedTuple):
-    """What a value stands behind: a key or a dash, at which column it is written, at which index what follows
-    begins, and at which column the collection stood.
+    """The place of a value behind a key or a dash: at which column that is written, at which index what
+    follows begins, and at which column the collection stood.
     """
 
     label: str
@@ -220,7 +220,7 @@ class _Writer:
         return lines
 
     def _blank(self, index: int) -> bool:
-        """Whether the line before that of an index is blank, and only dashes stand before it there."""
+        """Return whether the line before that of an index is blank, and only dashes stand before it there."""
         start = self.text.rfind("\n", 0, index) + 1
         if start == 0 or not DASHES.fullmatch(self.text, start, index):
             return False
@@ -231,7 +231,7 @@ class _Writer:
         return len(self.text) if found < 0 else found
 
     def _column(self, node: Node) -> int:
-        """Where a collection's keys or dashes stand."""
+        """Return where a collection's keys or dashes stand."""
         first = _first(node)
         if node.sort == "sequence" and not node.flow:
             first = self.text.rfind("-", 0, first)
@@ -239,7 +239,7 @@ class _Writer:
 
 
 def _first(node: Node) -> int:
-    """Where the first key or item of a node begins."""
+    """Return where the first key or item of a node begins."""
     key, value = node.items[0] if node.items else (None, node)
     return (key or value).start
 

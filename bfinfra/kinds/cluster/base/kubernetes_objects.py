@@ -77,7 +77,7 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         """The resources among what was read from a cluster."""
 
     def _facts(self) -> object:
-        """What else decisions need."""
+        """Return the other facts that decisions need."""
         return None
 
     def _writers(self, state: T, fields: Sequence[str]) -> Mapping[str, LastWriter]:
@@ -125,7 +125,7 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
             yield Standing(name, self._fits(wanted.get(name), cluster), partial(_itself, state))
 
     def _fits(self, spec: S | None, cluster: Cluster) -> bool:
-        """Whether the spec wants it in this cluster."""
+        """Return whether the spec wants it in this cluster."""
         return getattr(spec, "cluster", None) == cluster.key.name
 
     def _own_name(self, obj: Mapping[str, Any]) -> str | None:

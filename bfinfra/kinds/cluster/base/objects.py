@@ -22,8 +22,8 @@ def version_of(obj: Object) -> Mapping[str, str]:
 
 
 def stands_at(obj: Object, place: Place) -> bool:
-    """Whether an answer is the object at a place, with its version. A deletion may be answered
-    with anything.
+    """Return whether an answer is the object at a place, with its version. A deletion may be answered with
+    anything.
     """
     metadata = obj.get("metadata")
     return (

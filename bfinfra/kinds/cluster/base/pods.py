@@ -44,17 +44,17 @@ def job_of(pod: Object) -> str:
 
 
 def stuck(pod: Object) -> str:
-    """Why a container of the pod can't start, or ""."""
+    """Return why a container of the pod can't start, or ""."""
     return _waits(pod, STUCK)
 
 
 def pulling(pod: Object) -> str:
-    """Why a container of the pod has no image yet, or ""."""
+    """Return why a container of the pod has no image yet, or ""."""
     return _waits(pod, PULLING)
 
 
 def unplaced(pod: Object) -> str:
-    """Why the scheduler finds no node for the pod, or ""."""
+    """Return why the scheduler finds no node for the pod, or ""."""
     found: Object = next(
         (
             c
@@ -67,7 +67,7 @@ def unplaced(pod: Object) -> str:
 
 
 def ran(pod: Object) -> bool:
-    """Whether any container of the pod has ever started."""
+    """Return whether any container of the pod has ever started."""
     found = [
         s
         for s in _statuses(pod)
@@ -91,7 +91,7 @@ def _statuses(pod: Object) -> list[Object]:
 
 
 def ends(pod: Object) -> list[Mapping[str, Any]]:
-    """How the pod's containers ended: exit codes, reasons, messages."""
+    """Return how the pod's containers ended: exit codes, reasons, messages."""
     return [
         (c.get("state") or {}).get("terminated") or {}
         for c in (pod.get("status") or {}).get("containerStatuses") or ()

@@ -105,8 +105,8 @@ def values_of(spec: Spec, context: PlanContext, trust: Trust) -> Values:
 
 
 def _knows_seccomp(cluster: ResolvedRef) -> bool:
-    """Whether pods have the field `seccompProfile`, by the cluster's version, live or in the file; True if
-    neither is known.
+    """Return whether pods have the field `seccompProfile`, by the cluster's version, live or in the file;
+    True if neither is known.
     """
     version = str(getattr(cluster.state, "version", "") or getattr(cluster.spec, "version", ""))
     found = re.match(r"v?1\.(\d+)", version)

@@ -36,7 +36,7 @@ OWN = {PLUGIN: "app=bitfusion-device-plugin", WEBHOOK: "app=bwki"}
 
 
 def readiness(state: State, cluster: ClusterClient) -> Readiness:
-    """Whether pods can ask for GPUs, or what that still waits for."""
+    """Return whether pods can ask for GPUs, or what that still waits for."""
     things = {
         place.name: thing
         for place, thing in state.things.items()
@@ -142,7 +142,7 @@ def _last_words(cluster: ClusterClient, pod: Object, container: str) -> str:
 
 
 def _plugin(live: Object) -> str:
-    """Why the plug-in doesn't run on every node that it should, or ""."""
+    """Return why the plug-in doesn't run on every node that it should, or ""."""
     status = live.get("status") or {}
     wanted, there = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 1):
@@ -157,7 +157,7 @@ def _plugin(live: Object) -> str:
 
 
 def webhook_late(live: Object) -> str:
-    """Why not all of the webhook's pods run in the desired version, or ""."""
+    """Return why not all of the webhook's pods run in the desired version, or ""."""
     status, wanted = live.get("status") or {}, (live.get("spec") or {}).get("replicas", 1)
     if status.get("observedGeneration", 0) < live["metadata"].get("generation", 1):
         return "was just changed"

@@ -1,4 +1,4 @@
-"""What a user writes for the device plug-in of one cluster."""
+"""The desired state of the device plug-in of one cluster."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Certificates(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for the device plug-in of one cluster."""
+    """The desired state of the device plug-in of one cluster."""
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE
@@ -199,7 +199,7 @@ class Spec(resource.Spec):
 
     @property
     def release(self) -> Release:
-        """How its version differs from others."""
+        """The differences of its version from others."""
         return RELEASES[self.version]
 
     @property

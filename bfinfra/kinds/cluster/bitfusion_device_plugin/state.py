@@ -94,8 +94,8 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class NamespaceFacts:
-    """What decisions need besides. `now`: UTC; `labels`: of a namespace that this site doesn't make, None if
-    there is none of that name.
+    """The other facts that decisions need. `now`: UTC; `labels`: of a namespace that this site doesn't make,
+    None if there is none of that name.
     """
 
     now: datetime

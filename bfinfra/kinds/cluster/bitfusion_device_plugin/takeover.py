@@ -69,7 +69,7 @@ def _obstacles(place: Place, thing: Thing, values: Values) -> Iterator[str]:
 
 
 def unchangeable(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
-    """Why a live object has to be replaced; empty if it can change in place."""
+    """Return why a live object has to be replaced; empty if it can change in place."""
     place = place_of(rendered.manifest)
     thing = state.things.get(place) if state else None
     if thing is None or thing.going:
@@ -96,7 +96,9 @@ def _ports(service: Object) -> set[int]:
 
 
 def foreign(state: State | None, trust: Trust) -> bool:
-    """Whether the API server asks a webhook whose certificate is not signed by this site's authorities."""
+    """Return whether the API server asks a webhook whose certificate is not signed by this site's
+    authorities.
+    """
     return state is not None and not trust.signer and any(place.kind in ASKING for place in state.things)
 
 

@@ -1,4 +1,4 @@
-"""Which objects of a device plug-in to write, and in which steps. Pure."""
+"""Decides which objects of a device plug-in to write, and in which steps. Pure."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ def _committed(rendered: Rendered, context: PlanContext) -> dict[str, Any]:
 
 
 def changes_of(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
-    """Why an object has to be written: it is missing, the site changed, or somebody else changed it."""
+    """Return why an object has to be written: it is missing, the site changed, or somebody else
+    changed it.
+    """
     place = place_of(rendered.manifest)
     thing = state.things.get(place) if state else None
     if thing is None or thing.going:

@@ -1,4 +1,4 @@
-"""What a user writes for NVIDIA's GPU operator."""
+"""The desired state of NVIDIA's GPU operator."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class License(Part):
 
 
 class Spec(manifests.Spec):
-    """What a user writes for one operator; a cluster has at most one."""
+    """The desired state of one operator; a cluster has at most one."""
 
     namespace: Annotated[DnsLabel, Ref("namespace", optional=True)] = "gpu-operator"
     """Namespace, of this site or existing. Its Pod Security must be privileged."""

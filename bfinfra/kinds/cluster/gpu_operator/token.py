@@ -11,7 +11,9 @@ PARTS = 3  # head, claims, signature
 
 
 def wrong(token: str, now: datetime) -> str:
-    """Why the token can't be used, or "". Never quotes it. Its signature is not checked: the service does."""
+    """Return why the token can't be used, or "". Never quotes it. Its signature is not checked: the service
+    does.
+    """
     if not token.strip():
         return "the license token is empty"
     parts = token.strip().split(".")

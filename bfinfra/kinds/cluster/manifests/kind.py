@@ -47,5 +47,5 @@ class Manifests(RenderedObjects[Spec]):
 
     @staticmethod
     def asks(spec: Spec) -> tuple[str, ...] | None:
-        """What the chart's templates ask of a cluster."""
+        """Return the APIs that the chart's templates look for in a cluster."""
         return asks_of(spec)

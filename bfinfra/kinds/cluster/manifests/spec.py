@@ -1,4 +1,4 @@
-"""What a user writes for Kubernetes objects of any type."""
+"""The desired state of Kubernetes objects of any type."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Chart(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one group of objects: either `files` or `chart`."""
+    """The desired state of one group of objects: either `files` or `chart`."""
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE

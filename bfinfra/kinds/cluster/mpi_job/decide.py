@@ -29,8 +29,8 @@ ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What the cluster reports. `phase`: Created, Running, Restarting, Succeeded, Failed, Suspended or "";
-    `why`: its message.
+    """The job as the cluster reports it. `phase`: Created, Running, Restarting, Succeeded, Failed, Suspended
+    or ""; `why`: its message.
     """
 
     cluster: Annotated[str, Ref(*WHOLE)]

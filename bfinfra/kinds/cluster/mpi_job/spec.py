@@ -1,4 +1,4 @@
-"""What a user writes for an MPI job."""
+"""The desired state of an MPI job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST = (
 
 
 class Spec(resource.Spec):
-    """What a user writes for one job."""
+    """The desired state of one job."""
 
     name_pattern = rf"(?=.{{1,{LONGEST}}}$){DNS_LABEL}"
     name_rule = DNS_LABEL_RULE.replace("63", str(LONGEST))

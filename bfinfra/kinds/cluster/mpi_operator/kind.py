@@ -152,8 +152,8 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
         return READY if available else waiting("its pod isn't ready yet")
 
     def _serves_jobs(self, spec: Spec, state: State) -> bool:
-        """Whether its definition is established and jobs can be listed, which is later than discovery shows
-        them.
+        """Return whether its definition is established and jobs can be listed, which is later than discovery
+        shows them.
         """
         thing = state.things.get(f"CustomResourceDefinition/{definition.NAME}")
         conditions = (thing.manifest.get("status") or {}).get("conditions") or () if thing else ()

@@ -1,4 +1,4 @@
-"""What a user writes for an MPI operator."""
+"""The desired state of an MPI operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DELIVERY = "mpioperator/kubectl-delivery:latest"
 
 
 class Spec(resource.Spec):
-    """What a user writes for one operator; a cluster has at most one."""
+    """The desired state of one operator; a cluster has at most one."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
     """Cluster that it runs in."""

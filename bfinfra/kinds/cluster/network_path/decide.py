@@ -27,8 +27,8 @@ JOBS = "jobs.batch"
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What the cluster reports: its policies, and the probe's Job with its mark, if there is one. `stranger`:
-    whose Job is in its place.
+    """The path as the cluster reports it: its policies, and the probe's Job with its mark, if there is one.
+    `stranger`: whose Job is in its place.
     """
 
     cluster: Annotated[str, Ref(*CLUSTERS)]
@@ -140,8 +140,8 @@ def _probing(
 
 
 def _differs(standing: Probed | None, made: Mapping[str, Any] | Unknown) -> tuple[Change, ...]:
-    """How the last probe differs from the desired one; also the addresses that it did not reach, unless this
-    run started it.
+    """Return how the last probe differs from the desired one; also the addresses that it did not reach,
+    unless this run started it.
     """
     if standing is None or isinstance(made, Unknown):
         return ()
@@ -155,7 +155,7 @@ def _differs(standing: Probed | None, made: Mapping[str, Any] | Unknown) -> tupl
 
 
 def outcome(failed: Probed) -> str:
-    """What a failed probe found, in words."""
+    """Return the result of a failed probe, in words."""
     more = f" and {len(failed.unreached) - MOST} more" if len(failed.unreached) > MOST else ""
     return (
         f"{', '.join(failed.unreached[:MOST])}{more} not reached"

@@ -53,8 +53,8 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read from one cluster: policies by namespace; Jobs that are this site's or have a probe's
-    name; pods of the Jobs that have not finished.
+    """The objects that were read from one cluster: policies by namespace; Jobs that are this site's or have a
+    probe's name; pods of the Jobs that have not finished.
     """
 
     policies: Mapping[str, list[Object]]
@@ -244,7 +244,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
 
 
 def _found(probed: Probed, where: str) -> Readiness:
-    """What its pod found, and what to do next."""
+    """Return the result of its pod, and what to do next."""
     if probed.phase == "finished":
         return Readiness(Ready.READY, note=f"{len(probed.paths)} paths, all reached by {where}")
     if probed.phase != "failed":

@@ -1,4 +1,6 @@
-"""What the NetworkPolicies of a namespace allow of TCP from its pods to servers outside the cluster. Pure."""
+"""Judges NetworkPolicies: which TCP they allow from a namespace's pods to servers outside the
+cluster. Pure.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ class Judged:
 
     @property
     def blocked_by(self) -> str:
-        """What is blocked, in words."""
+        """The blocked addresses, in words."""
         more = f"; and {len(self.blocked) - MOST} more" if len(self.blocked) > MOST else ""
         return "; ".join(f"{where}: {why}" for where, why in self.blocked[:MOST]) + more
 
 
 def judge(spec: Spec, servers: Iterable[str], policies: Sequence[Policy]) -> Judged:
-    """What the policies of a namespace allow of TCP from its pods to the servers."""
+    """Return which TCP a namespace's policies allow from its pods to the servers."""
     mine = [each for each in policies if _selects(each, spec.pods)]
     paths = [(server, port) for server in servers for port in spec.ports]
     if not mine:
@@ -44,7 +46,7 @@ def judge(spec: Spec, servers: Iterable[str], policies: Sequence[Policy]) -> Jud
 
 
 def _selects(policy: Policy, labels: Mapping[str, str]) -> bool:
-    """Whether the policy governs egress of pods with these labels."""
+    """Return whether the policy governs egress of pods with these labels."""
     spec = policy.get("spec") or {}
     types = spec.get("policyTypes") or (["Ingress", "Egress"] if "egress" in spec else ["Ingress"])
     selector = spec.get("podSelector") or {}
@@ -74,8 +76,8 @@ def _allows(policy: Policy, server: str, port: int) -> bool:
 
 
 def _to(siblings: Any, server: str) -> bool:
-    """Whether a peer allows a server outside the cluster. Selectors match pods only; a host name is in no
-    block of addresses.
+    """Return whether a peer allows a server outside the cluster. Selectors match pods only; a host name is in
+    no block of addresses.
     """
     if not siblings:
         return True
@@ -92,8 +94,8 @@ def _to(siblings: Any, server: str) -> bool:
 
 
 def _at(ports: Any, port: int) -> bool:
-    """Whether the TCP port is among them. Port names are those of containers, so a server outside
-    has none.
+    """Return whether the TCP port is among them. Port names are those of containers, so a server outside has
+    none.
     """
 
     def one(each: Mapping[str, Any]) -> bool:

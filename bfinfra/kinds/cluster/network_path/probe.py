@@ -140,7 +140,7 @@ def read(job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], *, fresh: bo
 
 
 def _pending(pod: Mapping[str, Any]) -> str:
-    """Why no node takes the pod, or what killed it."""
+    """Return why no node takes the pod, or what killed it."""
     status = pod.get("status") or {}
     unscheduled = (
         c.get("message") or ""

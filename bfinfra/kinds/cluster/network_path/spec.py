@@ -1,4 +1,4 @@
-"""What a user writes for a path from pods to the Bitfusion servers."""
+"""The desired state of a path from pods to the Bitfusion servers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Probe(resource.Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one path."""
+    """The desired state of one path."""
 
     name_pattern = rf"(?=.{{1,{LONGEST}}}$){DNS_LABEL}"
     name_rule = DNS_LABEL_RULE.replace("63", str(LONGEST))

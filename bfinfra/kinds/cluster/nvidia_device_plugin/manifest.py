@@ -211,7 +211,7 @@ def _tolerations(spec: Spec) -> list[Manifest]:
 
 
 def _source(pod: Live, volume: str) -> str:
-    """What is mounted: a folder of the node by its path, anything else by its kind."""
+    """Return the source of a mount: a folder of the node by its path, anything else by its kind."""
     found: Manifest = next((each for each in pod.get("volumes") or () if each.get("name") == volume), {})
     return str(
         (found.get("hostPath") or {}).get("path") or next((name for name in found if name != "name"), "")

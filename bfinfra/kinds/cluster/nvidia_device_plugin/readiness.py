@@ -1,4 +1,4 @@
-"""Whether the nodes offer their GPUs, by the plug-in's pods and the nodes' status."""
+"""Finds out if the nodes offer their GPUs, by the plug-in's pods and the nodes' status."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _pods(cluster: ClusterClient, namespace: str) -> Sequence[Live]:
 
 
 def _stuck(pod: Live) -> tuple[str, str]:
-    """Why its container doesn't run, and the last message of the one before; ("", "") if it runs."""
+    """Return why its container doesn't run, and the last message of the one before; ("", "") if it runs."""
     for each in (pod.get("status") or {}).get("containerStatuses") or ():
         wait = (each.get("state") or {}).get("waiting") or {}
         if wait.get("reason") in (*STUCK, *PULLING):
@@ -82,7 +82,7 @@ def _stuck(pod: Live) -> tuple[str, str]:
 
 
 def _offered(node: Live) -> dict[str, int]:
-    """What pods may ask for on a node, by name: nvidia.com/gpu, and MIG devices of each size."""
+    """Return what pods may request on a node, by name: nvidia.com/gpu, and MIG devices of each size."""
     found = (node.get("status") or {}).get("allocatable") or {}
     return {
         name: int(count)

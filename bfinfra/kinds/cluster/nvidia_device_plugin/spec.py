@@ -1,4 +1,4 @@
-"""What a user writes for NVIDIA's device plug-in of one cluster."""
+"""The desired state of NVIDIA's device plug-in of one cluster."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Toleration(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one plug-in; a cluster has at most one."""
+    """The desired state of one plug-in; a cluster has at most one."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
     """Cluster whose nodes have the GPUs, a driver for them, and NVIDIA's container toolkit."""

@@ -32,7 +32,7 @@ class Consumer:
 
     @property
     def controlled(self) -> bool:
-        """Whether it can be restarted pod by pod."""
+        """True if it can be restarted pod by pod."""
         return self.kind in ROLLED
 
 
@@ -87,8 +87,8 @@ def secrets_of(pod: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _older(created: str, since: str | None) -> tuple[bool, bool]:
-    """Whether a pod may be older than the content, and whether it surely is. Times have a resolution of one
-    second.
+    """Return whether a pod may be older than the content, and whether it surely is. Times have a resolution
+    of one second.
     """
     if since is None:
         return True, True

@@ -74,7 +74,7 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
         return _content(_read(need.state.path, need.state.digest), spec.names(name))
 
     def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
-        """Whether each Secret matches the digests noted on it when it was last written."""
+        """Return whether each Secret matches the digests noted on it when it was last written."""
         held = {obj["metadata"]["name"]: obj for obj in objects}
         return all(name in held and _as_noted(held[name]) for name in names)
 
@@ -230,7 +230,7 @@ def digest(value: bytes) -> str:
 
 
 def _as_noted(obj: Object) -> bool:
-    """Whether a Secret has the content that its annotation notes; True for one without it."""
+    """Return whether a Secret has the content that its annotation notes; True for one without it."""
     noted, values = _noted(obj), values_of(obj)
     return all(file in values and known and digest(values[file]) == known[0] for file, known in noted.items())
 

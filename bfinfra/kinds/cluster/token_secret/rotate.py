@@ -61,8 +61,8 @@ class Stray:
 
 @dataclass(frozen=True)
 class Found:
-    """What a rotation finds in addition, for one resource: by cluster name, the stale copies and the
-    workloads to restart.
+    """The other findings of a rotation, for one resource: by cluster name, the stale copies and the workloads
+    to restart.
     """
 
     restart: bool

@@ -1,4 +1,4 @@
-"""What a user writes for a token in a cluster, and the Secrets that it becomes."""
+"""The desired state of a token in a cluster, and the Secrets that it becomes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"single": SINGLE, "three":
 
 
 class Spec(spec.Spec):
-    """What a user writes for one token in one cluster."""
+    """The desired state of one token in one cluster."""
 
     token: Annotated[str, Ref("bitfusion_token")]
     """The token."""

@@ -1,4 +1,4 @@
-"""What pods ask for that other resources of the site may provide. Pure."""
+"""The requests of pods that other resources of the site may meet. Pure."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Limits = Mapping[str, int | None]
 def problem(
     manifests: Iterable[Mapping[str, Any]], cluster: str, needs: Mapping[Key, ResolvedRef]
 ) -> Problem | None:
-    """What is wrong with the claims, or None. `cluster`: the name in the workload's spec."""
+    """Return the first mistake in the claims, or None. `cluster`: the name in the workload's spec."""
     claims = [m.get("spec") or {} for m in manifests if m["kind"] == "PersistentVolumeClaim"]
     home = cluster_key(cluster, needs, CLUSTERS)
     space = _space(home, needs) if home and claims else None

@@ -271,7 +271,7 @@ def _changes(rendered: Rendered, thing: Thing | None) -> tuple[Change, ...]:
 
 
 def _ran(rendered: Rendered, record: Record | None, spec: Spec) -> bool:
-    """Whether it was started before and must not start again: it ended and was cleaned up, or somebody
+    """Return whether it was started before and must not start again: it ended and was cleaned up, or somebody
     removed it.
     """
     return (
@@ -280,8 +280,8 @@ def _ran(rendered: Rendered, record: Record | None, spec: Spec) -> bool:
 
 
 def _kept(rendered: Rendered, state: State | None) -> bool:
-    """Whether an earlier release of bfinfra rendered it, and it runs or succeeded: a new rendering alone is
-    no reason to run it again.
+    """Return whether an earlier release of bfinfra rendered it, and it runs or succeeded: a new rendering
+    alone is no reason to run it again.
     """
     if state is None or state.record is None or state.record.runs.get(rendered.name) != rendered.earlier:
         return False

@@ -34,7 +34,7 @@ MB = 1_000_000
 
 @dataclass(frozen=True)
 class Installed:
-    """What a workload needs to know of the plug-in. `packages`: the clients that pods may choose;
+    """The facts about the plug-in that a workload needs. `packages`: the clients that pods may choose;
     `total_memory`: bytes per GPU; None if it isn't known.
     """
 
@@ -55,7 +55,7 @@ def installed(version: str | None, plug_in: PlugIn | None) -> Installed | None:
 
 
 def objections(spec: Request, there: Installed) -> Iterator[tuple[str, str, str]]:
-    """What the webhook of this release would refuse or ignore: field, what is wrong, what to write."""
+    """Yield what the webhook of this release would refuse or ignore: field, what is wrong, what to write."""
     release, name = there.release, f"release {there.release.version} of the device plug-in"
     if spec.namespace in SYSTEM:
         yield (

@@ -32,7 +32,7 @@ class Rendered:
     earlier: str = ""
 
     def stands_as(self, digest: str) -> bool:
-        """Whether an object with this digest is up to date."""
+        """Return whether an object with this digest is up to date."""
         return digest in (self.digest, self.earlier or self.digest)
 
     def marked_with(self, mark: Mark) -> dict[str, Any]:

@@ -35,11 +35,11 @@ class Request(Protocol):
 
     @property
     def by(self) -> str:
-        """How the workload gets its GPUs."""
+        """The way in which the workload gets its GPUs."""
 
     @property
     def gpus(self) -> int | None:
-        """How many GPUs."""
+        """The number of GPUs."""
 
     @property
     def fraction(self) -> float | None:

@@ -1,4 +1,4 @@
-"""What a user writes for a workload."""
+"""The desired state of a workload."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OF_PLUGIN = ("device_plugin", "plugin_version", "client", "filters")  # fields t
 
 
 class Spec(resource.Spec):
-    """What a user writes for one workload."""
+    """The desired state of one workload."""
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE

@@ -73,7 +73,7 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
 
 
 def done(spec: Spec, record: str) -> bool:
-    """Whether a record of a build or push is of the desired image. `steps` compares its content."""
+    """Return whether a record of a build or push is of the desired image. `steps` compares its content."""
     return record.partition(" ")[0] == spec.image
 
 

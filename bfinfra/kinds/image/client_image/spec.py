@@ -1,4 +1,4 @@
-"""What a user writes for a client image."""
+"""The desired state of a client image."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Home = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9._/-]*)?$")]
 
 
 class Spec(resource.Spec):
-    """What a user writes for one client image."""
+    """The desired state of one client image."""
 
     awaits: ClassVar = {"package": "download the Bitfusion client's package from the vendor's site"}
 
@@ -141,7 +141,7 @@ class Spec(resource.Spec):
 
     @property
     def baked(self) -> bool:
-        """Whether the token's files go into the image."""
+        """True if the token's files go into the image."""
         return self.authorization == "baked"
 
     @property
@@ -167,6 +167,6 @@ class Spec(resource.Spec):
 
 
 def _same(package: str, base: str) -> bool:
-    """Whether `2004` and `20.04`, or `7` and `7.9.2009`, are the same release."""
+    """Return whether `2004` and `20.04`, or `7` and `7.9.2009`, are the same release."""
     plain = base.replace(".", "")
     return plain.startswith(package) or package.startswith(plain)

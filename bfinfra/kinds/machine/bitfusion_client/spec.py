@@ -1,4 +1,4 @@
-"""What a user writes for a Bitfusion client on Linux machines."""
+"""The desired state of a Bitfusion client on Linux machines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class User(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for machines that are alike."""
+    """The desired state of machines that are alike."""
 
     awaits: ClassVar = {"package": "download the Bitfusion client's package from the vendor's site"}
 

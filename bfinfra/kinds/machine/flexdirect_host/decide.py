@@ -242,7 +242,9 @@ def _set_up(
 
 
 def _stays(found: Installed, spec: Spec) -> bool:
-    """Whether an installer installed a program that nothing can remove, and the desired form is another."""
+    """Return whether an installer installed a program that nothing can remove, and the desired form is
+    another.
+    """
     return (
         bool(found.mark and found.file)
         and form(found.file) == "script" != form(spec.package.text)

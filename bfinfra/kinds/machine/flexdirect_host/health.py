@@ -34,7 +34,7 @@ class Examined:
 
     @property
     def good(self) -> bool:
-        """Whether it answered, with a status that the site accepts."""
+        """True if it answered, with a status that the site accepts."""
         return not self.problem and not worse(self.health.worst, self.limit)
 
     @property
@@ -51,7 +51,7 @@ class Examined:
 
 
 def worse(status: Status, limit: Status) -> bool:
-    """Whether a status is worse than what is accepted."""
+    """Return whether a status is worse than what is accepted."""
     return list(Status).index(status) > list(Status).index(limit)
 
 

@@ -1,4 +1,4 @@
-"""What a user writes for FlexDirect on machines."""
+"""The desired state of FlexDirect on machines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Scheduler(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for machines that are alike."""
+    """The desired state of machines that are alike."""
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines."""

@@ -44,12 +44,12 @@ class Installed:
 
     @property
     def there(self) -> bool:
-        """Whether the machine has any of it."""
+        """True if the machine has any of it."""
         return bool(self.mark or self.program or self.unit)
 
 
 class State(OnHosts[Installed]):
-    """What its machines have."""
+    """FlexDirect on each of its machines."""
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ def _then(spec: Spec, package: str) -> dict[str, Any]:
 
 
 def _belongs(node: Node, state: State | None, first: Node) -> bool:
-    """Whether it is a node of this cluster, also by the cluster's API if that answers."""
+    """Return whether it is a node of this cluster, also by the cluster's API if that answers."""
     known = state is None or state.nodes is None or node.name in state.nodes
     return node.joined and bool(first.authority) and node.authority == first.authority and known
 

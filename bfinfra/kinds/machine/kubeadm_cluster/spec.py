@@ -1,4 +1,4 @@
-"""What a user writes for a cluster made by kubeadm."""
+"""The desired state of a cluster made by kubeadm."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,9
 
 
 class Spec(resource.Spec):
-    """What a user writes for one cluster."""
+    """The desired state of one cluster."""
 
     awaits: ClassVar = {
         "packages": (

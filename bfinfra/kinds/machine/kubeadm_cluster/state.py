@@ -68,25 +68,25 @@ class Node:
 
     @property
     def there(self) -> bool:
-        """Whether it is a node of any cluster."""
+        """True if it is a node of any cluster."""
         return bool(self.mark or self.joined)
 
     @property
     def left(self) -> bool:
-        """Whether it has files of kubeadm."""
+        """True if it has files of kubeadm."""
         return self.joined or bool(self.authority)
 
     @property
     def initialised(self) -> bool:
-        """Whether it has a fully initialised control plane."""
+        """True if it has a fully initialised control plane."""
         return self.admin is not None and self.joined and (self.done or self.mark is None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class State(OnHosts[Node]):
-    """What its machines have. `endpoint`: set once its control plane runs. `nodes`: name → whether it is
-    ready, from its API, None if that doesn't answer (`silent`: why). `cni`: digest of the applied manifest.
-    `token`: whether a killed run left its bootstrap token.
+    """The cluster as its machines and its API report it. `endpoint`: set once its control plane runs.
+    `nodes`: name → whether it is ready, from its API, None if that doesn't answer (`silent`: why). `cni`:
+    digest of the applied manifest. `token`: whether a killed run left its bootstrap token.
     """
 
     control_plane: str = ""

@@ -109,7 +109,9 @@ def _away(spec: Spec) -> Away | None:
 
 
 def _runs(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> bool:
-    """Whether it can be read: a virtual machine of this site that doesn't exist yet, or is off, can't."""
+    """Return whether it can be read: a virtual machine of this site that doesn't exist yet, or is
+    off, can't.
+    """
     if spec.vm is None:
         return True
     need = needs.get(Key("virtual_machine", spec.vm))

@@ -1,4 +1,4 @@
-"""What a user writes for an existing Linux machine."""
+"""The desired state of an existing Linux machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bfinfra.model.ssh import Account, HostAddress, HostTrust, LinuxMachine
 
 
 class Spec(resource.Spec):
-    """What a user writes for one machine."""
+    """The desired state of one machine."""
 
     awaits: ClassVar = {
         "key": "put a private key there whose public key the machine accepts",

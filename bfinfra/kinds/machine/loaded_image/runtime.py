@@ -26,8 +26,8 @@ LISTS: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What Ansible runs on a machine for one image. `used`: prints something if containers use the image, for
-    runtimes that would remove it nevertheless; empty for others.
+    """The commands that Ansible runs on a machine for one image. `used`: prints something if containers use
+    the image, for runtimes that would remove it nevertheless; empty for others.
     """
 
     load: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a user writes for a loaded image."""
+"""The desired state of a loaded image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BUILDERS = ("container_image", "client_image")
 
 
 class Spec(resource.Spec):
-    """What a user writes for one image."""
+    """The desired state of one image."""
 
     name_pattern = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
     name_rule = "lower case letters, digits and dashes, at most 63"

@@ -68,7 +68,7 @@ class Loaded:
 
     @property
     def there(self) -> bool:
-        """Whether the machine has anything of it."""
+        """True if the machine has anything of it."""
         return True
 
     @property
@@ -78,7 +78,7 @@ class Loaded:
 
 
 class State(OnHosts[Loaded]):
-    """What its machines have."""
+    """The image on each of its machines."""
 
 
 @dataclass(frozen=True)

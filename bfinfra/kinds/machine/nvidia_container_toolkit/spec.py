@@ -1,4 +1,4 @@
-"""What a user writes for NVIDIA's container toolkit."""
+"""The desired state of NVIDIA's container toolkit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Repository(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for machines that are alike."""
+    """The desired state of machines that are alike."""
 
     hosts: Annotated[tuple[Annotated[str, Ref("linux_host")], ...], Field(min_length=1)]
     """The machines. They need the container runtime."""

@@ -55,12 +55,12 @@ class Installed:
 
     @property
     def there(self) -> bool:
-        """Whether the machine has any of it."""
+        """True if the machine has any of it."""
         return bool(self.mark or self.program)
 
 
 class State(OnHosts[Installed]):
-    """What its machines have."""
+    """The toolkit on each of its machines."""
 
 
 ToolkitFacts = SoftwareFacts[Installed]

@@ -43,8 +43,8 @@ class Space:
 
 @dataclass(frozen=True)
 class Environment:
-    """What the check needs: namespaces by name, VM classes, supervisors and capacity by vSphere cluster.
-    Empty: not known.
+    """The surroundings that the check needs: namespaces by name, VM classes, supervisors and capacity by
+    vSphere cluster. Empty: not known.
     """
 
     spaces: Mapping[str, Space] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a workload cluster or a machine needs from its supervisor namespace, as the file has it."""
+"""The needs of a workload cluster or a machine from its supervisor namespace, as the file has it."""
 
 from __future__ import annotations
 

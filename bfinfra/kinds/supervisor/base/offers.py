@@ -1,4 +1,4 @@
-"""What a supervisor namespace offers to clusters, and the refusals for what it doesn't."""
+"""The offer of a supervisor namespace to clusters, and the refusals for what it doesn't have."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def of_machines(cluster: ClusterClient, namespace: str) -> Offer:
 
 
 def of_new(supervisor: ClusterClient) -> Offer:
-    """What a namespace that doesn't exist yet will offer: the classes and policies of its spec, and the
+    """Return the offer of a namespace that doesn't exist yet: the classes and policies of its spec, and the
     supervisor's releases.
     """
     return Offer(frozenset(), frozenset(), _asked(lambda: _releases(supervisor)))

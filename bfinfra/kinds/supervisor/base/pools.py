@@ -1,4 +1,4 @@
-"""What the checks of a namespace read of a workload cluster of any kind."""
+"""The part of a workload cluster of any kind that the checks of a namespace read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pool:
 
 
 class InNamespace(Protocol):
-    """What is made of machines in a supervisor namespace, as a site writes it."""
+    """A resource that is made of machines in a supervisor namespace, as a site writes it."""
 
     @property
     def namespace(self) -> str:

@@ -20,7 +20,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def matches(full: str, wanted: str) -> bool:
-    """Whether `v1.20.2+vmware.1-tkg.2` matches `v1.20.2` or `v1.20`. A release number, as in
+    """Return whether `v1.20.2+vmware.1-tkg.2` matches `v1.20.2` or `v1.20`. A release number, as in
     `v1.34.1+vmware.1-vkr.3`, is compared only if both have one, as a cluster reports its version without it.
     """
     full, wanted = plus(full), plus(wanted)

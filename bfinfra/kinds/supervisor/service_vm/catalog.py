@@ -1,5 +1,5 @@
-"""What a namespace has for machines: images with the libraries that they are from, classes, and what of
-others stands under the names that a machine's parts will have.
+"""The catalog of a namespace for machines: images with the libraries that they are from, classes, and other
+owners' objects that have the names of a machine's parts.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What to do about a machine: pure. The machine comes first, switched off, and its parts after it: they name
-it as their owner, and go with it.
+"""Decides the steps for a machine: pure. The machine comes first, switched off, and its parts after it: they
+name it as their owner, and go with it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _update(name: str, spec: Spec, state: State, context: PlanContext) -> Iterat
 
 
 def _fixed(spec: Spec, state: State, changes: Sequence[Change], facts: ServiceVmFacts) -> str:
-    """What of the changes a machine that is there can't take, in words; "" for nothing."""
+    """Return which of the changes an existing machine can't take, in words; "" for none."""
     fields = {change.field.partition(".")[0] for change in changes}
     if "image" in fields:
         return "another image"
@@ -149,7 +149,7 @@ def _fixed(spec: Spec, state: State, changes: Sequence[Change], facts: ServiceVm
 
 
 def resizes(before: str, after: str, facts: ServiceVmFacts) -> bool:
-    """Whether two classes differ in CPUs and memory alone, as far as vCenter shows them."""
+    """Return whether two classes differ in CPUs and memory alone, as far as vCenter shows them."""
     classes = facts.environment.classes
     if before == after:
         return True
@@ -201,7 +201,7 @@ class _Making:
             yield Expose(**self.place, ports=self._ports(), manifest=self._later())
 
     def parts(self, changes: Sequence[Change], drift: Sequence[Change]) -> Iterator[Step]:
-        """What comes before the machine's own change: Secret, new and changed disks, service."""
+        """Yield the steps before the machine's own change: Secret, new and changed disks, service."""
         assert self.state is not None
         if self.spec.secrets and not self.state.secret:
             yield WriteSecret(
@@ -263,7 +263,7 @@ class _Making:
         yield (Start if starts else Update)(**self.place, manifest=body, changes=own)
 
     def leftovers(self, changes: Sequence[Change]) -> Iterator[Step]:
-        """What has left the file, after the machine has let go of it."""
+        """Yield the deletions of parts that have left the file, after the machine has let go of them."""
         assert self.state is not None
         for disk, claim in sorted(self.state.claims.items()):
             if disk not in self.spec.disks and self.state.has(claim.maker) and not claim.going:
@@ -301,7 +301,9 @@ def _of(changes: Sequence[Change], field: str) -> tuple[Change, ...]:
 
 
 def _differs(changes: Sequence[Change], disk: str, *, keep: bool) -> bool:
-    """Whether the claim itself is not as written. One that stays loses its owner in a step of its own."""
+    """Return whether the claim itself is not as written. One that stays loses its owner in a step
+    of its own.
+    """
     fields = SHAPE if keep else (*SHAPE, "keep")
     return any(
         each.field == f"disks.{disk}" or each.field.removeprefix(f"disks.{disk}.") in fields

@@ -285,7 +285,7 @@ class ServiceVm(kind.Kind[Spec, State]):
                 yield f"{what} {_name(obj)}"
 
     def _learn(self, cluster: Cluster) -> None:
-        """What a namespace offers to machines."""
+        """Read what a namespace offers to machines."""
         space, api = cluster.namespace, self._api(cluster)
         if api:
             self._images[space] = catalog.images(cluster.client, api, space)

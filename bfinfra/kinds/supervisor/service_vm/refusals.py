@@ -160,7 +160,7 @@ def _offered(spec: Spec, offer: Offer, home: Any) -> None:
 
 
 def _fits(name: str, spec: Spec, context: PlanContext, facts: ServiceVmFacts) -> None:
-    """What its machines reserve and store against the namespace's limits and the hosts."""
+    """Check that its machines' reservations and disks fit the namespace's limits and the hosts."""
     space = facts.environment.spaces.get(spec.namespace)
     if space is None:
         return

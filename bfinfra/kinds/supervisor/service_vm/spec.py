@@ -1,4 +1,4 @@
-"""What a user writes for a machine of the VM Service."""
+"""The desired state of a machine of the VM Service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Property = Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]{1,253}$")]
 
 
 class Image(Part):
-    """What the machine is made from."""
+    """The source that the machine is made from."""
 
     library: Annotated[str, Ref("content_library", optional=True)]
     """A content library of its namespace."""
@@ -35,7 +35,7 @@ class Image(Part):
 
 
 class CloudInit(Part):
-    """What cloud-init sets up at the first start."""
+    """The settings that cloud-init makes at the first start."""
 
     user_data: Secret | None = None
     """Reference to the user data. bfinfra puts it into a Secret beside the machine."""
@@ -61,14 +61,14 @@ class Disk(Part):
 
 
 class Probe(Part):
-    """How the supervisor finds out whether the machine is ready."""
+    """The probe by which the supervisor finds out whether the machine is ready."""
 
     tcp: Port
     """A TCP port that answers. Supervisors with VPC networks refuse this probe."""
 
 
 class Spec(resource.Spec):
-    """What a user writes for one machine; its name is the machine's name in the namespace."""
+    """The desired state of one machine; its name is the machine's name in the namespace."""
 
     name_pattern = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
     name_rule = "lower-case letters, digits and dashes, a letter first, at most 42 characters"

@@ -1,4 +1,4 @@
-"""What the supervisor says of a machine and its parts: conditions, power, disks, service."""
+"""A machine and its parts as the supervisor reports them: conditions, power, disks, service."""
 
 from __future__ import annotations
 
@@ -78,15 +78,15 @@ class State(resource.State):
         return self.ingress or self.address
 
     def has(self, maker: tuple[str, str] | None) -> bool:
-        """Whether a part with such a mark is this machine's: made for it, or as little marked as the machine
-        while that is not adopted.
+        """Return whether a part with such a mark is this machine's: made for it, or as little marked as the
+        machine while that is not adopted.
         """
         if maker is None:
             return self.mark is None or self.mark.applied is None
         return self.mark is not None and self.mark.owner == maker
 
     def view(self) -> Object:
-        """What it is in the words of a site."""
+        """Return the machine in the words of a site."""
         volumes = form.volumes(self.body)
         name = str(self.metadata.get("name"))
         disks = {
@@ -104,7 +104,7 @@ class State(resource.State):
         return {**form.view(self.body), "disks": disks, "expose": exposed}
 
     def missing(self, spec: Spec) -> str:
-        """Why it isn't through with what was last written; "" where it is."""
+        """Return why it isn't through with what was last written; "" where it is."""
         return "being deleted" if self.going else next(self._lacks(spec), "")
 
     def _lacks(self, spec: Spec) -> Iterator[str]:

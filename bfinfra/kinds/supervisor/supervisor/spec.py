@@ -1,4 +1,4 @@
-"""What a user writes for a supervisor."""
+"""The desired state of a supervisor."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class Dns(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one supervisor; its name is the vSphere cluster's. Fields that are left out stay
+    """The desired state of one supervisor; its name is the vSphere cluster's. Fields that are left out stay
     as they are.
     """
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def catalog(context: CheckContext) -> Catalog:
-    """What the supervisors offer. Raises Blocked."""
+    """Return what the supervisors offer. Raises Blocked."""
     return Namespaces(context.entered()).catalog()
 
 

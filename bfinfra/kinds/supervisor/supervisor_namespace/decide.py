@@ -47,8 +47,8 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
 
 
 def unknown(at: Spot, entry: Access, found: Found | str | None) -> Iterator[Conflict]:
-    """What is wrong with an account, if anything. `found`: what vCenter has of this name, None if the account
-    has access already.
+    """Yield the mistakes in an account. `found`: what vCenter has of this name, None if the account has
+    access already.
     """
     what, other = ("group", "user") if entry.group else ("user", "group")
     if isinstance(found, str):

@@ -137,7 +137,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
                 self._namespaces.delete(name)
 
     def _known(self, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> Catalog:
-        """What namespaces may name. A wait reuses it, as only this run's own steps change it."""
+        """Return what namespaces may name. A wait reuses it, as only this run's own steps change it."""
         if (
             include_unlisted
             or self._catalog is None
@@ -149,8 +149,8 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     def _subjects(
         self, wanted: Mapping[str, Spec | None], states: Mapping[str, State]
     ) -> dict[str, Found | str]:
-        """What vCenter has of each account's name, or why it can't tell. One request for each account that
-        has no access yet.
+        """Return what vCenter has of each account's name, or why it can't tell. One request for each account
+        that has no access yet.
         """
         due = {
             entry.account.lower()
@@ -187,7 +187,7 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
 
 
 def _named(spec: Spec, catalog: Catalog) -> bool:
-    """Whether everything that it names exists, and its supervisor runs."""
+    """Return whether everything that it names exists, and its supervisor runs."""
     home = catalog.supervisors.get(spec.cluster)
     return (
         home is not None
@@ -198,5 +198,7 @@ def _named(spec: Spec, catalog: Catalog) -> bool:
 
 
 def _own(name: str, description: str) -> bool:
-    """Whether the mark is the namespace's own, and not copied from another one with the description."""
+    """Return whether the mark is the namespace's own, and not copied from another one with the
+    description.
+    """
     return Mark.own(description, f"supervisor_namespace/{name}") is not None

@@ -1,4 +1,4 @@
-"""What a user writes for a namespace on a supervisor."""
+"""The desired state of a namespace on a supervisor."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Access(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one supervisor namespace."""
+    """The desired state of one supervisor namespace."""
 
     cluster: Cluster
     """vSphere cluster whose supervisor holds the namespace, of this site or existing."""

@@ -18,7 +18,7 @@ from bfinfra.model.refs import Ref
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter reports. `endpoint` is set once the namespace runs."""
+    """The namespace as vCenter reports it. `endpoint` is set once the namespace runs."""
 
     status: str
     messages: tuple[str, ...] = ()
@@ -33,8 +33,8 @@ class State(resource.State):
 
 @dataclass(frozen=True, slots=True)
 class SupervisorNamespaceFacts:
-    """What namespaces may name. `subjects`: account, in lower case, → what vCenter has of this name, or why
-    it can't tell; only for accounts that get access and have none yet.
+    """The names that namespaces may use. `subjects`: account, in lower case, → what vCenter has of this name,
+    or why it can't tell; only for accounts that get access and have none yet.
     """
 
     catalog: Catalog

@@ -100,7 +100,7 @@ def _once(changes: Sequence[Change]) -> tuple[Change, ...]:
 
 
 def _rolls(field: str) -> bool:
-    """Whether a change of the field replaces nodes. Pools have any names."""
+    """Return whether a change of the field replaces nodes. Pools have any names."""
     parts = field.split(".")
     return any(part in ROLLING for part in (parts[2:] if parts[0] == "workers" else parts))
 

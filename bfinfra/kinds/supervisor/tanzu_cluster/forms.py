@@ -1,4 +1,6 @@
-"""How each of the four APIs writes a cluster: the object to send, the fields of a live object, its status."""
+"""The form of a cluster in each of the four APIs: the object to send, the fields of a live object, its
+status.
+"""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ def _pem(path: str) -> str:
 
 
 def _counts(state: State, name: str, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> bool:
-    """Whether it is a wanted cluster or another one of this site."""
+    """Return whether it is a wanted cluster or another one of this site."""
     mine = state.mark is not None and state.mark.address == f"tanzu_cluster/{name}"
     if name not in wanted:
         return include_unlisted and mine
@@ -344,8 +344,8 @@ def _counts(state: State, name: str, wanted: Mapping[str, Spec | None], *, inclu
 
 
 def _better(seen: State, known: State | None, spec: Spec | None) -> bool:
-    """Whether it is the better state of one cluster: the old place of a move rather than the new one, the API
-    of its spec rather than another.
+    """Return whether it is the better state of one cluster: the old place of a move rather than the new one,
+    the API of its spec rather than another.
     """
     if known is None or spec is None:
         return known is None

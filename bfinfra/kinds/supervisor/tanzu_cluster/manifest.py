@@ -1,4 +1,4 @@
-"""What the APIs of a cluster have in common: conversion of fields in both directions, quantities, networks,
+"""The common part of a cluster's APIs: conversion of fields in both directions, quantities, networks,
 authorities.
 """
 

@@ -1,4 +1,4 @@
-"""What a user writes for a Tanzu Kubernetes cluster."""
+"""The desired state of a Tanzu Kubernetes cluster."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class FromRegistry(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one cluster. Only these fields are sent."""
+    """The desired state of one cluster. Only these fields are sent."""
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE

@@ -61,8 +61,8 @@ class State(resource.State):
         return self.form.view(self.body, next(iter(spec.workers)))
 
     def missing(self, count: int) -> str:
-        """Why it has not finished the last change; "" if it has: `count` nodes are ready and there are no
-        others.
+        """Return why it has not finished the last change; "" if it has: `count` nodes are ready and there are
+        no others.
         """
         up = count if self.nodes is None else sum(status == READY for status in self.nodes.values())
         if self.phase == "running" and up == count and (self.nodes is None or len(self.nodes) == count):
@@ -106,7 +106,7 @@ def _registries(applied: Fields) -> tuple[str, ...]:
 
 
 def _messages(status: Fields) -> tuple[str, ...]:
-    """Why it isn't healthy, from its conditions and add-ons."""
+    """Return why it isn't healthy, from its conditions and add-ons."""
     conditions = [
         c for c in status.get("conditions") or () if isinstance(c, dict) and c.get("status") == "False"
     ]

@@ -189,7 +189,7 @@ class VksAddon(kind.Kind[Spec, State]):
     def audit(
         self, asked: Mapping[str, tuple[State | None, tuple[str, ...]]]
     ) -> Mapping[str, Mapping[str, LastWriter]]:
-        """Who changed it, from managedFields; unknown for its settings."""
+        """Return who changed it, from managedFields; unknown for its settings."""
         paths = {
             "addon": ("addonRef", "name"),
             "cluster": ("clusters",),

@@ -1,4 +1,4 @@
-"""What a user writes for an add-on of a cluster."""
+"""The desired state of an add-on of a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])
 
 
 class Spec(resource.Spec):
-    """What a user writes for one add-on of one cluster."""
+    """The desired state of one add-on of one cluster."""
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE

@@ -1,5 +1,5 @@
-"""What a supervisor has for its clusters: classes with the schemas of their variables, releases, images of
-operating systems.
+"""The catalog of a supervisor for its clusters: classes with the schemas of their variables, releases, images
+of operating systems.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ClusterClass:
     """The names of its worker classes."""
 
     def supports(self, version: str) -> bool:
-        """Whether its labels allow clusters of this version."""
+        """Return whether its labels allow clusters of this version."""
         wanted = numbers(version)[:2]
         return not (
             (self.oldest and wanted < numbers(self.oldest)[:2])
@@ -63,8 +63,8 @@ class ClusterClass:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What one supervisor has. `classes` by namespace, None where we may not list them; `releases`: full
-    names of those that can be used; `images`: labels of each image.
+    """The catalog of one supervisor. `classes` by namespace, None where we may not list them; `releases`:
+    full names of those that can be used; `images`: labels of each image.
     """
 
     classes: Mapping[str, Mapping[str, ClusterClass] | None] = field(default_factory=dict)
@@ -123,7 +123,7 @@ def order(name: str) -> tuple[str, tuple[int, ...]]:
 
 
 def satisfied(live: str, wanted: str) -> bool:
-    """Whether a class is the wanted one, or a newer one by which a supervisor replaced it."""
+    """Return whether a class is the wanted one, or a newer one by which a supervisor replaced it."""
     (family, number), (wanted_family, least) = order(live), order(wanted)
     return live == wanted or bool(family == wanted_family and least and number >= least)
 
@@ -181,7 +181,7 @@ def _full(release: Mapping[str, Any]) -> str:
 
 
 def _usable(release: Mapping[str, Any]) -> bool:
-    """Whether a release is ready and for this supervisor: the API also lists those that are not."""
+    """Return whether a release is ready and for this supervisor: the API also lists those that are not."""
     conditions = at(release, "status").get("conditions") or ()
     return not any(
         isinstance(each, dict)

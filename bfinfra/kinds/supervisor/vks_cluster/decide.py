@@ -141,7 +141,7 @@ def _update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequen
 
 
 def _rolls(field: str, there: set[str]) -> bool:
-    """Whether a change of the field replaces nodes; `there`: pools that exist."""
+    """Return whether a change of the field replaces nodes; `there`: pools that exist."""
     parts = field.split(".")
     if parts[0] == "workers":
         parts = parts[2:] if parts[1] in there else []

@@ -78,8 +78,8 @@ def _home(spec: Spec, wanted: Specs, environment: Environment) -> str:
 
 
 def _slots(host: HostOffer, profile: str) -> int:
-    """How many vGPUs of a profile the host's cards hold; 0 if it doesn't offer it, or its name tells no
-    size.
+    """Return how many vGPUs of a profile the host's cards hold; 0 if it doesn't offer it, or its name tells
+    no size.
     """
     found = SIZE.search(profile)
     if found is None or profile not in host.profiles:

@@ -299,7 +299,7 @@ def _moves(spec: Spec, seen: State | None) -> bool:
 
 
 def _counts(seen: State, name: str, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> bool:
-    """Whether it is a wanted cluster or another one of this site."""
+    """Return whether it is a wanted cluster or another one of this site."""
     mine = seen.mark is not None and seen.mark.address == f"vks_cluster/{name}"
     if name not in wanted:
         return include_unlisted and mine
@@ -308,7 +308,9 @@ def _counts(seen: State, name: str, wanted: Mapping[str, Spec | None], *, includ
 
 
 def _better(seen: State, known: State | None, spec: Spec | None) -> bool:
-    """Whether it is the better state of one cluster: the old place of a move rather than the new one."""
+    """Return whether it is the better state of one cluster: the old place of a move rather than the
+    new one.
+    """
     if known is None or spec is None:
         return known is None
     return (seen.namespace != spec.namespace) > (known.namespace != spec.namespace)

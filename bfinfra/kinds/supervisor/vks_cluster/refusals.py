@@ -189,5 +189,5 @@ def _wide(parts: int) -> str:
 
 
 def surge_of(surge: int | str, nodes: int) -> int:
-    """How many new nodes may come before old ones go."""
+    """Return how many new nodes may come before old ones go."""
     return surge if isinstance(surge, int) else -(-int(surge.rstrip("%")) * nodes // 100)

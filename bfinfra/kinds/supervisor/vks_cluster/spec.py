@@ -1,4 +1,4 @@
-"""What a user writes for a cluster of the vSphere Kubernetes Service."""
+"""The desired state of a cluster of the vSphere Kubernetes Service."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class Network(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one cluster."""
+    """The desired state of one cluster."""
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE

@@ -43,7 +43,7 @@ class Count:
 
     @property
     def through(self) -> bool:
-        """Whether all exist, up to date and available, and no others do."""
+        """True if all exist, up to date and available, and no others do."""
         return self.wanted == self.there == self.up_to_date == self.available
 
 
@@ -87,7 +87,7 @@ class State(resource.State):
         return form.view(self.body, self.api)
 
     def missing(self, spec: Spec | None = None) -> str:
-        """What the last change still waits for; "" where it is complete."""
+        """Return what the last change still waits for; "" where it is complete."""
         if self.deleting:
             return "deleting"
         if not self.current:
@@ -117,7 +117,7 @@ class State(resource.State):
                 yield f"pool {name}: {found.available} of {found.wanted} nodes"
 
     def _nodes(self, owed: int) -> str:
-        """Which nodes are not ready; "" where all are."""
+        """Return which nodes are not ready; "" where all are."""
         if self.nodes is None:
             return ""
         up = sum(status == READY for status in self.nodes.values())

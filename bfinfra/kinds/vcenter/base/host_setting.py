@@ -39,7 +39,7 @@ Place = tuple[str, str]
 
 
 class SettingSpec(resource.Spec):
-    """What a user writes for a setting."""
+    """The desired state of a setting."""
 
     thing: ClassVar[str] = "host"
     """`host` or `cluster`; the field with their names is its plural."""
@@ -66,7 +66,7 @@ class SettingSpec(resource.Spec):
 
 
 class Spec(SettingSpec):
-    """What a user writes for a setting of hosts."""
+    """The desired state of a setting of hosts."""
 
     hosts: Annotated[tuple[str, ...], Field(min_length=1)]
     """The hosts that get it, by their names in vCenter."""

@@ -1,5 +1,5 @@
-"""What kinds on vCenter's VMs share: the keys of bfinfra's notes, and the notes that one shared read gets
-from every VM.
+"""The common part of kinds on vCenter's VMs: the keys of bfinfra's notes, and the notes that one shared read
+gets from every VM.
 """
 
 from __future__ import annotations
@@ -25,5 +25,5 @@ MARKS: Reading[list[Brief]] = Reading("VirtualMachine", ("name", "parent", *OF_A
 
 
 def appliance(origin: Origin) -> bool:
-    """Whether a VM is a Bitfusion server, by the name of its product."""
+    """Return whether a VM is a Bitfusion server, by the name of its product."""
     return "bitfusion" in origin.product.lower() and not origin.template

@@ -1,4 +1,4 @@
-"""Where a VM is, in the names that a site uses."""
+"""The places of a VM, in the names that a site uses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def datastore_of(disk: Disk) -> str:
 
 
 def unplaced(places: MachinePlaces) -> str:
-    """Why a site can't name a VM's places; "" if it can."""
+    """Return why a site can't name a VM's places; "" if it can."""
     if not places.cluster or not places.datastore:
         return "its cluster or its datastore is not known"
     return "" if all(places.networks) else "one of its networks is not known, or several have its name"

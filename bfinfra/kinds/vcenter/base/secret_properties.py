@@ -30,8 +30,8 @@ class SecretProperty:
 def inspect(
     key: str, value: Secret, declared: Property | None, kept: Mapping[str, str] | None, pepper: str
 ) -> SecretProperty:
-    """Whether a secret changed and whether it fits its property; never its value. `declared`: None if nothing
-    declares the property; `kept`: the digests noted on the VM, None for a new one.
+    """Return whether a secret changed and whether it fits its property; never its value. `declared`: None if
+    nothing declares the property; `kept`: the digests noted on the VM, None for a new one.
     """
     try:
         plain = value.reveal()
@@ -47,8 +47,8 @@ def revealed(values: Mapping[str, str | Secret]) -> dict[str, str]:
 
 
 def given(state: State | None, kept: Mapping[str, str] | None, key: str, value: Secret) -> bool:
-    """Whether a VM was given the secret that the site now names for a property. Reads the VM's notes only,
-    not the secret. `kept`: the digests noted on the VM.
+    """Return whether a VM was given the secret that the site now names for a property. Reads the VM's notes
+    only, not the secret. `kept`: the digests noted on the VM.
     """
     applied = (state.mark.applied if state and state.mark else None) or {}
     return (

@@ -74,7 +74,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
         self._runs = Runs(vcenter, site, packages, cache.objects(KIND))
 
     def fetch(self, reading: Reading[object], wanted: Mapping[str, Spec | None]) -> object:
-        """What a survey reads for this kind: the inventory, or the marks of all VMs."""
+        """Return the survey's read for this kind: the inventory, or the marks of all VMs."""
         return self._observer.fetch(reading, wanted)
 
     def observe(
@@ -166,7 +166,7 @@ class BitfusionServer(kind.Kind[Spec, State]):
 
 
 def _silent(spec: Spec, machine: Vm) -> str:
-    """Why it can't answer yet, so that a connection need not be tried; "" if it may."""
+    """Return why it can't answer yet, so that a connection need not be tried; "" if it may."""
     if not machine.on:
         return "the VM is off"
     if machine.tools and machine.ip and _another(spec, machine.ip):
@@ -179,8 +179,8 @@ def _silent(spec: Spec, machine: Vm) -> str:
 
 
 def _another(spec: Spec, reported: str) -> bool:
-    """Whether a VM reports an address other than the one that it was given. Always False for DHCP, or if the
-    reported address is of the other IP version.
+    """Return whether a VM reports an address other than the one that it was given. Always False for DHCP, or
+    if the reported address is of the other IP version.
     """
     given = [ipaddress.ip_address(each.ip) for each in spec.networks.values() if each.ip]
     with contextlib.suppress(ValueError):

@@ -134,7 +134,7 @@ class Observer:
         return found if same and {m.host for m in found} <= {h.moid for h in self._inventory.hosts} else None
 
     def _elsewhere(self, wanted: Specs, hosts: Hosts) -> bool:
-        """Whether a host shows a VM of theirs that another run created."""
+        """Return whether a host shows a VM of theirs that another run created."""
         holders = (
             holder
             for need in hosts.values()
@@ -286,7 +286,7 @@ def _kept(standing: State | None) -> Mapping[str, str] | None:
 
 
 def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> bool:
-    """Whether a server's VM exists as it should, so that nothing is imported for it."""
+    """Return whether a server's VM exists as it should, so that nothing is imported for it."""
     if standing is None or standing.importing or isinstance(package, Problem):
         return False
     now, applied = spec.applied(), (standing.mark.applied if standing.mark else None) or {}

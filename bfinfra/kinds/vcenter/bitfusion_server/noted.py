@@ -1,5 +1,5 @@
-"""What an existing server tells of its appliance when the OVA is not there: enough to compare it, not enough
-to create it.
+"""The facts that an existing server has about its appliance when the OVA is not there: enough to compare it,
+not enough to create it.
 """
 
 from __future__ import annotations

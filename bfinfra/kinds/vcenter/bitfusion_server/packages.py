@@ -20,7 +20,7 @@ Version = tuple[str, int, object]
 
 
 class Packages:
-    """What a run has read of its OVAs. Several threads use it; at worst two read the same OVA."""
+    """The OVAs that a run has read. Several threads use it; at worst two read the same OVA."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

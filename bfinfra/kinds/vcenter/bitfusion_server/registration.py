@@ -41,8 +41,8 @@ def among(properties: Iterable[Property]) -> dict[Part, Property]:
 
 @functools.cache
 def _named(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[Part, str], ...]:
-    """What properties take, judged by their keys and labels, with their keys. Cached, as many servers have
-    the same appliance.
+    """Return the parts that properties hold, judged by their keys and labels, with their keys. Cached, as
+    many servers have the same appliance.
     """
     found: list[tuple[Part, str]] = []
     for key, label in labels:

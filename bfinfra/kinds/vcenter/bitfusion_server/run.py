@@ -252,5 +252,7 @@ class Runs:
 
 
 def _over(importer: str) -> bool:
-    """Whether an import has surely ended: its process ended, or it is this process, which has moved on."""
+    """Return whether an import has surely ended: its process ended, or it is this process, which has moved
+    on.
+    """
     return process.mine(importer) or process.ended(importer)

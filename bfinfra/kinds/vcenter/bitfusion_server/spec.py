@@ -1,4 +1,4 @@
-"""What a user writes for a Bitfusion server."""
+"""The desired state of a Bitfusion server."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Network(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one server."""
+    """The desired state of one server."""
 
     awaits: ClassVar = {
         "ova.file": "download the appliance from the vendor's site (Bitfusion's server OVA)",

@@ -55,7 +55,7 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class BitfusionServerFacts:
-    """What decisions need besides the states.
+    """The other facts that decisions need, besides the states.
 
     The inventory. OVAs by the file as written, or why they can't be read. Secrets by server and property.
     `vcenter`: its identity, if a server to create or change needs it. `noted`: server → what an existing one

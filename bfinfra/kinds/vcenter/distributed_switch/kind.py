@@ -35,7 +35,7 @@ MEMBERS = (holds("members", "DVSwitch.HostOp"), holds("hosts", "Host.Config.Netw
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter reports. `hosts`: NICs by host name."""
+    """The switch as vCenter reports it. `hosts`: NICs by host name."""
 
     switch: Switch
     hosts: Mapping[str, tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""What a user writes for a distributed switch."""
+"""The desired state of a distributed switch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Nic = Annotated[str, StringConstraints(pattern=r"^vmnic\d+$")]
 
 
 class Spec(resource.Spec):
-    """What a user writes for one switch; its name is the switch's name in vCenter."""
+    """The desired state of one switch; its name is the switch's name in vCenter."""
 
     mtu: Annotated[int, Field(ge=1280, le=9000)] = 1500
     """Largest frame, in bytes."""

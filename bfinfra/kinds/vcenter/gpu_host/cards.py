@@ -131,5 +131,5 @@ def unmanaged(holders: Iterable[Holder], site: str, own: Container[str] = ()) ->
 
 
 def ours(holder: Holder, site: str) -> bool:
-    """Whether a VM is this site's. A copy of this site's VM is not."""
+    """Return whether a VM is this site's. A copy of this site's VM is not."""
     return Mark.site_in(holder.mark, holder.machine.instance_uuid if holder.machine else "") == site

@@ -1,4 +1,4 @@
-"""What a user writes for a GPU host."""
+"""The desired state of a GPU host."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Passthrough(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one host; its name is the host's name in vCenter."""
+    """The desired state of one host; its name is the host's name in vCenter."""
 
     cluster: str | None = None
     """Name of the cluster that the host must be in."""

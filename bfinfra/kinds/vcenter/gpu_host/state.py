@@ -65,7 +65,7 @@ class GpuHostNote:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter reports, and the note on the host."""
+    """The host as vCenter reports it, and the note on the host."""
 
     detail: HostDetail
     cluster: str
@@ -83,12 +83,12 @@ class State(resource.State):
 
     @property
     def rebooting(self) -> bool:
-        """Whether a reboot of this site was started, and the host is not yet out of its maintenance mode."""
+        """True if a reboot of this site was started, and the host is not yet out of its maintenance mode."""
         return self.reboot.startswith("from:")
 
     @property
     def back(self) -> bool:
-        """Whether the host has started since the boot time in the note."""
+        """True if the host has started since the boot time in the note."""
         return (
             self.detail.connected
             and self.detail.boot != ""
@@ -97,12 +97,12 @@ class State(resource.State):
 
     @property
     def stays(self) -> bool:
-        """Whether the host was in maintenance mode before the reboot, and so stays there."""
+        """True if the host was in maintenance mode before the reboot, and so stays there."""
         return self.reboot.endswith(":stay")
 
     @property
     def tried(self) -> bool:
-        """Whether the host was rebooted for the current setting, without effect."""
+        """True if the host was rebooted for the current setting, without effect."""
         return self.reboot == f"after:{self.detail.boot}"
 
     @property

@@ -1,4 +1,4 @@
-"""What a user writes for the image of a cluster's hosts."""
+"""The desired state of the image of a cluster's hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Depot(resource.Part):
 
 
 class Spec(host_setting.SettingSpec):
-    """What a user writes for components of one cluster's image. The image itself must exist."""
+    """The desired state of components of one cluster's image. The image itself must exist."""
 
     thing: ClassVar[str] = "cluster"
 

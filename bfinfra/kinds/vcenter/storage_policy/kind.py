@@ -239,7 +239,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
 
 
 def _users(own: Own, name: str, policies: Iterable[Policy]) -> tuple[str, ...]:
-    """Who else uses the tag: other policies that ask for it, and other objects that have it."""
+    """Return who else uses the tag: other policies that ask for it, and other objects that have it."""
     asking = [
         f"the storage policy {each.name}"
         for each in policies

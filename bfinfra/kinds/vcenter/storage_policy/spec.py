@@ -1,4 +1,4 @@
-"""What a user writes for a storage policy."""
+"""The desired state of a storage policy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OwnTag(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one policy. Its name is the policy's name in vCenter; in lower case it is the
+    """The desired state of one policy. Its name is the policy's name in vCenter; in lower case it is the
     storage class's name in namespaces.
     """
 

@@ -15,7 +15,7 @@ FILL_IN: dict[Path, str] = {
 
 
 def described(origin: Origin) -> bool:
-    """Whether a site describes a VM: not if it is a template, a Bitfusion server, or made by a vCenter
+    """Return whether a site describes a VM: not if it is a template, a Bitfusion server, or made by a vCenter
     extension (nodes of clusters, agents).
     """
     return not (origin.template or origin.owner or appliance(origin))

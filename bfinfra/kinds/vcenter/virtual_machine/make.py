@@ -1,5 +1,5 @@
-"""How a VM is created: cloned from a template or from the VM template of a library item, or deployed from an
-OVF item. Pure.
+"""Creates a VM: cloned from a template or from the VM template of a library item, or deployed from an OVF
+item. Pure.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Secret
 
 
 def usable(key: str, secrets: Mapping[str, SecretProperty]) -> SecretProperty:
-    """What is known of a secret. Raises Refusal if it has no usable value."""
+    """Return what is known of a secret. Raises Refusal if it has no usable value."""
     seen = secrets.get(key, SecretProperty())
     if seen.problem:
         raise Refusal(

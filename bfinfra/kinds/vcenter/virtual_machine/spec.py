@@ -1,4 +1,4 @@
-"""What a user writes for a virtual machine."""
+"""The desired state of a virtual machine."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Library(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one machine; its name is the machine's name in vCenter."""
+    """The desired state of one machine; its name is the machine's name in vCenter."""
 
     awaits: ClassVar = {
         "cloud_init.user_data": "write it, or get it from whoever does",
@@ -156,7 +156,7 @@ class Spec(resource.Spec):
 
     @property
     def reserved(self) -> bool:
-        """Whether all memory is reserved."""
+        """True if all memory is reserved."""
         return self.reserve or bool(self.vgpus) or any(each.type == "pvrdma" for each in self.adapters)
 
     def warnings(self) -> Iterable[tuple[str, Problem]]:

@@ -39,7 +39,7 @@ class State(resource.State):
 
 @dataclass(frozen=True)
 class VirtualMachineFacts:
-    """What decisions need besides the states.
+    """The other facts that decisions need, besides the states.
 
     The inventory; templates by name; items by library and name, each with its VM template. `guests`:
     cloud-init's files by VM, encoded, or why they can't be read, without files that don't exist yet; `away`

@@ -33,7 +33,7 @@ MANAGE = holds("classes", "VirtualMachineClasses.Manage")
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What vCenter reports."""
+    """The class as vCenter reports it."""
 
     settings: vm_classes.VmClass
 
@@ -238,5 +238,5 @@ def _drift(spec: Spec, state: State, wanted: vm_classes.VmClass) -> Sequence[Cha
 
 
 def _sets(spec: Spec, state: State, field: str) -> bool:
-    """Whether the site sets this field, or has set it."""
+    """Return whether the site sets this field, or has set it."""
     return field in spec.model_fields_set or field in ((state.mark.applied or {}) if state.mark else {})

@@ -76,7 +76,7 @@ def _of(key: Key, spec: Spec, cluster: str, facts: VmClassFacts, prepared: bool)
 
 
 def _prepared(cluster: str, wanted: Specs, states: Specs) -> bool:
-    """Whether the site still has to change the driver or the graphics of the cluster's hosts."""
+    """Return whether the site still has to change the driver or the graphics of the cluster's hosts."""
     return any(
         (key.kind == "host_graphics" and not _shared(states.get(key), spec))
         or (key.kind == "host_image" and cluster in ("", spec.cluster) and not _driven(states.get(key), spec))
@@ -85,13 +85,13 @@ def _prepared(cluster: str, wanted: Specs, states: Specs) -> bool:
 
 
 def _shared(state: Any, spec: Any) -> bool:
-    """Whether the hosts have the type of graphics of the file already."""
+    """Return whether the hosts have the type of graphics of the file already."""
     there = [state.at((host, "type")) for host in spec.hosts] if state else [None]
     return all(each is not None and each.now == spec.type for each in there)
 
 
 def _driven(state: Any, spec: Any) -> bool:
-    """Whether the image has the components of the file already, and every host of it."""
+    """Return whether the image has the components of the file already, and every host of it."""
     return state is not None and all(
         dict(spec.components).items() <= dict(each.components).items() for each in (state, *state.hosts)
     )

@@ -1,4 +1,4 @@
-"""What a user writes for a VM class."""
+"""The desired state of a VM class."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class InstanceStorage(Part):
 
 
 class Spec(resource.Spec):
-    """What a user writes for one VM class."""
+    """The desired state of one VM class."""
 
     name_pattern = DNS_LABEL
     name_rule = DNS_LABEL_RULE

@@ -1,3 +1,1 @@
-"""What runs in a cluster: each controller looks at an object and does the next step; none remembers what the
-store doesn't say.
-"""
+"""A cluster's controllers. Each looks at an object and does the next step; its only memory is the store."""

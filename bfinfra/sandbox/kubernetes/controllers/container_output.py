@@ -1,4 +1,4 @@
-"""What the containers of pods print."""
+"""The output of pods' containers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ContainerOutput:
         self._cluster, self._outside = cluster, outside
 
     def work(self, container: Object) -> Work | None:
-        """What the world says a container of its image does."""
+        """Return the behaviour that the world gives to a container of its image."""
         return next(
             (work for image, work in self._outside.images.items() if fnmatchcase(container["image"], image)),
             None,

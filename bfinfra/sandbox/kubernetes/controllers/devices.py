@@ -60,7 +60,7 @@ class Devices:
             self._cluster.set_status(thing, status, KUBELET)
 
     def _advertised(self, pod: Object) -> dict[str, str]:
-        """What its containers register at the kubelet of its node."""
+        """Return the resources that its containers register at the kubelet of its node."""
         folder = self._outside.kubelet_folder(dig(pod, "spec", "nodeName", default=""))
         own = [each for each in dig(pod, "spec", "containers", default=[]) if registers(pod, each, folder)]
         return {name: number for container in own for name, number in advertised(container).items()}

@@ -22,7 +22,7 @@ class Garbage:
         self._gone: dict[Item, set[str]] = {}
 
     def touched(self, change: Change) -> Iterable[Item]:
-        """What went, or wants to go; and the owner that waits for what went."""
+        """A deleted object, or one that is being deleted; and the owner that waits for a deleted one."""
         item = (change.key, namespace_of(change.after), name_of(change.after))
         if change.kind == "DELETED":
             self._gone.setdefault(item, set()).add(uid_of(change.after))

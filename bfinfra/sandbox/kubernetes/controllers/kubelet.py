@@ -1,4 +1,4 @@
-"""What nodes do with pods: pull, mount, run, end."""
+"""The kubelets: they pull a pod's images, mount its volumes, run and end it."""
 
 from __future__ import annotations
 

@@ -18,14 +18,14 @@ KUBELET = "kubelet"
 
 
 class NvidiaDevices:
-    """What a plug-in that is gone offered is taken back at once, without the kubelet's five minutes."""
+    """Takes back at once what a deleted plug-in offered, without the kubelet's five minutes."""
 
     kinds = (NODES,)
 
     def __init__(self, loop: Loop, outside: Outside) -> None:
         self._cluster, self._outside = loop.cluster, outside
         self._found: dict[str, str] = {}
-        """What each pod of a plug-in found when it started, by its uid."""
+        """The GPUs that each pod of a plug-in found when it started, by the pod's uid."""
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The node of a plug-in's pod. In the change by which it runs, it looks for GPUs: what comes later it

@@ -100,7 +100,7 @@ def _computes(name: str) -> bool:
 
 
 def costs(key: Key, thing: Object) -> dict[str, Decimal]:
-    """What one object takes of each quota that there may be."""
+    """Return how much of each possible quota one object uses."""
     group, plural = key
     found = {f"count/{plural}.{group}" if group else f"count/{plural}": Decimal(1)}
     if not group and plural in PLAIN:

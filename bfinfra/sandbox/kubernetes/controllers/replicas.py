@@ -209,7 +209,7 @@ def _counted(thing: Object, *, replicas: int, ready: int) -> Object:
 
 
 def _ready(pod: Object) -> bool:
-    """Whether all its containers run."""
+    """Return whether all its containers run."""
     return dig(pod, "status", "phase") == "Running" and all(
         each.get("ready") for each in dig(pod, "status", "containerStatuses", default=[])
     )

@@ -110,7 +110,9 @@ def _leaves(change: Change) -> bool:
 
 
 def _against(node: Object, pod: Object, others: list[Object], version: str) -> list[str]:
-    """Why a node does not take the pod: the first filter that refuses, in the scheduler's order and words."""
+    """Return why a node does not take the pod: the first filter that refuses, in the scheduler's order and
+    words.
+    """
     if dig(node, "spec", "unschedulable") and not tolerates(pod, {"spec": {"taints": [UNSCHEDULABLE]}}):
         return ["node(s) were unschedulable"]
     if not tolerates(pod, node):
@@ -138,7 +140,7 @@ def _against(node: Object, pod: Object, others: list[Object], version: str) -> l
 
 
 def _short(node: Object, pod: Object, others: list[Object]) -> list[str]:
-    """What the node hasn't enough of, beside the pods that it has."""
+    """Return the resources that the node has too little of, beside the pods that run on it."""
     room = dig(node, "status", "allocatable", default={})
     wanted, taken = _requests([pod]), _requests(others)
     return sorted(

@@ -152,7 +152,7 @@ class WorkloadClusters:
         self._onwards(where, uid)
 
     def _replaces(self, where: Where, pool: Pool, machine: str, old: str) -> bool:
-        """Whether an old machine goes for a new one of this pool."""
+        """Return whether a new machine of this pool replaces an old one."""
         return _role_of(old) == _role_of(machine)
 
     def _pools(self, thing: Object) -> Iterator[Pool]:

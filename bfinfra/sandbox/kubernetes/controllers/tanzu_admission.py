@@ -1,4 +1,4 @@
-"""What the supervisor's webhooks say to a workload cluster: fills in the release, refuses what can't be."""
+"""The supervisor's webhooks for workload clusters: they fill in the release and refuse what is invalid."""
 
 from __future__ import annotations
 

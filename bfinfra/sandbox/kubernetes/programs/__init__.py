@@ -48,7 +48,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Listening:
-    """Where a program listens, and the certificate and key (PEM) that it shows."""
+    """The address on which a program listens, and the certificate and key (PEM) that it shows."""
 
     port: int
     certificate: bytes
@@ -56,13 +56,13 @@ class Listening:
 
 
 class Program(Protocol):
-    """What one image does. A program keeps nothing: it is asked again about each container."""
+    """The behaviour of one image. A program keeps no state: it is called again for each container."""
 
     def runs(self, image: str) -> bool:
-        """Whether a container of this image runs it."""
+        """Return whether a container of this image runs the program."""
 
     def listens(self, container: Container) -> Listening | None:
-        """Where it is reached; None while it isn't (it did not find what it needs)."""
+        """Return the address on which it listens; None while it did not find what it needs."""
 
     def review(self, container: Container, path: str, review: Object) -> Object | None:
         """The answer to an AdmissionReview; None for a path that it doesn't know (404). TimeoutError where it

@@ -25,7 +25,7 @@ class Denied(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a patch follows besides the pod. `client`: its paths; `total_memory`: MB of a GPU; `filters`: as
+    """The inputs of a patch besides the pod. `client`: its paths; `total_memory`: MB of a GPU; `filters`: as
     annotated; `only_files`: no `bitfusion run`.
     """
 
@@ -37,7 +37,7 @@ class Settings:
 
     @property
     def count(self) -> str:
-        """What GPUs are asked for with."""
+        """The resource names with which a pod requests GPUs."""
         return COUNTS.get(self.release, COUNT)
 
 

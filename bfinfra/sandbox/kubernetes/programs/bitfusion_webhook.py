@@ -35,8 +35,8 @@ PORT = 8443
 
 @dataclass(frozen=True)
 class Read:
-    """What main.go has read. `clients`: by system and version; None where the release has no choice of
-    them.
+    """The configuration that main.go has read. `clients`: by system and version; None where the release has
+    no choice of them.
     """
 
     release: str
@@ -164,7 +164,7 @@ def _copy(container: Container, namespace: str, names: tuple[str, ...]) -> None:
 
 
 def _advertised(container: Container, pod: Object) -> bool:
-    """Whether some node has each of the resources that the pod asks for."""
+    """Return whether some node has each of the resources that the pod requests."""
     status, nodes = container.ask("GET", "/api/v1/nodes")
     there = {
         name

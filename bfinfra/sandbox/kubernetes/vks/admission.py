@@ -1,5 +1,5 @@
-"""What the service's webhooks do to a cluster of a class: the version in full, the newest class that makes
-it, the variables' defaults; and what they refuse.
+"""The service's webhooks for a cluster of a class: they fill in the version in full, the newest class that
+makes it and the variables' defaults, and refuse what is invalid.
 """
 
 from __future__ import annotations

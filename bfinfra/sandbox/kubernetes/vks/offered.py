@@ -1,5 +1,5 @@
-"""What the service has to offer, as objects: cluster classes with the schemas of their variables, releases,
-images of operating systems.
+"""The objects that the service offers: cluster classes with the schemas of their variables, releases, images
+of operating systems.
 
 Variables: those of builtin-generic-v3.7.0 as its users describe them; of each what they show of its schema.
 """

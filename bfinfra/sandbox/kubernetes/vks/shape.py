@@ -1,4 +1,4 @@
-"""How a cluster of a class reads, as it is kept: its pools, each as its nodes will be."""
+"""Reads a stored cluster of a class: its pools, each with the nodes that it will have."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the VM Service's webhooks fill in and refuse. Source: vm-operator, webhooks/virtualmachine and
-webhooks/virtualmachineservice.
+"""The VM Service's webhooks: the defaults they set, and what they refuse. Source: vm-operator,
+webhooks/virtualmachine and webhooks/virtualmachineservice.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class VmAdmission:
 
 
 def _lacks(spec: Object) -> Iterator[str]:
-    """What a new machine has to have."""
+    """Yield what a new machine must have and this one lacks."""
     image = spec.get("image")
     if image is None:
         yield "spec.image: Required value"
@@ -110,7 +110,7 @@ def _lacks(spec: Object) -> Iterator[str]:
 
 
 def _changed(old: Object, new: Object) -> Iterator[str]:
-    """What an update must not change."""
+    """Check that an update leaves unchangeable fields alone."""
     for field in FIXED:
         if old.get(field) and new.get(field) != old[field]:
             yield f"spec.{field}: Invalid value: field is immutable"

@@ -29,7 +29,7 @@ EMPTY: tuple[Any, ...] = (None, "", 0, False, {}, [])
 
 
 def field_changes(wanted: Manifest, live: Manifest) -> tuple[Change, ...]:
-    """What differs, each by `Deployment a/b.spec.replicas`. () if the object is up to date."""
+    """Return the differences, each by `Deployment a/b.spec.replicas`. () if the object is up to date."""
     what = str(id_of(wanted))
     same = of_same_manifest(wanted, live)
     fields = owned_fields(live) if same else {}
@@ -44,7 +44,7 @@ def field_changes(wanted: Manifest, live: Manifest) -> tuple[Change, ...]:
 
 
 def of_same_manifest(wanted: Manifest, live: Manifest) -> bool:
-    """Whether the live object was made of this manifest."""
+    """Return whether the live object was made of this manifest."""
     noted = (live["metadata"].get("annotations") or {}).get(RENDERED)
     return bool(noted == digest(wanted))
 
@@ -103,7 +103,7 @@ def _selects(name: str, item: Any, index: int) -> bool:
 
 
 def _alike(item: Any, live: Any, keys: Mapping[str, Any] | None) -> bool:
-    """Whether an item has these keys, as far as it says any; live items have all."""
+    """Return whether an item has these keys, as far as it says any; live items have all."""
     if not isinstance(item, Mapping):
         return bool(item == live)
     if keys is None:
@@ -122,7 +122,7 @@ def _label(item: Any, index: int, keys: Mapping[str, Any] | None) -> str:
 
 
 def _same(wanted: Any, live: Any) -> bool:
-    """Whether two values mean the same to a server."""
+    """Return whether two values mean the same to a server."""
     if wanted == live or (_empty(wanted) and _empty(live)):
         return True
     if isinstance(wanted, list | Mapping) or isinstance(live, list | Mapping):

@@ -30,7 +30,7 @@ FIXED: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 def needs_replacement(each: Id, wanted: Manifest, live: Manifest) -> bool:
-    """Whether a field differs that can't change."""
+    """Return whether a field differs that can't change."""
     if live.get("immutable") and live.get("data") != wanted.get("data"):
         return True
     return any(

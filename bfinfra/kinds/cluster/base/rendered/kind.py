@@ -165,7 +165,9 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
         return self._serves(state)
 
     def _serves(self, state: State) -> Readiness:
-        """Whether objects of each defined type can be listed, which is later than discovery shows them."""
+        """Return whether objects of each defined type can be listed, which is later than discovery shows
+        them.
+        """
         cluster = self._clusters.at(state.home)
         for thing in (thing for each, thing in state.things.items() if each.type == DEFINITION):
             body = thing.manifest["spec"]
@@ -296,14 +298,16 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
     def _objection(
         self, spec: S, client: ClusterClient | None, needs: Mapping[Key, ResolvedRef], namespace: str
     ) -> str:
-        """Why the cluster can't take the objects, or "". `client`: None if the cluster can't be read now."""
+        """Return why the cluster can't take the objects, or "". `client`: None if the cluster can't be read
+        now.
+        """
         return ""
 
     def _state(
         self, name: str, cluster: Cluster, record: Object | None, *, gone: bool, shared: bool
     ) -> State | None:
-        """What the cluster has of a resource. `gone`: it shall be deleted; `shared`: during a survey, kinds
-        share lists.
+        """Return the cluster's part of a resource. `gone`: it shall be deleted; `shared`: during a survey,
+        kinds share lists.
         """
         result = None if gone else self._results.get(name)
         rendering = result if isinstance(result, Rendering) else None

@@ -1,4 +1,4 @@
-"""What a rendering consists of: objects by type and place, and the stages of their creation."""
+"""The contents of a rendering: objects by type and place, and the stages of their creation."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Id(NamedTuple):
 
     @property
     def stage(self) -> int:
-        """When it is created: definitions first, objects of types that are defined by others last."""
+        """The stage of its creation: definitions first, objects of types that are defined by others last."""
         if self.type == DEFINITION:
             return DEFINITIONS
         return CUSTOM if custom(self.group) else OBJECTS
@@ -120,7 +120,7 @@ def group_of(api_version: str) -> str:
 
 
 def custom(group: str) -> bool:
-    """Whether a group's types come from definitions, as far as its name tells."""
+    """Return whether a group's types come from definitions, as far as its name tells."""
     return not BUILT_IN.fullmatch(group) or bool(OF_PROJECTS.fullmatch(group))
 
 
@@ -200,6 +200,6 @@ def checked(document: Any, where: str) -> Iterator[Manifest]:
 
 
 def hooks(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """When Helm would run the object as a hook: `pre-upgrade`, …; () if it is none."""
+    """Return when Helm would run the object as a hook: `pre-upgrade`, …; () if it is none."""
     noted = (manifest["metadata"].get("annotations") or {}).get(HOOK) or ""
     return tuple(part.strip() for part in str(noted).split(",") if part.strip())

@@ -1,4 +1,4 @@
-"""Whether objects are ready, by what they report of themselves."""
+"""Finds out if objects are ready, by their own status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def conditions(obj: Object) -> dict[str, Object]:
 
 
 def readiness(each: Id, obj: Object) -> Readiness:
-    """Whether one object is ready; failed if it never will be."""
+    """Return whether one object is ready; failed if it never will be."""
     if obj["metadata"].get("deletionTimestamp"):
         held = ", ".join(safe(name, 80) for name in obj["metadata"].get("finalizers") or ())
         return waiting(f"{each} is being deleted{f'; {held} holds it' if held else ''}")

@@ -111,8 +111,8 @@ def _file(path: Path, _: tuple[int, ...]) -> tuple[Manifest, ...]:
 def rendering(
     found: Iterable[Manifest], namespace: str, skipped: Iterable[str], namespaced: Namespaced
 ) -> Rendering:
-    """What to send. `skipped`: hooks that are left out, as `Job/name`. Raises ValueError for other hooks and
-    for an object that is there twice.
+    """Return the objects to send. `skipped`: hooks that are left out, as `Job/name`. Raises ValueError for
+    other hooks and for an object that is there twice.
     """
     standing = _without_hooks(found, frozenset(skipped))
     own = {of: scoped for of, scoped, _ in definitions(standing)}

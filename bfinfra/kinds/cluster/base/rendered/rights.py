@@ -16,7 +16,7 @@ PLACE = "objects"
 
 
 def of_types(rendering: Rendering) -> Iterator[tuple[Use, Right]]:
-    """What each use needs. RBAC can't limit creation by name."""
+    """Yield the rights of each use. RBAC can't limit creation by name."""
     plurals = {of: plural for of, _, plural in definitions(rendering.manifests.values())}
     named = [
         f"{plurals.get((group, kind)) or plural(api, kind)}{f'.{group}' if group else ''}"

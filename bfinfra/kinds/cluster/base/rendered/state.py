@@ -27,7 +27,7 @@ class Thing:
 
     @property
     def going(self) -> bool:
-        """Whether it is being deleted."""
+        """True if it is being deleted."""
         return bool(self.manifest["metadata"].get("deletionTimestamp"))
 
 
@@ -42,7 +42,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """What a cluster has of a rendering. `namespace`: of the record."""
+    """The objects in a cluster of a rendering. `namespace`: of the record."""
 
     cluster: Annotated[str, Ref(*WHOLE)]
     namespace: Annotated[str, Ref("namespace", optional=True)]

@@ -27,7 +27,7 @@ def capabilities(client: ClusterClient, asked: Sequence[str]) -> Capabilities:
 
 
 def _has(client: ClusterClient, api: str) -> bool:
-    """Whether it serves `v1`, `apps/v1`, `v1/Pod` or `apps/v1/Deployment`, as Helm writes APIs."""
+    """Return whether it serves `v1`, `apps/v1`, `v1/Pod` or `apps/v1/Deployment`, as Helm writes APIs."""
     group, _, rest = api.partition("/")
     version, _, kind = rest.partition("/")
     if not rest:
@@ -38,7 +38,9 @@ def _has(client: ClusterClient, api: str) -> bool:
 
 
 def scopes(client: ClusterClient | None) -> Namespaced:
-    """Whether objects of a defined type have namespaces. A cluster that isn't there may define everything."""
+    """Return whether objects of a defined type have namespaces. A cluster that isn't there may define
+    everything.
+    """
     known: dict[tuple[str, str], bool] = {}
 
     def scope(api_version: str, kind: str) -> bool | None:

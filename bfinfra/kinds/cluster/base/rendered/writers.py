@@ -1,4 +1,4 @@
-"""Who else wrote the fields of an object."""
+"""Finds out who else wrote the fields of an object."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
 
 
 def _found(copy: Copy | None, names: Sequence[str]) -> str | None:
-    """What the namespace has instead, for people; None if it has nothing of it."""
+    """Return what the namespace has instead, in words; None if it has nothing of it."""
     if copy is None:
         return None
     gone = [name for name in names if name not in copy.names]

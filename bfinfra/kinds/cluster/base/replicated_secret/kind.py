@@ -74,7 +74,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         """The content, read again from the step's source just before it is written. Raises BfinfraError."""
 
     def unchanged(self, names: Sequence[str], objects: Sequence[Object]) -> bool:
-        """Whether the Secrets of these names exist and hold what was last written; used if the desired
+        """Return whether the Secrets of these names exist and hold what was last written; used if the desired
         content isn't known.
         """
         return False
