@@ -132,6 +132,7 @@ def _may_be_ours(change: Change, words: frozenset[str]) -> bool:
     return change.how != "modify" or "name" in change.paths
 
 
+def _reported(site: Site, watched: Watched, writers: dict[tuple[str, str], Drifted]) -> Report:
     """Return the differences now, and which of them are new since the last report. Keeps the report for the
     next one. `writers`: who made each difference, of those that were reported before.
     """

@@ -34,7 +34,7 @@ def text(found: Sequence[Finding], style: Style = PLAIN) -> str:
 
 
 def data(site: str, found: Sequence[Finding]) -> dict[str, Any]:
-    """Return the doctor's findings as JSON: each with its check, health and remedy."""
+    """The doctor's findings as JSON: each with its check, health and remedy."""
     return document(
         "doctor",
         site=site,

@@ -23,7 +23,7 @@ def text(found: Sequence[Remark], version: str, style: Style = PLAIN) -> str:
 
 
 def data(found: Sequence[Remark], version: str) -> dict[str, Any]:
-    """Return the linter's remarks as JSON, each with its place."""
+    """The linter's remarks as JSON, each with its place."""
     good = not any(each.level == "error" for each in found)
     return document(
         "lint",

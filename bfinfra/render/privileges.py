@@ -57,7 +57,7 @@ def text(rights: Rights, account: str, style: Style = PLAIN) -> str:
 
 
 def data(rights: Rights, account: str) -> dict[str, Any]:
-    """Return the needs of an account as JSON: privileges by object, verbs by API."""
+    """The needs of an account as JSON: privileges by object, verbs by API."""
     return document(
         "privileges",
         site=rights.site,
