@@ -121,6 +121,14 @@ def common(parser: Parser, *, first: bool = False, forms: tuple[str, ...] = ()) 
     )
 
 
+def address(text: str) -> tuple[str, int]:
+    """A host and a port, of ADDRESS:PORT."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not ADDRESS:PORT, such as 127.0.0.1:9464")
+    return host.strip("[]"), int(port)
+
+
 def sites(parser: Parser, about: str = SITES) -> Parser:
     """Add a site's files to the parser, and return it."""
     parser.add_argument("sites", nargs="*", default=DEFAULT_SITES, metavar="SITE", help=about)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
     from bfinfra.app import RunContext
-    from bfinfra.app.listener import Listeners
+    from bfinfra.app.listener import Listener, Listeners
     from bfinfra.cli.screen import Screen
     from bfinfra.model.site import Site
 
@@ -27,6 +27,12 @@ def add(verbs: arguments.Verbs, about: str) -> None:
     parser.add_argument("--once-settled", action="store_true", help="end after the first report")
     parser.add_argument(
         "--html", metavar="FILE", help="keep a page in this file, which a browser reads again by itself"
+    )
+    parser.add_argument(
+        "--metrics", type=arguments.address, metavar="ADDRESS:PORT", help="serve metrics for Prometheus here"
+    )
+    parser.add_argument(
+        "--metrics-file", metavar="FILE.prom", help="keep the metrics in this file, for node_exporter"
     )
 
 
@@ -48,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
                 next="use --output jsonl: a report is one line",
             )
         )
-    context.has_folder(args.html)
+    context.has_folder(args.html, args.metrics_file)
     site, setting = context.load(args)
     gc.set_threshold(700, 10, 10)  # Python's default: this process lives for months
     gc.enable()
@@ -65,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _listeners(args: argparse.Namespace, site: Site, setting: RunContext, screen: Screen) -> Listeners:
     """What hears the watch, by the arguments and the site."""
-    from bfinfra.app.listener import Listener, Listeners
+    from bfinfra.app.listener import Listeners
     from bfinfra.cli.watched import Printed
 
     each: list[Listener] = [Printed(screen)]
@@ -77,4 +83,22 @@ def _listeners(args: argparse.Namespace, site: Site, setting: RunContext, screen
         from bfinfra.cli.watched import WatchedPage
 
         each.append(WatchedPage(args.html, site, screen.say))
+    if args.metrics or args.metrics_file:
+        each.append(_metrics(args, site, screen))
     return Listeners(each)
+
+
+def _metrics(args: argparse.Namespace, site: Site, screen: Screen) -> Listener:
+    from bfinfra.model.errors import BfinfraError, Problem
+    from bfinfra.model.extras import missing
+
+    name = args.metrics_file or ""
+    if name and not name.endswith(".prom"):
+        raise BfinfraError(
+            Problem("node_exporter reads files that end with .prom", name, next=f"name it {name}.prom")
+        )
+    try:
+        from bfinfra.app.metrics import WatchMetrics
+    except ModuleNotFoundError as error:
+        raise missing("--metrics", "metrics", error) from None
+    return WatchMetrics(site, args.metrics, name, screen.say)

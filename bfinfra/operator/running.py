@@ -12,10 +12,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import start_http_server
-
+from bfinfra.app.metrics import serve
 from bfinfra.backends.kubernetes import ClusterClient, incluster, kubeconfig
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.backends.transport import Transport
@@ -81,7 +79,7 @@ def run(how: How, stop: threading.Event) -> int:
         how.namespaces or ("",),
     )
     keeper.figures.show(keeper.rows, keeper.active, lambda: lease.leading)
-    server = _served(how, keeper)
+    server = serve(how.metrics, keeper.figures.registry)
     try:
         if not lease.lead(stop):
             return 0
@@ -141,17 +139,3 @@ def _own_image(cluster: ClusterClient, namespace: str) -> str:
             next="give it with --image IMAGE",
         )
     )
-
-
-def _served(how: How, keeper: Keeper) -> WSGIServer:
-    try:
-        return start_http_server(how.metrics[1], how.metrics[0], keeper.figures.registry)[0]
-    except OSError as error:
-        raise BfinfraError(
-            Problem(
-                "the metrics can't be served",
-                f"{how.metrics[0]}:{how.metrics[1]}",
-                error.strerror or "",
-                "give another --metrics ADDRESS:PORT",
-            )
-        ) from None

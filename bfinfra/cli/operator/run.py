@@ -48,6 +48,7 @@ def add(inner: arguments.Verbs) -> None:
     )
     parser.add_argument(
         "--metrics",
+        type=arguments.address,
         default="0.0.0.0:8080",
         metavar="ADDRESS:PORT",
         help="address of the metrics for Prometheus (default 0.0.0.0:8080)",
@@ -67,13 +68,12 @@ def run(args: argparse.Namespace) -> int:
         raise missing("the operator", "operator", error) from None
     from bfinfra.operator.job import Mould
 
-    address, _, port = args.metrics.rpartition(":")
     namespace, _, name = args.lease.rpartition("/")
-    if not port.isdecimal() or not name:
-        raise BfinfraError(Problem("expected --metrics ADDRESS:PORT and --lease NAMESPACE/NAME"))
+    if not name:
+        raise BfinfraError(Problem("expected --lease NAMESPACE/NAME"))
     how = How(
         Mould(args.image, tuple(args.pull)),
-        (address.strip("[]"), int(port)),
+        args.metrics,
         tuple(args.namespaces),
         args.jobs,
         (namespace, name),

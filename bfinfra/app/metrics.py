@@ -1,0 +1,141 @@
+"""Serves metrics to Prometheus, and counts what a watch sees."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    start_http_server,
+    write_to_textfile,
+)
+
+from bfinfra.app.listener import Listener
+from bfinfra.model.errors import BfinfraError, Problem
+
+if TYPE_CHECKING:
+    from bfinfra.app.watch import Sight
+    from bfinfra.model.site import Site
+
+SECONDS = (0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600)
+WRITTEN = 15.0  # seconds until the file is written anew where nothing happened
+
+
+def serve(address: tuple[str, int], registry: CollectorRegistry) -> WSGIServer:
+    """A server in a thread, at a host and a port. Raises BfinfraError."""
+    try:
+        return start_http_server(address[1], address[0], registry)[0]
+    except OSError as error:
+        raise BfinfraError(
+            Problem(
+                "the metrics can't be served",
+                f"{address[0]}:{address[1]}",
+                error.strerror or "",
+                "give another --metrics ADDRESS:PORT",
+            )
+        ) from None
+
+
+class WatchMetrics(Listener):
+    """What a watch of a site sees. Served at `address`, and written to `file` for node_exporter, if given.
+    `failed` gets why the file can't be written.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        address: tuple[str, int] | None = None,
+        file: str = "",
+        failed: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._failed = failed
+        self.registry = CollectorRegistry()
+        self._began, self._lost, self._written, self._file = time.time(), 0.0, 0.0, file
+        self._seconds = self._histogram(
+            "bfinfra_drift_seconds",
+            "Seconds from a change, as its server dates it, to the report. Both clocks count.",
+            site,
+        )
+        self._changes = self._counter("bfinfra_watch_changes", "Changes that the servers reported.", site)
+        self._blind = self._counter(
+            "bfinfra_watch_blind_seconds", "Seconds in which changes were not followed.", site
+        )
+        self._following = self._gauge("bfinfra_watch_following", "Whether changes are followed now.", site)
+        self._turn = self._gauge(
+            "bfinfra_watch_last_turn_timestamp_seconds", "When the watch was last seen at work.", site
+        )
+        self._drifted = self._gauge("bfinfra_site_drifted", "Fields and resources that have drifted.", site)
+        self._unreadable = self._gauge("bfinfra_site_unreadable", "What can't be read or decided.", site)
+        self._gauge("bfinfra_site_resources", "Resources of the Site.", site).set(len(site.resources))
+        self._server = serve(address, self.registry) if address else None
+
+    @property
+    def port(self) -> int:
+        """The port that is served; 0 without one."""
+        return self._server.server_port if self._server else 0
+
+    def report(self, sight: Sight) -> None:
+        """Count its drift. Of what changed before the watch started, nobody could know sooner."""
+        found = sight.report
+        self._seen()
+        self._lost = 0.0
+        self._following.set(1)
+        self._drifted.set(len(found.alarming))
+        self._unreadable.set(len(found.unreadable) + len(found.problems))
+        for each in found.alarming:
+            if each.identity in found.new and each.at is not None and each.at >= self._began:
+                self._seconds.observe(max(0.0, time.time() - each.at))
+        self._write()
+
+    def interrupted(self, why: str) -> None:
+        """Count the time until the next report."""
+        self._lost = time.monotonic()
+        self._following.set(0)
+        self._write()
+
+    def turned(self, changes: int) -> None:
+        """Count the changes."""
+        self._seen()
+        self._changes.inc(changes)
+        if self._file and time.monotonic() - self._written > WRITTEN:
+            self._write()
+
+    def close(self) -> None:
+        """Serve no more. The file tells that nothing is followed."""
+        self._following.set(0)
+        self._write()
+        if self._server:
+            self._server.shutdown()
+            self._server.server_close()
+
+    def _seen(self) -> None:
+        self._turn.set_to_current_time()
+        if self._lost:
+            now = time.monotonic()
+            self._blind.inc(now - self._lost)
+            self._lost = now
+
+    def _write(self) -> None:
+        if not self._file:
+            return
+        self._written = time.monotonic()
+        try:
+            write_to_textfile(self._file, self.registry)
+        except OSError as error:
+            self._failed(f"the metrics can't be written: {self._file}: {error.strerror}")
+
+    def _histogram(self, name: str, about: str, site: Site) -> Histogram:
+        made = Histogram(name, about, ["site"], buckets=SECONDS, registry=self.registry)
+        return made.labels(site.name)
+
+    def _counter(self, name: str, about: str, site: Site) -> Counter:
+        return Counter(name, about, ["site"], registry=self.registry).labels(site.name)
+
+    def _gauge(self, name: str, about: str, site: Site) -> Gauge:
+        return Gauge(name, about, ["site"], registry=self.registry).labels(site.name)
