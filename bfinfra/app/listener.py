@@ -25,6 +25,9 @@ class Listener:
         fewer while a survey is made again.
         """
 
+    def beat(self) -> None:
+        """The watch works, even if it has no turn: it waits for a server. Called from any thread."""
+
     def close(self) -> None:
         """The watch has ended."""
 
@@ -52,6 +55,11 @@ class Listeners(Listener):
         """Pass it on."""
         for each in self._each:
             each.turned(changes)
+
+    def beat(self) -> None:
+        """Pass it on."""
+        for each in self._each:
+            each.beat()
 
     def close(self) -> None:
         """Close them in the reverse order."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.cli import arguments, context
@@ -63,18 +65,31 @@ def run(args: argparse.Namespace) -> int:
     listeners = _listeners(args, site, setting, screen)
     options = WatchOptions(args.interval or INTERVAL, args.once_settled)
     try:
-        last = watch(site, listeners, options=options, context=setting)
+        last = watch(site, listeners, options=options, context=_beating(setting, listeners))
     finally:
         listeners.close()
     return exit_code(last) if last and listeners.following else 1
 
 
+def _beating(setting: RunContext, listeners: Listeners) -> RunContext:
+    """The same, which gives a sign of life before each pause of a retry too: an outage may last."""
+
+    def sleep(seconds: float) -> None:
+        listeners.beat()
+        setting.patience.halt.wait(seconds)
+
+    return replace(setting, patience=replace(setting.patience, sleep=sleep))
+
+
 def _listeners(args: argparse.Namespace, site: Site, setting: RunContext, screen: Screen) -> Listeners:
     """What hears the watch, by the arguments and the site."""
     from bfinfra.app.listener import Listeners
+    from bfinfra.cli.service import Service
     from bfinfra.cli.watched import Printed
 
     each: list[Listener] = [Printed(screen)]
+    if service := Service.of(os.environ):
+        each.append(service)
     if site.drift.notify:
         from bfinfra.app.notifier import Notifier
 

@@ -1,6 +1,4 @@
-"""Scheduled drift checks: a systemd timer, a line of a crontab, a CronJob with all it needs. Only texts;
-nothing is installed.
-"""
+"""Scheduled drift checks: a line of a crontab, a CronJob with all it needs. Nothing is installed."""
 
 from __future__ import annotations
 
@@ -14,32 +12,6 @@ import yaml
 from bfinfra.model.records import dataclass
 from bfinfra.model.schedule import Schedule
 
-HARDENED = """\
-NoNewPrivileges=yes
-CapabilityBoundingSet=
-ProtectSystem=strict
-ProtectHome=read-only
-PrivateTmp=yes
-PrivateDevices=yes
-ProtectClock=yes
-ProtectControlGroups=yes
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallErrorNumber=EPERM
-ProtectProc=invisible
-ProcSubset=pid
-RemoveIPC=yes
-UMask=0077
-"""
 LARGEST = 900 << 10  # bytes for a ConfigMap, with room for its names
 MOUNT, STATE = "/site", "/state"
 SAFE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
@@ -72,35 +44,6 @@ class Check:
     def variables(self) -> str:
         """The file with the values of `env`, which only root can read."""
         return f"/etc/bfinfra/{self.site}.env"
-
-
-def systemd(check: Check, user: str = "") -> dict[str, str]:
-    """File name → unit. `user`: who runs it, by default a temporary user. Drift ends with 2, so that
-    OnFailure= in a drop-in can notify somebody.
-    """
-    who = f"User={user}" if user else "DynamicUser=yes"
-    command = " ".join(map(_unit_word, (check.program, "drift", "--changes-only", *check.words)))
-    needs = (
-        (
-            f"# {', '.join(check.env)}: one NAME=value a line, mode "
-            f"0600\nEnvironmentFile={_specifiers(check.variables)}\n"
-        )
-        if check.env
-        else ""
-    )
-    service = (
-        f"[Unit]\nDescription=bfinfra drift check of {_specifiers(check.site)}"
-        "\nWants=network-online.target\nAfter=network-online.target\n\n"
-        f"[Service]\nType=oneshot\n{who}\n{needs}Environment=BFINFRA_STATE_HOME=%S/{check.name}"
-        f"\nStateDirectory={check.name}\nStateDirectoryMode=0700\n"
-        f"ExecStart={command}\nTimeoutStartSec={max(check.when.seconds, 300)}\n{HARDENED}"
-    )
-    timer = (
-        f"[Unit]\nDescription=bfinfra drift checks of {_specifiers(check.site)}"
-        f"\n\n[Timer]\nOnCalendar={check.when.calendar}\nPersistent=yes\n\n"
-        "[Install]\nWantedBy=timers.target\n"
-    )
-    return {f"{check.name}.service": service, f"{check.name}.timer": timer}
 
 
 def cron(check: Check) -> str:
@@ -265,17 +208,3 @@ def _is_text(content: bytes) -> bool:
         return "\0" not in content.decode()
     except UnicodeDecodeError:
         return False
-
-
-def _specifiers(text: str) -> str:
-    return text.replace("%", "%%")
-
-
-def _unit_word(word: str) -> str:
-    """A word of ExecStart, with specifiers, variables and quotes escaped."""
-    plain = _specifiers(word).replace("$", "$$")
-    return (
-        plain
-        if all(c.isalnum() or c in "-_./%$:=+@," for c in plain)
-        else '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    )

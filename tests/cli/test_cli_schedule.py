@@ -11,7 +11,8 @@ import yaml
 
 from bfinfra.cli.main import main
 from bfinfra.model.schedule import Schedule
-from bfinfra.render.schedule import Check, cron, systemd
+from bfinfra.render.schedule import Check, cron
+from bfinfra.render.systemd import timed
 
 SITE = """\
 site: poc
@@ -51,6 +52,25 @@ def test_a_timer_and_its_service_name_absolute_paths_and_where_secrets_come_from
     assert "# VCENTER_PASSWORD: one NAME=value a line" in service.read_text()
     assert "OnCalendar=*-*-* 00/6:" in timer.read_text()
     assert "systemctl enable --now bfinfra-drift-poc.timer" in capsys.readouterr().err
+
+
+def test_a_watch_is_one_service_that_tells_systemd_how_it_is(folder, capsys):
+    assert main(["schedule", "systemd", "site.yaml", "--watch", "--out", "."]) == 0
+    (unit,) = folder.glob("bfinfra-*")
+    lines = unit.read_text().splitlines()
+    assert unit.name == "bfinfra-watch-poc.service"
+    assert any(line.endswith(f"bfinfra watch {folder}/site.yaml") for line in lines)
+    assert {
+        "Type=notify",
+        "WatchdogSec=300",
+        "Restart=always",
+        "SuccessExitStatus=2",
+        "StateDirectory=bfinfra-watch-poc",
+        "EnvironmentFile=/etc/bfinfra/poc.env",
+        "ProtectSystem=strict",
+        "WantedBy=multi-user.target",
+    } <= set(lines)
+    assert "systemctl enable --now bfinfra-watch-poc.service" in capsys.readouterr().err
 
 
 def test_a_line_of_a_crontab_is_what_a_shell_reads_back(folder, capsys):
@@ -144,7 +164,7 @@ CHECK = Check("poc", "/opt/my tools/bfinfra", ("/srv/100%/$HOME/a'b\"c.yaml",), 
 def test_words_of_paths_mean_nothing_to_systemd_or_a_crontab():
     command = next(
         line
-        for line in systemd(CHECK)["bfinfra-drift-poc.service"].splitlines()
+        for line in timed(CHECK)["bfinfra-drift-poc.service"].splitlines()
         if line.startswith("ExecStart=")
     )
     assert (

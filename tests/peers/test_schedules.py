@@ -59,6 +59,17 @@ def test_systemd_takes_the_units_and_finds_little_to_expose(folder: Path) -> Non
     assert exposed.returncode == 0, exposed.stdout[-600:]
 
 
+def test_systemd_takes_the_unit_of_a_watch_too(folder: Path) -> None:
+    assert main(["schedule", "systemd", "site.yaml", "--watch", "--user", "daemon", "--out", "."]) == 0
+    unit = str(folder / "bfinfra-watch-poc.service")
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    said = [line for line in done.stderr.splitlines() if "bfinfra-watch" in line]
+    assert (done.returncode, said) == (0, [])
+    judge = ["systemd-analyze", "security", "--offline=yes", "--threshold=30", unit]
+    exposed = subprocess.run(judge, capture_output=True, text=True, check=False)
+    assert exposed.returncode == 0, exposed.stdout[-600:]
+
+
 @pytest.mark.parametrize("every", STEPS)
 def test_systemd_starts_it_as_often_as_configured(every: str) -> None:
     found = Schedule.every(every, "poc")

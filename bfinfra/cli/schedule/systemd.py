@@ -1,4 +1,4 @@
-"""schedule systemd: a service and its timer."""
+"""schedule systemd: a service and its timer, or the service of a watch."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ def add(inner: arguments.Verbs) -> arguments.Parser:
         "--user", metavar="NAME", help="the user that runs it; default: a temporary user (DynamicUser)"
     )
     parser.add_argument(
+        "--watch", action="store_true", help="a service that keeps running and follows the site, not a timer"
+    )
+    parser.add_argument(
         "--out", metavar="FOLDER", help="write the units to this folder, such as /etc/systemd/system"
     )
     return parser
@@ -29,18 +32,18 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.references import no_keyring
     from bfinfra.cli.schedule.check import check_of
     from bfinfra.cli.screen import Screen
-    from bfinfra.render.schedule import systemd
+    from bfinfra.render import systemd
 
-    context.has_folder(args.out and f"{args.out}/*.timer")
+    context.has_folder(args.out and f"{args.out}/*.service")
     site, _ = context.load(args)
     no_keyring(site)
-    units = systemd(check_of(args, site), args.user or "")
+    units = (systemd.watching if args.watch else systemd.timed)(check_of(args, site), args.user or "")
     if args.out:
         folder = Path(args.out)
         _write(folder, units)
         Screen.of(args).say(
             f"wrote {', '.join(str(folder / name) for name in units)}\nnext: systemctl daemon-reload && "
-            f"systemctl enable --now {list(units)[1]}"
+            f"systemctl enable --now {list(units)[-1]}"
         )
     else:
         print("\n".join(f"# {name}\n{text}" for name, text in units.items()), end="")

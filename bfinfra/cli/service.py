@@ -1,0 +1,68 @@
+"""A watch as a service of systemd: says that it is ready, how it is, and that it still works
+(sd_notify(3)).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bfinfra.app.listener import Listener
+
+if TYPE_CHECKING:
+    from bfinfra.app.watch import Sight
+
+OFTEN = 4  # signs of life in the time after which systemd takes the service for dead
+
+
+class Service(Listener):
+    """`address`: systemd's socket; `lasts`: seconds of silence after which systemd kills it, 0 for none."""
+
+    def __init__(self, address: str, lasts: float = 0) -> None:
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        self._pause, self._beaten = lasts / OFTEN, 0.0
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Service | None:
+        """The service of this process; None if systemd did not start it so."""
+        address = environment.get("NOTIFY_SOCKET", "")
+        if not address.startswith(("/", "@")):
+            return None
+        mine = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        lasts = environment.get("WATCHDOG_USEC", "") if mine else ""
+        return cls(address, int(lasts) / 1e6 if lasts.isdecimal() else 0)
+
+    def report(self, sight: Sight) -> None:
+        """Ready, and what drifted."""
+        found = sight.report
+        said = f"{len(found.alarming)} drifted" if found.alarming else "no drift"
+        blind = len(found.unreadable) + len(found.problems)
+        self._say("READY=1", f"STATUS={said}{f'; {blind} can not be read' if blind else ''}")
+
+    def interrupted(self, why: str) -> None:
+        """Still at work, but blind."""
+        self._say(f"STATUS=changes are not followed: {' '.join(why.split())}")
+
+    def turned(self, changes: int) -> None:
+        """A sign of life."""
+        self.beat()
+
+    def beat(self) -> None:
+        """A sign of life, where systemd expects one."""
+        now = time.monotonic()
+        if self._pause and now >= self._beaten + self._pause:
+            self._beaten = now
+            self._say("WATCHDOG=1")
+
+    def close(self) -> None:
+        """It ends."""
+        self._say("STOPPING=1")
+
+    def _say(self, *lines: str) -> None:
+        """What systemd does not take is lost, as in systemd's own library."""
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+            line.sendto("\n".join(lines).encode(), self._address)
