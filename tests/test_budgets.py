@@ -46,7 +46,7 @@ def test_a_count_that_fell_or_rose_is_reported(what, by, advice):
     assert advice in message
 
 
-def test_counts_as_they_stand_in_the_table_are_right():
+def test_the_tables_counts_are_right():
     assert not list(budgets.ratchet(Counter(budgets.ESCAPES)))
 
 

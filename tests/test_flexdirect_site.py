@@ -57,9 +57,7 @@ def jobs_alone(tmp_path: Path) -> Path:
     return tmp_path / "site.yaml"
 
 
-def test_jobs_that_are_begun_before_flexdirect_stands_come_to_nothing(
-    sandbox: Running, tmp_path: Path
-) -> None:
+def test_jobs_that_start_before_flexdirect_exists_fail(sandbox: Running, tmp_path: Path) -> None:
     found = app.apply(
         app.load(jobs_alone(tmp_path), sandbox=sandbox),
         approve=lambda _: EVERYTHING,

@@ -16,7 +16,7 @@ def tell(told: Connection) -> None:
     told.send([name for name in NEEDED if name not in sys.modules])
 
 
-def test_all_that_a_sandbox_and_an_apply_import_is_there_wherever_the_test_stands(
+def test_all_modules_of_a_sandbox_and_an_apply_are_imported_whatever_folder_the_test_is_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

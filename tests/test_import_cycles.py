@@ -35,7 +35,7 @@ def test_files_import_each_other_in_no_circle():
         "def later():\n    from loop.first import name",
     ],
 )
-def test_a_circle_is_found_wherever_its_imports_stand(back, tmp_path, monkeypatch):
+def test_a_cycle_is_found_wherever_its_imports_are(back, tmp_path, monkeypatch):
     (tmp_path / "loop").mkdir()
     (tmp_path / "loop" / "__init__.py").touch()
     (tmp_path / "loop" / "first.py").write_text("from loop import second\nname = second\n")

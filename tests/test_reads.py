@@ -91,7 +91,7 @@ def test_a_plan_of_200_resources_in_a_cluster_asks_no_more_for_each(large: Runni
 
 
 @pytest.mark.parametrize("make", [grown.servers, grown.in_a_cluster], ids=["servers", "in a cluster"])
-def test_what_stands_is_read_as_often_for_six_of_each_as_for_two(
+def test_six_of_each_kind_are_read_with_as_many_requests_as_two(
     make: Make, small: Running, tmp_path: Path
 ) -> None:
     often = {}

@@ -255,7 +255,7 @@ def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
     return path
 
 
-def test_a_site_begun_without_appliance_and_token_is_done_once_both_were_brought_and_goes_without_them(
+def test_a_site_started_without_appliance_and_token_is_finished_once_both_exist_and_destroyed_without_them(
     poc, tmp_path
 ):
     validate_warns_of_what_is_not_there_yet(poc)

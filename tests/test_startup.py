@@ -105,7 +105,7 @@ assert found.found or found.problems
     assert not {f"bfinfra.kinds.{groups()[name]}.{name}" for name in IN_CLUSTERS | SOURCES} & seen
 
 
-def test_what_is_asked_where_a_cluster_stands_only_is_what_can_be_nowhere_else() -> None:
+def test_only_objects_of_clusters_are_read_where_only_a_cluster_exists() -> None:
     """A kind that were in the list and is elsewhere too would not be pruned; one that isn't costs each drift
     its import.
     """

@@ -87,7 +87,7 @@ def test_the_world_of_a_variant_has_what_its_overlays_and_values_name(
     assert "--overlay goes with --world only" in capsys.readouterr().err
 
 
-def test_what_has_no_stand_in_is_named(tmp_path: Path, capsys) -> None:
+def test_fields_that_get_no_sample_file_are_named(tmp_path: Path, capsys) -> None:
     site = tmp_path / "site.yaml"
     site.write_text(
         "site: s\nvcenter: {server: vc.example.org, username: a@b, password: {command: [pass, vc]}}\n"

@@ -194,7 +194,7 @@ def test_requests_and_writes_are_counted(transport, echo):
     assert transport.tally.names["POST /b"] == 1
 
 
-def test_a_filling_stands_between_the_client_and_the_network(echo):
+def test_middleware_is_between_the_client_and_the_network(echo):
     class Canned(httpx2.BaseTransport):
         def __init__(self, inner: httpx2.BaseTransport) -> None:
             self.inner = inner

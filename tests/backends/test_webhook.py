@@ -170,7 +170,7 @@ def refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return []
 
 
-def test_a_watch_tells_once_what_started_and_once_what_ended(site, hook, refusals):
+def test_a_watch_reports_once_what_started_and_once_what_ended(site, hook, refusals):
     found = replace(REPORT, ended=())
     notifier = Notifier(site, context=QUICK, failed=refusals.append)
     notifier.report(Sight(replace(found, found=(), new=frozenset())))
@@ -185,7 +185,7 @@ def test_a_watch_tells_once_what_started_and_once_what_ended(site, hook, refusal
     assert refusals == []
 
 
-def test_a_watch_that_starts_tells_nothing_that_an_earlier_check_told(site, hook, refusals):
+def test_a_watch_that_starts_does_not_repeat_an_earlier_check(site, hook, refusals):
     notifier = Notifier(site, context=QUICK, failed=refusals.append)
     notifier.report(Sight(replace(REPORT, new=frozenset(), ended=())))
     notifier.close()

@@ -145,7 +145,7 @@ def test_an_ova_that_is_not_the_one_asked_for_is_refused(desk: Desk):
     )
 
 
-def test_an_ova_that_was_damaged_later_never_costs_the_server_that_stands(desk: Desk):
+def test_an_ova_that_was_damaged_later_never_costs_the_existing_server(desk: Desk):
     make_ova(desk.folder / "mine.ova", disk=1 << 14)
     text = HEAD + HOST + but(SERVER, ("server.ova", "mine.ova"))
     desk.made(text)

@@ -305,7 +305,7 @@ def test_plan_shows_sizes_in_the_units_of_the_kind(site, planned, capsys):
 
 
 @pytest.mark.parametrize("argv", [["--output", "json", "plan"], ["plan", "--output", "json"]])
-def test_options_stand_before_or_after_the_command(argv, site, planned, capsys):
+def test_options_come_before_or_after_the_command(argv, site, planned, capsys):
     planned(CHANGED)
     main([*argv, str(site)])
     found = json.loads(capsys.readouterr().out)

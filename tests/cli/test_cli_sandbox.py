@@ -23,7 +23,7 @@ def home(tmp_path, monkeypatch):
         sandbox.stop(folder)
 
 
-def test_it_starts_tells_its_addresses_takes_faults_resets_and_stops(home, tmp_path, capsys):
+def test_it_starts_prints_its_addresses_takes_faults_resets_and_stops(home, tmp_path, capsys):
     assert main(["sandbox", "start", "--world", str(WORLD)]) == 0
     (folder,) = home.iterdir()
     started = capsys.readouterr().out

@@ -209,7 +209,7 @@ def test_a_site_with_problems_offers_no_addresses(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_every_command_and_option_stands_in_the_script(shell, capsys):
+def test_every_command_and_option_is_in_the_script(shell, capsys):
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     for command in commands(build()):

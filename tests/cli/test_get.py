@@ -42,7 +42,7 @@ def run(
     return command
 
 
-def test_get_lists_what_the_site_has_and_how_it_stands(run) -> None:
+def test_get_lists_the_sites_resources_and_their_status(run) -> None:
     code, out, _ = run("get")
     assert code == 0
     assert [line.split("  ")[0].strip() for line in out.splitlines()] == [

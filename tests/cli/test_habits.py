@@ -153,7 +153,7 @@ def test_a_field_is_explained_to_programs(capsys):
 @pytest.mark.parametrize(
     "url", ["vc.example.org", "https://vc.example.org/sdk", "https://me:secret@vc.example.org"]
 )
-def test_the_server_may_stand_in_the_environment_of_govc(url, monkeypatch, capsys):
+def test_the_server_may_come_from_govcs_environment(url, monkeypatch, capsys):
     Path("site.yaml").write_text(SITE.replace("{server: vc.example.org}", "{username: me}"))
     monkeypatch.setenv("GOVC_URL", url)
     assert main(["privileges", "--as", "govc", "--account", "bf@vsphere.local"]) == 0

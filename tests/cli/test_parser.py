@@ -33,7 +33,7 @@ def of(verb: str, found: list[Command]) -> list[Command]:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_that_stands_first_is_read_as_among_all(verb: str) -> None:
+def test_a_verb_that_comes_first_is_read_as_among_all(verb: str) -> None:
     assert of(verb, [*commands(build([verb]))]) == of(verb, [*commands(build())]) != []
 
 
@@ -55,7 +55,7 @@ def test_help_lists_every_verb_and_imports_none() -> None:
     assert all(f"\n    {verb} " in build(["--help"]).format_help() for verb in VERBS)
 
 
-def test_a_verb_may_stand_behind_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verb_may_come_after_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--output", "json", "schema"]) == 0
     assert '"$schema"' in capsys.readouterr().out
 

@@ -407,7 +407,7 @@ def govc_fails(govc: Both, *words: str) -> str:
     return str(failed.value)
 
 
-def test_what_was_done_to_a_machine_stands_in_its_events_alike(govc: Both) -> None:
+def test_a_machines_events_are_alike(govc: Both) -> None:
     for ask in (govc.sandbox, govc.peer):
         ask(
             "vm.create",

@@ -93,7 +93,7 @@ def test_every_command_of_the_page_prints_what_the_page_shows(page, reader):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_command_stands_in_a_block_that_runs_or_is_of_a_program_that_can_not(page):
+def test_a_command_is_in_a_block_that_runs_or_of_a_program_that_can_not_run(page):
     text = re.sub(r"^```.*?^```$", "", (DOCS / page).read_text(), flags=re.DOTALL | re.MULTILINE)
     assert re.findall(r"\n\n {4,}\S.*", text) == [], "commands in an indented block are not run"
     for block in read(page):

@@ -53,7 +53,7 @@ def test_names_that_lead_somewhere_and_nowhere(sandbox, monkeypatch):
         )
 
 
-def test_a_certificate_that_has_not_begun(sandbox):
+def test_a_certificate_that_is_not_valid_yet(sandbox):
     with checks_on(sandbox, "gpu_host", now=lambda: datetime.now(UTC) - timedelta(days=9000)) as context:
         health, words = one(vcenter.CHECKS["servers.certificates"](context))
     assert health is BAD

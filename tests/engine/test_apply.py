@@ -318,7 +318,7 @@ def test_what_others_show_of_a_second_machine_s_work_is_no_reason_to_fail_withou
     assert (endings, world.writes) == ({"box/a": "done"}, []), problems(events)
 
 
-def test_what_is_ready_as_soon_as_it_stands_is_not_looked_at_once_more(monkeypatch):
+def test_what_is_ready_as_soon_as_it_exists_is_not_read_once_more(monkeypatch):
     monkeypatch.setattr(toys.Toy, "ready", Kind.ready)
     world = ToyWorld()
     assert applied(world, site(box__a=BoxSpec()))[0] == {"box/a": "done"}

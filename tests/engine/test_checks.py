@@ -48,7 +48,7 @@ def test_what_lasts_keeps_its_first_time_and_is_not_new():
     assert (first.new, again.new, again.found[0].since, again.at) == ({ONE.identity}, frozenset(), 5.0, 9.0)
 
 
-def test_what_vanished_is_known_to_have_stood_at_every_later_check():
+def test_every_later_check_knows_that_a_vanished_object_existed():
     memory = Memory()
     for found in (report(standing=("tank/two",)), report(GONE), report(GONE)):
         checks.remember(checks.since(found, memory), memory)

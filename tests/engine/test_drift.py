@@ -163,12 +163,12 @@ def test_what_is_not_there_alarms_whether_it_was_known_or_not(before, cause):
     assert (one.cause, one.field) == (cause, "")
 
 
-def test_what_left_the_file_and_still_stands_is_not_applied():
+def test_what_left_the_file_and_still_exists_is_not_applied():
     found = checked(None, tank(Spec()))
     assert (causes(found), found.alarming) == ([("", "unapplied")], ())
 
 
-def test_work_that_was_begun_is_unfinished():
+def test_work_that_was_started_is_unfinished():
     assert causes(checked(Spec(), tank(None))) == [("", "unfinished")]
 
 

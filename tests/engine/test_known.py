@@ -112,7 +112,7 @@ def test_everybody_finds_the_peers_on_its_host_in_one_pass_over_all():
     assert everyone.passes == 1
 
 
-def test_who_stands_elsewhere_than_it_is_wanted_shares_both_places():
+def test_a_resource_that_is_elsewhere_than_desired_shares_both_places():
     siblings = Siblings(
         {
             "moved": (Server("new"), Server("old")),

@@ -135,13 +135,13 @@ def test_a_provider_goes_after_what_required_it_until_then():
     ]
 
 
-def test_destroy_takes_what_stands_under_after_in_reverse():
+def test_destroy_deletes_in_the_reverse_order_of_after():
     world, wanted = ToyWorld(), site(box__a=BoxSpec(after=("box/b",)), box__b=BoxSpec())
     applied(world, wanted)
     assert lines(planned(world, wanted, destroy=True)) == ["delete box/a: burn a", "delete box/b: burn b"]
 
 
-def test_what_is_only_in_the_file_hands_on_what_stands_behind_it():
+def test_a_resource_that_is_only_in_the_file_passes_its_dependencies_on():
     lid, between = Key("lid", "l"), Key("box", "between")
     everything = {
         lid: LidSpec(box="between"),
@@ -153,7 +153,7 @@ def test_what_is_only_in_the_file_hands_on_what_stands_behind_it():
     assert waits({}, states, everything)[B] == {lid: "by box/between", C: "by box/between"}
 
 
-def test_what_stands_goes_though_the_file_turned_its_order_round():
+def test_existing_objects_are_deleted_though_the_file_reversed_their_order():
     world = Tools()
     applied(world, site(box__a=Tool(wants=("glue",)), box__b=Tool(offers=("glue",))))
     turned = site(box__a=Tool(), box__b=Tool(after=("box/a",)))

@@ -82,7 +82,7 @@ def imported(kind: str, folder: Path, running: Running) -> Path:
 
 
 @pytest.mark.parametrize("kind", describable())
-def test_what_stands_is_described_and_to_adopt_it_changes_no_field(
+def test_existing_objects_are_described_and_adopting_them_changes_no_field(
     kind: str, standing: Running, tmp_path: Path
 ) -> None:
     example = EXAMPLES[kind]

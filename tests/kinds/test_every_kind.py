@@ -67,7 +67,7 @@ def test_a_kind_waits_in_a_survey_for_those_it_refers_to_if_it_looks_at_what_the
 
 
 @every_kind
-def test_what_stands_on_linux_machines_may_stand_on_virtual_ones_that_have_to_wait_for_it(kind):
+def test_kinds_on_linux_machines_come_after_the_virtual_machines_that_they_are_on(kind):
     named = kinds_named(registry.kind(kind).State)
     assert "virtual_machine" in named or "linux_host" not in named
 

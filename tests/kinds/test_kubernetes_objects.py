@@ -10,7 +10,7 @@ PLACE = ("default", "token")
 SECRET = {"metadata": {"namespace": "default", "name": "token", "uid": "u", "resourceVersion": "7"}}
 
 
-def test_an_object_says_where_it_stands_and_in_which_version():
+def test_an_object_knows_its_place_and_its_version():
     assert stands_at(SECRET, place_of(SECRET))
     assert version_of(SECRET) == {"uid": "u", "resourceVersion": "7"}
 
@@ -25,5 +25,5 @@ def test_an_object_says_where_it_stands_and_in_which_version():
         {"metadata": {"namespace": "default", "name": "token"}},
     ],
 )
-def test_what_is_not_that_object_tells_nothing(answer):
+def test_another_answer_is_not_taken_for_the_object(answer):
     assert not stands_at(answer, PLACE)

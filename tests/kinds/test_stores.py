@@ -104,7 +104,7 @@ def test_what_a_template_brings_and_what_a_machine_has_already_counts():
     assert of_machines({"a": wanted}, gone, free=9 * GIB)[0][3] is False
 
 
-def test_what_stands_as_it_shall_takes_no_room():
+def test_an_up_to_date_machine_needs_no_more_space():
     full = servers.machine(disks=(Disk(2000, "Hard disk 1", 50 * GIB, "scsi0:0", "[local] bf/bf.vmdk"),))
     assert of_servers({"a": servers.spec()}, {"a": servers.state(full)}, free=0) == []
 

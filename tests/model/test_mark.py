@@ -21,7 +21,7 @@ def test_a_mark_is_one_line():
     assert "\n" not in MARK.committed({"text": "a\nb"}).encode()
 
 
-def test_the_users_text_stands_above_the_mark():
+def test_the_users_text_is_above_the_mark():
     text = below("for the team\nof two lines", MARK)
     assert above(text) == "for the team\nof two lines"
     assert Mark.decode(text) == MARK

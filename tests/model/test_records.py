@@ -127,7 +127,7 @@ def test_fields_are_inherited_and_values_worked_out_once_are_kept() -> None:
     assert record != Base("k")
 
 
-def test_a_standard_one_may_stand_on_ours_and_ours_on_a_standard_one() -> None:
+def test_a_standard_dataclass_may_inherit_from_ours_and_ours_from_a_standard_one() -> None:
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Standard(Derived):
         more: int = 5

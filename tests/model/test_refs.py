@@ -28,7 +28,7 @@ class Standing:
     plain: str = "x"
 
 
-def test_an_annotated_name_is_an_edge_wherever_it_stands():
+def test_an_annotated_name_is_an_edge_wherever_it_is_nested():
     found = edges(Everything(cluster="a", many=("b",), named={"one": Inner(token="t")}))
     assert found == (
         Edge("cluster", (Key("tanzu_cluster", "a"), Key("kubernetes_cluster", "a"))),

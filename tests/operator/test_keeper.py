@@ -160,7 +160,7 @@ def test_while_nothing_changes_an_interval_costs_one_request_and_no_event(world:
     assert world.reasons() == []
 
 
-def test_no_time_stands_in_the_status_but_when_a_condition_turned(world: FakeCluster) -> None:
+def test_the_status_has_no_time_but_those_of_conditions(world: FakeCluster) -> None:
     world.site()
     world.end(MOVED)
     text = str({key: value for key, value in world.live()["status"].items() if key != "conditions"})
@@ -398,7 +398,7 @@ def test_a_job_that_went_unseen_does_not_keep_its_site_waiting_for_ever(world: F
         ),
     ],
 )
-def test_a_look_that_can_not_begin_says_why_once_and_no_more_when_it_has_begun(
+def test_a_check_that_can_not_start_says_why_once_and_no_more_once_it_has_started(
     world: FakeCluster, status: dict[str, Any], word: str
 ) -> None:
     world.site()

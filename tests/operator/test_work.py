@@ -102,7 +102,7 @@ def test_where_everything_needs_approval_drift_is_only_reported_and_once(desk: D
     assert len(desk.reported) == 1
 
 
-def test_what_stood_and_is_gone_is_drift(desk: Desk) -> None:
+def test_an_object_that_existed_and_is_gone_is_drift(desk: Desk) -> None:
     desk.look()
     desk.someone("DELETE")
     found = desk.look(approval=Approval.ALWAYS, stood=True)

@@ -231,7 +231,7 @@ def test_without_rights_the_site_is_unreadable_and_nothing_is_written(site: Site
     site.put("admin.kubeconfig", peers.kubeconfig.read_text())
 
 
-def test_an_object_of_somebody_else_stands_in_the_way(site: SiteFile, peers: Peers) -> None:
+def test_an_object_of_somebody_else_is_in_the_way(site: SiteFile, peers: Peers) -> None:
     own = {key: site.given.pop(key) for key in ("workload", "token_secret", "registry_credential")}
     all_are(site.apply(), "done", "kept")
     peers.kubectl(

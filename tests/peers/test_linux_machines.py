@@ -214,7 +214,7 @@ def test_a_role_that_is_not_there_and_a_machine_that_is_not_there_are_named(real
     assert set(played.failed) >= {"gone"}
 
 
-def test_nothing_is_left_and_no_secret_stands_in_a_file_or_on_a_command_line(
+def test_nothing_is_left_and_no_secret_is_in_a_file_or_on_a_command_line(
     real, role, secret, tmp_path, monkeypatch, request
 ):
     place = Path(short(request))

@@ -50,7 +50,7 @@ def listed(folder: Path, **files: str) -> dict[str, Any]:
     return found
 
 
-def test_servers_machines_clients_and_clusters_stand_in_their_groups(
+def test_servers_machines_clients_and_clusters_are_in_their_groups(
     sandbox: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))

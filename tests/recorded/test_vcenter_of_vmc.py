@@ -164,7 +164,7 @@ def test_a_plan_for_what_is_not_there_yet_has_no_problem(site: Any, held: Held) 
     assert len(plan.pending) == 3
 
 
-def test_drift_tells_nothing_that_is_not_so(site: Any, held: Held) -> None:
+def test_drift_reports_only_facts(site: Any, held: Held) -> None:
     report = app.drift(site(gpu_host={HOST: {"cluster": CLUSTER}}))
     held(f"{SOURCE}: drift", [str(each) for each in report.problems], 1)
 

@@ -202,6 +202,6 @@ def test_junit_has_an_error_for_what_can_not_be_judged():
     assert suite.get("errors") == "2"
 
 
-def test_junit_is_xml_whatever_stands_in_the_words():
+def test_junit_is_xml_whatever_the_words_contain():
     found = replace(REPORT, found=(replace(REPORT.found[0], now="\x00]]><&\ud800\n\x1b[2J"),))
     assert ET.fromstring(junit(found)) is not None

@@ -27,7 +27,7 @@ BEFORE = {
 }
 
 
-def test_what_can_start_stands_left_and_below_it_what_waits():
+def test_what_can_start_is_on_the_left_and_what_waits_is_below_it():
     assert (
         tree(BEFORE)
         == """\
@@ -44,7 +44,7 @@ supervisor_namespace/n
     )
 
 
-def test_what_is_referred_to_but_stands_nowhere_is_shown_as_well():
+def test_a_reference_to_a_missing_resource_is_shown_as_well():
     assert tree({SERVER: {HOST: ""}}) == "gpu_host/h\n└─ bitfusion_server/bf"
 
 
@@ -98,7 +98,7 @@ flowchart LR
     )
 
 
-def test_a_picture_stands_alone():
+def test_a_picture_needs_no_other_file():
     specs = {HOST: Host(passthrough=({"vendor": "0x10de", "device": "0x1db6", "count": 2},)), SERVER: Spec()}
     root = ET.fromstring(svg({HOST: {}, SERVER: {HOST: ""}}, specs))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"

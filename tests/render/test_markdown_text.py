@@ -92,7 +92,7 @@ def test_a_name_can_not_leave_the_fence():
     assert "\n</details>" not in shown.removesuffix("\n</details>\n")
 
 
-def test_a_list_of_problems_stands_alone():
+def test_a_list_of_problems_is_a_paragraph_of_its_own():
     assert (
         markdown.problems([Problem("a", str(NAMESPACE))])
         == "#### Problems\n- `supervisor_namespace/cnasg`: a\n"

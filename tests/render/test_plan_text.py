@@ -50,7 +50,7 @@ singapore-poc: 1 to create, 2 to update, 1 to delete, 1 up to date."""
     )
 
 
-def test_what_stands_in_the_way_comes_last_next_to_the_prompt(broken):
+def test_problems_come_last_next_to_the_prompt(broken):
     assert (
         text.plan(broken)
         == """\

@@ -21,7 +21,7 @@ def test_the_caret_underlines_a_quoted_text():
     assert problem(at(7, 'name: "a b" # c')).endswith("\n        ^^^^^")
 
 
-def test_the_caret_stands_right_below_wide_letters_and_tabs():
+def test_the_caret_is_right_below_wide_letters_and_tabs():
     assert problem(at(6, "名前:\t x")) == "site.yaml:3:6: error: wrong\n  名前:  x\n         ^"
 
 
@@ -39,7 +39,7 @@ def test_an_empty_line_shows_no_excerpt():
     assert problem(at(1, "  ")) == "site.yaml:3:1: error: wrong"
 
 
-def test_why_and_next_stand_below_also_over_several_lines():
+def test_why_and_next_are_below_also_over_several_lines():
     assert (
         problem(Problem("no answer", "vcsa:443", "refused\nsay both", "look at it"))
         == """\

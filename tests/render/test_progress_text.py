@@ -60,7 +60,7 @@ def test_rows_say_the_step_the_share_the_rate_and_what_is_left(plan, events):
     )
 
 
-def test_what_has_not_begun_says_what_it_waits_for(plan, events):
+def test_items_that_have_not_started_say_what_they_wait_for(plan, events):
     progress = Progress(plan)
     assert progress.waiting() == ((HOST, ()), (NAMESPACE, ()), (SECRET, (str(CLUSTER),)), (OLD, ()))
     for event in events:

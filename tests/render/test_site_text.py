@@ -97,14 +97,14 @@ def test_what_is_printed_is_the_same_site(folder: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == MERGED
 
 
-def test_what_stood_in_quotes_stands_in_quotes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quoted_text_stays_quoted(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", "site.yaml", "--set", "name=1.10"]) == 0
     found = capsys.readouterr().out
     assert "site: '1.10'\n" in found
     assert "description: '1.20'\n" in found
 
 
-def test_as_json_origins_stand_beside_the_site(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_origins_beside_the_site(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", "--output", "json", "site.yaml", *PRODUCTION]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["type"], found["site"], found["merged"]["vcenter"]["server"]) == (

@@ -47,7 +47,7 @@ def test_it_names_what_is_read_and_counts_what_was():
     assert shown.words(61) == "Reading the live state: 5 of 12 kinds, 1m 1s"
 
 
-def test_it_stands_on_a_terminal_and_is_gone_at_the_end(monkeypatch):
+def test_a_terminal_shows_it_until_the_end(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     progress, terminal = SurveyProgress(), Terminal()
     progress.asks(2)

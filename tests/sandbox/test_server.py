@@ -159,7 +159,7 @@ def test_calls_and_writes_are_counted_apart(place: Place) -> None:
     assert place.tally.read()["total"] == 5
 
 
-def test_closing_an_address_ends_its_connections_and_tells_who_follows(place: Place) -> None:
+def test_closing_an_address_ends_its_connections_and_informs_followers(place: Place) -> None:
     seen: list[dict[str, int]] = []
     place.listeners.changed = seen.append
     client = place.client()

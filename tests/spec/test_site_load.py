@@ -154,7 +154,7 @@ def test_references_that_lead_nowhere_are_warnings_until_a_run_needs_them(tmp_pa
     )
 
 
-def test_paths_begin_at_the_folder_of_their_file_and_stand_ins_come_first(tmp_path: Path) -> None:
+def test_paths_are_relative_to_the_folder_of_their_file_and_sample_files_come_first(tmp_path: Path) -> None:
     (tmp_path / "stand_ins").mkdir()
     (tmp_path / "stand_ins" / "b.png").write_text("")
     (tmp_path / "a.png").write_text("")

@@ -207,7 +207,7 @@ def test_a_reference_to_the_wrong_kind_says_what_it_names(tmp_path: Path) -> Non
     )
 
 
-def test_a_name_that_two_kinds_bear_is_ambiguous_where_either_may_stand(tmp_path: Path) -> None:
+def test_a_name_of_two_kinds_is_ambiguous_where_either_is_allowed(tmp_path: Path) -> None:
     assert "could be tree/p or pole/p" in only(
         tmp_path, "site: g\npole: {p: }\ntree: {p: }\nnest: {n: {tree: p}}\n"
     )
@@ -235,7 +235,7 @@ def test_an_overlong_value_is_cut_in_the_message(tmp_path: Path) -> None:
     assert len(only(tmp_path, TREE + f"{{size: {'x' * 5000}}}\n")) < 200
 
 
-def test_the_line_is_shown_around_a_mistake_however_far_right_it_stands(tmp_path: Path) -> None:
+def test_the_line_is_shown_around_a_mistake_however_far_right_it_is(tmp_path: Path) -> None:
     many = ", ".join(f"{name * 20}: 1" for name in "abcdefghij")
     (problem,) = problems(tmp_path, f"site: g\ntree: {{oak: {{codes: {{{many}}}, lenght: 3}}}}\n")
     assert isinstance(problem.where, Place)

@@ -84,7 +84,7 @@ def nodes(node: Any) -> Iterator[dict[str, Any]]:
             yield from nodes(value)
 
 
-def test_every_pointer_leads_somewhere_and_stands_alone() -> None:
+def test_every_pointer_leads_somewhere_and_has_no_siblings() -> None:
     pointers = [node for node in nodes(WHOLE) if "$ref" in node]
     assert pointers
     for node in pointers:
@@ -179,6 +179,6 @@ def test_every_example_is_right_in_an_editor(file: Path) -> None:
         ("values: {1v: {}}", False),
     ],
 )
-def test_a_value_is_right_wherever_a_fields_value_stands(text: str, right: bool) -> None:
+def test_a_value_is_valid_wherever_a_fields_value_is(text: str, right: bool) -> None:
     written = yaml.safe_load(text if text.startswith("site") else f"site: g\n{text}")
     assert jsonschema.Draft7Validator(schema(GROVE)).is_valid(written) is right

@@ -54,7 +54,7 @@ def test_a_value_is_of_the_type_that_it_is_declared_with(
     assert one(tmp_path, type_, field, given) == read
 
 
-def test_a_default_stands_where_nobody_gives_the_value(tmp_path: Path) -> None:
+def test_a_default_is_used_where_nobody_gives_the_value(tmp_path: Path) -> None:
     assert one(tmp_path, "list", "rings", default="[7]") == (7,)
 
 
@@ -91,7 +91,7 @@ def test_a_value_may_be_the_sites_name_an_item_of_a_list_and_a_reference_to_a_se
     )
 
 
-def test_what_stands_in_a_value_is_taken_as_it_stands(tmp_path: Path) -> None:
+def test_a_values_content_is_taken_as_it_is(tmp_path: Path) -> None:
     text = "site: g\nvalues: {m: {type: map, default: {value: 3}}}\ntree:\n  oak: {codes: {value: m}}\n"
     assert variant(tmp_path, text).resources[OAK].codes == {"value": 3}
 

@@ -123,7 +123,7 @@ def test_the_scan_sees_the_command_lines_and_environments_of_children(tmp_path):
     assert any("environ" in each for each in found)
 
 
-def test_a_child_that_has_not_begun_its_own_program_yet_was_handed_nothing(tmp_path):
+def test_a_child_that_has_not_started_its_own_program_yet_got_no_secret(tmp_path):
     secret = plants.marker("forked")
     forked = "import os, time\nif os.fork(): os.wait()\nelse: time.sleep(.3)"
     output = campaign._watched([sys.executable, "-c", forked], tmp_path, {**os.environ, "X": secret})

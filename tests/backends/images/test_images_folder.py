@@ -165,7 +165,7 @@ def test_the_index_is_a_hint_that_may_be_lost(tmp_path: Path, monkeypatch: pytes
     assert images.known() == {}
 
 
-def test_the_sandbox_keeps_its_index_among_its_stand_ins(
+def test_the_sandbox_keeps_its_index_among_its_sample_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))

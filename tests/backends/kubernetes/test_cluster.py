@@ -39,7 +39,7 @@ def test_an_absent_object_is_none_and_deleting_it_is_done_already(cluster, space
 
 
 @pytest.mark.parametrize("count", [2, 20])
-def test_what_stands_at_few_places_or_many_is_found_whole(cluster, space, count, monkeypatch):
+def test_objects_in_few_places_or_many_are_all_found(cluster, space, count, monkeypatch):
     monkeypatch.setattr("bfinfra.backends.kubernetes.cluster.PAGE", 1)
     cluster.create(config_map(space, {"a": "1"}, name="place-1"))
     cluster.create(config_map(space, {"b": "1"}, name="elsewhere"))

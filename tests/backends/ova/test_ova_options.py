@@ -59,7 +59,7 @@ def test_the_first_option_counts_where_none_is_the_default(tmp_path: Path) -> No
     assert both(tmp_path, text) == (8, 512)
 
 
-def test_an_option_s_own_item_stands_for_the_general_one_of_its_id(tmp_path: Path) -> None:
+def test_an_options_own_item_replaces_the_general_one_of_its_id(tmp_path: Path) -> None:
     assert both(
         tmp_path, with_items(item("small large", 1, 3, 8), item("", 1, 3, 2), item("", 2, 4, 512))
     ) == (8, 512)

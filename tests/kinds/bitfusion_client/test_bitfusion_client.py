@@ -95,14 +95,14 @@ def steps(wanted: Spec | None, token=TOKEN, package=PACKAGE, **on: Installed):
     )
 
 
-def test_nothing_stands_everything_is_set_up_in_one_play():
+def test_everything_is_set_up_in_one_play_where_nothing_exists():
     (step,) = steps(spec())
     assert (type(step), step.title()) == (SetUp, "set the Bitfusion client up on one, two")
     assert step.users == [("root", "/root/.bitfusion"), ("ann", "/data/ann/.bitfusion")]
     assert step.install == {"one": True, "two": True}
 
 
-def test_without_package_and_token_what_stands_is_held_against_what_was_put_there():
+def test_without_package_and_token_existing_files_are_compared_with_those_that_were_installed():
     wanted, noted = spec(), ",".join(f"{name}:{value}" for name, value in TOKEN.items())
     there = installed(wanted, noted={"token": noted})
     assert steps(wanted, token={}, package="", one=there, two=there) == ()
@@ -209,7 +209,7 @@ class Giver:
         return Played(play.role, {})
 
 
-def test_files_are_read_when_they_are_put_and_stand_nowhere_else(tmp_path):
+def test_files_are_read_when_they_are_copied_and_are_nowhere_else(tmp_path):
     make_token(tmp_path / "token.tar", name="one", servers=["10.0.0.9:56001"])
     token = read_token(tmp_path / "token.tar")
     hosts = Giver(**{name: Answer(text, 0) for name, text in token.files.items()})

@@ -308,7 +308,7 @@ def test_another_namespace_for_the_webhook_leaves_nothing_in_the_old_one(site, c
     assert site.plan().pending == ()
 
 
-def test_what_leaves_the_file_goes_and_the_namespace_that_it_stood_in_after_it(site, cluster):
+def test_what_leaves_the_file_is_deleted_and_its_namespace_after_it(site, cluster):
     site.applied()
     site.resources = {}
     site.applied()

@@ -68,7 +68,7 @@ def test_memory_is_one_and_a_half_times_the_gpus():
 @pytest.mark.parametrize(
     ("name", "size"), [("grid_v100d-8q", 8), ("grid_a100-40c", 40), ("nvidia_a40-24q", 24)]
 )
-def test_a_vgpu_profile_tells_its_memory(name, size):
+def test_a_vgpu_profiles_name_gives_its_memory(name, size):
     assert sizing.of_profile(name) == size * GIB
 
 
@@ -83,7 +83,7 @@ def test_an_absent_server_is_deployed_powered_on_and_committed():
     assert target.properties["network.gateway.1"] == "10.0.0.1"
 
 
-def test_secrets_stand_in_steps_as_references_only():
+def test_steps_contain_secrets_as_references_only():
     deploy = steps(spec(), None)[0]
     assert isinstance(deploy.target.properties["password"], Secret)
     assert PW not in repr(deploy)
@@ -208,7 +208,7 @@ def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_tha
     assert steps(spec(gpus=0), None, known["bf-01"])[0].target.attach == ()
 
 
-def test_a_standing_server_keeps_its_card_whatever_its_name():
+def test_an_existing_server_keeps_its_card_whatever_its_name():
     pci = (Attached(1, "static", CARDS[0]),)
     standing = state(machine(pci=pci, name="zz"), name="zz")
     found = steps(spec(gpus=1), None, context(siblings={"zz": (spec(gpus=1), standing)}))

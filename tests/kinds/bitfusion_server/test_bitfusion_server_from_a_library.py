@@ -96,7 +96,7 @@ def test_a_disk_that_breaks_off_is_sent_again_within_its_session(site, sandbox, 
     assert (uploads(sandbox), plan(site.path, sandbox).pending) == ((4, 0), ())
 
 
-def test_an_upload_that_was_given_up_is_begun_anew_by_the_next_apply(site, sandbox, monkeypatch):
+def test_the_next_apply_starts_an_upload_anew_that_was_given_up(site, sandbox, monkeypatch):
     monkeypatch.setattr(upload, "PAUSE", 0.01)
     sandbox.faults({"api": "rest", "method": "PUT /cls/data/*", "do": {"status": 403}})
     assert "the upload of" in endings(apply(site.path, sandbox))["bitfusion_server/bf-01"]

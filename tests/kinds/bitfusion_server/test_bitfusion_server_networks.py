@@ -42,7 +42,7 @@ def test_it_is_made_after_its_port_group_and_goes_before_it_in_one_run_each(site
     assert world(sandbox) == before, difference(world(sandbox), before)
 
 
-def test_one_that_stands_moves_to_a_port_group_that_is_made_and_back(site, sandbox):
+def test_an_existing_server_moves_to_a_new_port_group_and_back(site, sandbox):
     old = EXAMPLES["bitfusion_server"]
     assert made(apply(old, sandbox))
     (moving,) = [item for item in plan(site, sandbox).pending if item.key.kind == "bitfusion_server"]

@@ -98,7 +98,7 @@ def test_what_is_wrong_is_refused_at_its_field_with_what_is_right(key, value, sa
     assert problem.next == "leave it out, and bfinfra fills it in; or correct it"
 
 
-def test_a_server_that_stands_is_left_as_it_was_made():
+def test_an_existing_server_is_left_as_it_was_made():
     typed = facts(vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB")
     there = standing(
         typed, vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB"
@@ -116,7 +116,7 @@ def test_values_that_leave_the_file_stay_where_they_are_right_and_are_mended_whe
     assert found[1].properties == {"vcenter_thumbprint": SHA1}
 
 
-def test_a_wrong_value_that_comes_into_the_file_of_a_standing_server_is_refused():
+def test_a_wrong_value_in_the_file_of_an_existing_server_is_refused():
     there = standing(facts(), vcenter_guid=GUID)
     with pytest.raises(Refusal, match="is not the GUID"):
         steps(facts(vcenter_guid="0" * 36), there, looking())

@@ -133,7 +133,7 @@ def test_what_the_file_names_no_more_is_as_it_was():
     assert Mark.decode(found.extra[BEFORE]).applied == {"a.client": "", "a.mode": ""}
 
 
-def test_a_vm_that_this_site_makes_is_set_once_it_stands():
+def test_a_vm_that_this_site_makes_is_set_once_it_exists():
     found = steps(SPEC, None, {"vm": ResolvedRef(KEY, object(), None)}, names=0)
     assert kinds(found) == [StopFirst, SetFirst, Start]
     assert {step.moid for step in found} == {Unknown(KEY, "machine")}

@@ -252,7 +252,7 @@ def test_a_new_token_is_baked_in_anew(place: Place, docker: Path) -> None:
     assert kinds_of(place.apply(place.site(**baked))) == [Render, Build, Push, Commit]
 
 
-def test_a_baked_token_stands_in_the_context_and_nowhere_else(place: Place) -> None:
+def test_a_baked_token_is_in_the_context_and_nowhere_else(place: Place) -> None:
     site = place.site(token="cnasg", authorization="baked")
     planned = place.plan(site)
     secret = read_token(place.folder / "token.tar").client_yaml
@@ -487,7 +487,7 @@ def test_a_machine_without_access_can_give_none(enabled: Place) -> None:
         enabled.plan(enabled.site(client_files=ENABLED, authorization="baked"))
 
 
-def test_an_image_waits_for_a_machine_that_does_not_stand_yet(enabled: Place) -> None:
+def test_an_image_waits_for_a_machine_that_does_not_exist_yet(enabled: Place) -> None:
     enabled.machines.clear()
     render = enabled.plan(enabled.site(client_files=ENABLED, authorization="baked"))[0]
     assert str(render.files["bitfusion-files/client.yaml"]) == "(known after linux_host/enabled: digest)"

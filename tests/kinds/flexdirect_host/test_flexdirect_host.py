@@ -66,7 +66,7 @@ def steps(wanted: Spec | None, now: State | None, licensed=("one", "two"), packa
     return decide.steps(wanted, now, PlanContext(MARK, facts=facts))
 
 
-def test_nothing_stands_everything_is_set_up_in_one_play():
+def test_everything_is_set_up_in_one_play_where_nothing_exists():
     (step,) = steps(spec(), None, licensed=())
     assert type(step) is SetUp
     assert step.title() == "set FlexDirect up on one, two"
@@ -198,7 +198,7 @@ def test_what_is_not_ours_on_one_machine_stops_all(now, why):
         steps(spec(), now)
 
 
-def test_no_secret_stands_in_a_step():
+def test_no_step_contains_a_secret():
     (step,) = steps(spec(), None, licensed=())
     assert "{env: LICENSE}" in f"{step.license}"
 

@@ -117,7 +117,7 @@ def test_no_reboot_where_the_change_took_effect_at_once():
     ) == ["Commit"]
 
 
-def test_a_reboot_that_was_begun_is_finished_and_the_host_leaves_maintenance():
+def test_a_reboot_that_was_started_is_finished_and_the_host_leaves_maintenance():
     started = GpuHostNote(MARK, {ONE: False}, "from:2025-12-31")
     state = host(card(ONE, on=True), card(TWO, on=True), note=started, maintenance=True)
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)

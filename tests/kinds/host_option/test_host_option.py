@@ -67,7 +67,7 @@ def test_another_key_is_set_after_which_the_first_is_put_back():
     assert (first.key, first.value, second.key, second.value) == ("Net.Other", "1", KEY, "")
 
 
-def test_the_adapters_device_is_the_value_once_it_stands():
+def test_the_adapters_device_is_the_value_once_the_adapter_exists():
     key = Key("vmkernel_adapter", "roce")
     spec = option(value=None, adapter="roce")
     (step,) = decided(spec, standing(""), adapter=ResolvedRef(key, None, None))

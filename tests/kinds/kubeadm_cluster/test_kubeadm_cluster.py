@@ -236,7 +236,7 @@ def test_a_worker_that_leaves_is_emptied_and_that_disrupts() -> None:
         {"control_plane": "w1", "workers": ["m", "w2"]},
     ],
 )
-def test_what_a_standing_cluster_cant_change_is_refused(how: dict[str, Any]) -> None:
+def test_what_an_existing_cluster_cant_change_is_refused(how: dict[str, Any]) -> None:
     with pytest.raises(Refusal, match="a cluster can't change its"):
         steps(spec(**how), whole(spec()))
 

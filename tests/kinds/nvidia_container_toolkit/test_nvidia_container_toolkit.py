@@ -170,7 +170,7 @@ def test_a_configuration_that_cant_be_read_is_never_overwritten(broken: str) -> 
         steps(spec(), one=fresh(broken), two=fresh())
 
 
-def test_nothing_stands_all_is_set_up_in_one_play_and_what_agrees_is_left() -> None:
+def test_all_is_set_up_in_one_play_where_nothing_exists_and_up_to_date_machines_are_left() -> None:
     (step,) = steps(spec(), one=fresh(), two=fresh(THEIRS))
     assert (type(step), step.names) == (SetUp, "one, two")
     assert all(each["install"] for each in step.todo.values())

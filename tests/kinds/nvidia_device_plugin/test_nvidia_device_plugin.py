@@ -142,7 +142,7 @@ def test_an_image_without_a_pin_is_refused(version):
         spec(version=version)
 
 
-def test_what_stands_as_it_shall_is_left_alone_and_drift_is_named_by_field():
+def test_up_to_date_objects_are_left_alone_and_drift_is_named_by_field():
     assert steps(spec(), standing(spec())) == ()
     theirs = manifest(spec(version="v0.17.0"), "kube-system")
     theirs["spec"]["template"]["spec"] |= {"nodeSelector": {"theirs": "x"}}

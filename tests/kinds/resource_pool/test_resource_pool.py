@@ -91,7 +91,7 @@ def test_somebody_s_pool_of_that_name_is_left_alone_until_it_is_adopted(
     assert world(sandbox) == before
 
 
-def test_a_pool_that_somebody_made_is_adopted_as_it_stands_and_then_changed(sandbox: Running, site):
+def test_a_pool_that_somebody_made_is_adopted_as_it_is_and_then_changed(sandbox: Running, site):
     sandbox.reset()
     look = pool(sandbox, "gpu")
     file = site("  gpu: {cluster: farm, cpu: {shares: high}}\n")

@@ -251,7 +251,7 @@ def test_a_rotation_that_ends_between_two_writes_leaves_a_whole_token_everywhere
     assert all(data in (old, held(cluster, space)) for data in now.values())
 
 
-def test_the_history_on_a_secret_tells_nothing_of_its_content(site, cluster):
+def test_the_history_on_a_secret_has_nothing_of_its_content(site, cluster):
     note = cluster.get("v1", "Secret", "bitfusion-secret", "default")["metadata"]["annotations"][
         "bfinfra.io/token"
     ]
@@ -299,7 +299,7 @@ def test_an_expired_token_is_refused_and_nothing_is_written(site, cluster):
     site.token("second")
 
 
-def test_the_command_rotates_the_named_token_and_tells_what_it_did(site, cluster, capsys):
+def test_the_command_rotates_the_named_token_and_prints_what_it_did(site, cluster, capsys):
     site.token("second")
     assert main(["token", "rotate", str(site.folder / "site.yaml"), "tok", "--yes"]) == 0
     output = capsys.readouterr().out

@@ -112,7 +112,7 @@ def test_another_server_on_one_machine_and_a_service_that_stopped_are_what_the_p
     assert step.texts["two"] == standing_as(spec()).text
 
 
-def test_what_stood_there_before_comes_back_with_what_others_wrote_since() -> None:
+def test_the_earlier_file_comes_back_with_what_others_wrote_since() -> None:
     made = standing_as(
         spec(), text=merged(None, spec().values()), before=dict.fromkeys(spec().values()), made=True
     )

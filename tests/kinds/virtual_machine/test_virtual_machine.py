@@ -168,7 +168,7 @@ def test_what_no_machine_can_be_made_of_is_refused(item, why):
         decide("w1", spec(**LIBRARY), None, held(item))
 
 
-def test_what_a_library_of_this_site_will_hold_is_not_known_before_it_stands():
+def test_the_items_of_this_sites_library_are_not_known_before_it_exists():
     key = Key("content_library", "images")
     step, *_ = decide(
         "w1",
@@ -595,7 +595,7 @@ def test_what_cloud_init_reads_is_the_same_for_the_same_text():
     assert gzip.decompress(base64.b64decode(encoded(text))) == text
 
 
-def test_while_cloud_inits_file_is_away_a_machine_is_not_made_and_one_that_stands_keeps_its_text():
+def test_without_cloud_inits_file_no_machine_is_made_and_an_existing_one_keeps_its_text():
     wanted = spec(cloud_init={"user_data": "user-data"})
     away = {"w1": ("cloud_init.user_data", Absent("user-data is not there yet"))}
     meanwhile = PlanContext(
@@ -718,7 +718,7 @@ def test_a_secret_whose_file_is_not_there_yet_holds_back_the_machine_that_it_is_
     assert [type(step) for step in awaited.value.steps] == [Make, Start]
 
 
-def test_a_standing_machine_needs_no_secret_that_it_was_given_but_one_that_the_file_names_anew(tmp_path):
+def test_an_existing_machine_needs_only_secrets_that_the_file_names_anew(tmp_path):
     secret = Secret("file", "later.txt", Sources(base=tmp_path))
     wanted = spec(**LIBRARY, properties={"password": secret})
     kept = {"password": "scrypt$a$b"}

@@ -48,5 +48,5 @@ def test_a_surge_without_a_spare_gpu_is_refused() -> None:
     assert found(2, count=2) == []
 
 
-def test_hosts_that_tell_no_profiles_refuse_nothing() -> None:
+def test_hosts_without_known_profiles_refuse_nothing() -> None:
     assert found(0, count=9) == []

@@ -61,7 +61,7 @@ def test_it_is_made_with_its_mark_under_the_users_own_words():
     assert (step.settings.memory, step.settings.devices) == (16 * GIB, (vm_classes.Device(0x10DE, 0x1DB6),))
 
 
-def test_what_stands_as_written_is_left_and_what_differs_is_named():
+def test_a_class_that_is_up_to_date_is_left_and_differences_are_named():
     assert steps(written(), standing(written())) == ()
     (step,) = steps(written(cpus=8), standing(written()))
     assert (type(step), step.changes) == (Update, (Change("cpus", 4, 8),))

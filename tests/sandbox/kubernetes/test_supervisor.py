@@ -344,7 +344,7 @@ def test_a_cluster_of_what_the_namespace_lacks_fails_and_says_why(
 
 
 @pytest.mark.parametrize(("version", "classes", "bindings"), [("v1.27.5", ["small"], 0), ("v1.20.2", [], 1)])
-def test_what_a_namespace_offers_stands_where_the_version_has_it(
+def test_a_namespaces_offers_are_where_the_version_has_them(
     listeners: Listeners, pki: Pki, clock: Clock, version: str, classes: list[str], bindings: int
 ) -> None:
     """Since vSphere 8.0.2 classes are objects of the namespace; bindings are served, and nothing fills

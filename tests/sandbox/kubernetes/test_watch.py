@@ -42,7 +42,7 @@ def relabel(http: httpx2.Client, name: str, **labels: str | None) -> None:
     )
 
 
-def test_a_watch_tells_what_happened_since_a_version(http: httpx2.Client) -> None:
+def test_a_watch_reports_what_happened_since_a_version(http: httpx2.Client) -> None:
     since = make(http, "a")
     make(http, "b")
     relabel(http, "b", x="y")

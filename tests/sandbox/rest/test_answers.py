@@ -72,7 +72,7 @@ def test_single_objects_fit(rest: Rest) -> None:
         assert misfits(kind, value) == [], kind
 
 
-def test_a_supervisor_tells_of_its_networks_and_its_banner(rest: Rest) -> None:
+def test_a_supervisor_reports_its_networks_and_its_banner(rest: Rest) -> None:
     info = rest.get(f"/api/vcenter/namespace-management/clusters/{supervisor(rest)}")
     assert (info["login_banner"], info["master_management_network"]["mode"]) == ("", "STATICRANGE")
     vds = info["network_provider"] == "VSPHERE_NETWORK"

@@ -133,7 +133,7 @@ def test_custom_attributes_are_unique_typed_and_readable(client: Any) -> None:
     assert [each.name for each in manager.field] == ["AutoDeploy.MachineIdentity", "bfinfra"]
 
 
-def test_events_tell_who_changed_what(site: Any, client: Any) -> None:
+def test_events_show_who_changed_what(site: Any, client: Any) -> None:
     vm = client.vm("a")
     client.run(vm.Reconfigure(vim.vm.ConfigSpec(annotation="x")))
     client.run(client.vm("b").PowerOn())
