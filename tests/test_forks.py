@@ -12,16 +12,16 @@ from forks import forks
 NEEDED = ("bfinfra.app.apply", "bfinfra.sandbox.serve", "kinds.lifecycle")
 
 
-def tell(told: Connection) -> None:
-    told.send([name for name in NEEDED if name not in sys.modules])
+def report(sender: Connection) -> None:
+    sender.send([name for name in NEEDED if name not in sys.modules])
 
 
 def test_all_modules_of_a_sandbox_and_an_apply_are_imported_whatever_folder_the_test_is_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    heard, told = forks.Pipe(duplex=False)
-    fork = forks.Process(target=tell, args=(told,))
+    receiver, sender = forks.Pipe(duplex=False)
+    fork = forks.Process(target=report, args=(sender,))
     fork.start()
-    assert heard.recv() == []
+    assert receiver.recv() == []
     fork.join()

@@ -66,12 +66,12 @@ class Notifier(Listener):
                 self._failed(f"what the webhook did not accept can't be kept: {error}")
 
     def _run(self) -> None:
-        said = False
+        failed = False
         while not self._over.is_set():
             self._wake.wait()
             self._wake.clear()
             while not self._over.is_set() and (left := self._unsent()) is not None:
-                if said := not self._send(left, quietly=said):
+                if failed := not self._send(left, quietly=failed):
                     self._over.wait(self._pause)
 
     def _unsent(self) -> Report | None:

@@ -72,7 +72,7 @@ def settled(context: ssl.SSLContext) -> ssl.SSLContext:
     Its greeting is then garbled, and the server hangs up ("decode error").
     """
     context.set_alpn_protocols(["http/1.1"])
-    context.set_alpn_protocols = _stand  # type: ignore[method-assign]  # they stand already
+    context.set_alpn_protocols = _stand  # type: ignore[method-assign]  # they are set already
     return context
 
 

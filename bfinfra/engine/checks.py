@@ -20,13 +20,13 @@ MADE = ("create", "update", "replace", "keep")
 @dataclass(frozen=True)
 class Memory:
     """`standing`: addresses of the resources that existed. `since`: identity of each drift → when a check
-    first saw it, in seconds since the epoch. `untold`, `over`: identities of drift that started, and that
-    ended, and is not reported yet.
+    first saw it, in seconds since the epoch. `unreported`, `over`: identities of drift that started, and that
+    ended, and is not reported yet; the file calls the first `untold`.
     """
 
     standing: frozenset[str] = frozenset()
     since: Mapping[str, float] = field(default_factory=dict)
-    untold: frozenset[str] = frozenset()
+    unreported: frozenset[str] = frozenset()
     over: frozenset[str] = frozenset()
 
 
@@ -35,8 +35,10 @@ def recall(site: str) -> Memory:
     try:
         found = json.loads(small(journal.place(site) / FILE, LARGEST))
         since = {str(name): float(at) for name, at in found["since"].items()}
-        standing, untold, over = (frozenset(map(str, found[name])) for name in ("standing", "untold", "over"))
-        return Memory(standing, since, untold, over) if found["format_version"] == VERSION else Memory()
+        standing, unreported, over = (
+            frozenset(map(str, found[name])) for name in ("standing", "untold", "over")
+        )
+        return Memory(standing, since, unreported, over) if found["format_version"] == VERSION else Memory()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Memory()
 
@@ -59,11 +61,11 @@ def since(report: Report, memory: Memory, now: float | None = None) -> Report:
     alarms = {each.identity for each in found if each.cause in ALARMING and not each.ignored}
     if report.partial:  # a partial report says nothing of the other resources
         return replace(report, found=found, at=at)
-    ended = set(memory.over) if report.blind else set(memory.since) - set(memory.untold) | memory.over
+    ended = set(memory.over) if report.blind else set(memory.since) - set(memory.unreported) | memory.over
     return replace(
         report,
         found=found,
-        new=frozenset(alarms - set(memory.since) | alarms & memory.untold),
+        new=frozenset(alarms - set(memory.since) | alarms & memory.unreported),
         ended=tuple(sorted(ended - alarms)),
         at=at,
     )
@@ -96,7 +98,13 @@ def known(
 
 
 def _keep(
-    site: str, standing: list[str], since: Mapping[str, float | None], untold: list[str], over: list[str]
+    site: str, standing: list[str], since: Mapping[str, float | None], unreported: list[str], over: list[str]
 ) -> None:
-    found = {"format_version": VERSION, "standing": standing, "since": since, "untold": untold, "over": over}
+    found = {
+        "format_version": VERSION,
+        "standing": standing,
+        "since": since,
+        "untold": unreported,
+        "over": over,
+    }
     private.write(journal.folder(site) / FILE, json.dumps(found, indent=1) + "\n")

@@ -27,7 +27,7 @@ LITERAL = re.compile(
 HINT = re.compile(
     r"pas|paw|pwd|_pw|secret|pepper"
 )  # a quick test for what LITERAL needs, which almost no line has
-# No part of a name or an address. The zero stands first: a literal is found far faster.
+# No part of a name or an address. The zero comes first: a literal is found far faster.
 ZEROS = re.compile(r"0(?<![\w.:/]0)(?<![\w.:/-]-0)\d+(?![\w.:/-])")
 VALUES = re.compile(r"value[\"']?\s*:")
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})

@@ -1,4 +1,4 @@
-"""GET /certs/download.zip: vCenter's trusted roots, as it hands them out to everybody."""
+"""GET /certs/download.zip: vCenter's trusted roots, which anybody may download."""
 
 from __future__ import annotations
 

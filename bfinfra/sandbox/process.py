@@ -47,7 +47,7 @@ class Running(Steering):
     """A running sandbox, as its endpoints.json says. `env`: values of a site's {env: …}; `files`: folder of
     the files that sites name.
 
-    `clients`: variables for govc, kubectl and others, without their passwords; those stand in `env_file` too.
+    `clients`: variables for govc, kubectl and others, without their passwords; `env_file` has those too.
     """
 
     pid: int

@@ -54,7 +54,7 @@ class Supervisors:
         self._homes: dict[
             str, str
         ] = {}  # namespace → cluster; its record is gone when the supervisor hears of it
-        self._saved: Mapping[str, Any] = {}  # of those that stand again only when vCenter says so
+        self._saved: Mapping[str, Any] = {}  # of those that run again only when vCenter says so
         self._outside = Outside(
             durations=world.durations,
             ca_pem=rest.pki.ca_pem,

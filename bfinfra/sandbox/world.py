@@ -211,7 +211,7 @@ class KubernetesCluster:
 
     `gpus`: what each node has, driver and container runtime ready; pods get them where a device plug-in runs.
     `kubeadm`: the Linux machine on which `kubeadm init` starts it; its nodes are then the machines that join,
-    with the GPUs that those have. `machines`: the Linux machines that are its nodes, of a cluster that stands
+    with the GPUs that those have. `machines`: the Linux machines that are its nodes, of a cluster that runs
     already; none given: `nodes` of its own. `kubelet_folders`: node or glob → the folder of its kubelet,
     where that is not /var/lib/kubelet.
     """

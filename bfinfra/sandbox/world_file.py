@@ -69,7 +69,7 @@ def _unreadable(path: Path, error: Exception) -> BadWorld:
 
 
 def _check(text: bytes) -> None:
-    """BadWorld where it is nested deeper than any parser bears; it holds no aliases, which could stand for
+    """BadWorld where it is nested deeper than any parser bears; it holds no aliases, which could expand to
     more than there is room for.
     """
     depth = 0
@@ -174,7 +174,7 @@ def _problems(world: World) -> list[str]:
     ]
     problems = [f"{what}: there is no {name}" for what, name, there in named if name not in there]
     if sum(len(cluster.hosts) for cluster in world.clusters.values()) != len(hosts):
-        problems.append("clusters: a host stands in two clusters")
+        problems.append("clusters: a host is in two clusters")
     taken = [*(each.address for each in world.kubernetes_clusters.values()), *_addresses(world)]
     problems += [
         f"kubernetes_clusters.{name}.address: {each.address} is taken"

@@ -14,7 +14,7 @@ Resource = tuple[Mapping[str, object], Mapping[Path, str]]
 """Fields, and which of them the user must fill in."""
 
 COMMENTED = """\
-# One file describes the site. `bfinfra kinds` lists what can stand in it, `bfinfra kinds KIND` each field.
+# One file describes the site. `bfinfra kinds` lists what it can contain, `bfinfra kinds KIND` each field.
 site: {name}  # the mark on every object that bfinfra makes; don't change it later
 
 vcenter:
@@ -76,7 +76,7 @@ def describing(
         kinds.setdefault(key.kind, {})[key.name] = resource
     listed = [f"#   {what}: {why}" for what, why in left_out]
     parts = [
-        f"{MODELINE}# Written from what stands on {vcenter['server']}.\n"
+        f"{MODELINE}# Written from the objects on {vcenter['server']}.\n"
         f"# `# fill in` marks what nobody tells.\n" + entry("site", name),
         entry("vcenter", vcenter),
         *(block(kind, found) for kind, found in sorted(kinds.items())),

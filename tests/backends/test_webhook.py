@@ -199,8 +199,8 @@ def test_what_the_webhook_does_not_accept_is_sent_again_and_delays_no_report(sit
     until(lambda: len(hook.asked) == 7)
     notifier.close()
     assert len({json.loads(body)["id"] for *_, body in hook.asked}) == 1
-    (said,) = refusals
-    assert "it is sent again" in said
+    (refusal,) = refusals
+    assert "it is sent again" in refusal
 
 
 def test_what_is_not_sent_when_the_watch_ends_is_new_for_the_next_check(site, hook, refusals):

@@ -19,7 +19,7 @@ PROGRAMS = {
     "kubeadm_cluster": ("kubeadm", "kubectl"),
 }
 BY_FIELD = {"ca_file": "ca", "authority": "ca", "known_hosts": "known_hosts"}
-"""Makers of files that stand in fields of these names."""
+"""Makers of the files that fields of these names refer to."""
 NETWORK = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pod-network, namespace: kube-system}\n"
     "data: {network: 10.244.0.0/16}\n"

@@ -15,7 +15,7 @@ SIZES |= {"2xlarge": (8, 64), "4xlarge": (16, 128), "8xlarge": (32, 128)}
 
 
 def add(draft: Draft) -> None:
-    """Add to the world what stands on the vCenter."""
+    """Add the vCenter and its objects to the world."""
     _account(draft)
     for key, spec in draft.of(*registry.names("vcenter", "supervisor")):
         _clusters(draft, key, spec)
@@ -144,7 +144,7 @@ def _stores(draft: Draft, spec: Any) -> None:
 
 
 def _outside(draft: Draft, kind: str, name: str) -> None:
-    """What stands there anyway."""
+    """Add what exists without the site."""
     if kind == "port_group":
         draft.networks[name] = None
     elif kind == "storage_policy":

@@ -190,7 +190,7 @@ class HostImages:
             if ours == kept and all(version in (wanted[n], image.get(n)) for n, version in touched.items()):
                 return draft
         raise Conflict(
-            "this account has begun other changes of the image",
+            "this account has started other changes of the image",
             server=self._rest.server,
             why=f"there are {len(listed)} drafts, and none has only this site's changes",
             next="commit or discard them in vCenter (Updates, Image), then run this again",

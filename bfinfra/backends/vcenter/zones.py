@@ -60,7 +60,7 @@ def _topologies(rest: Rest) -> list[tuple[str, Topology]]:
     listed = rest.get(f"{SUPERVISORS}/summaries")
     try:
         return [
-            (str(each["supervisor"]), _topology(_told(rest, str(each["supervisor"]))))
+            (str(each["supervisor"]), _topology(_topology_rows(rest, str(each["supervisor"]))))
             for each in listed["items"]
         ]
     except (KeyError, TypeError) as error:
@@ -69,7 +69,7 @@ def _topologies(rest: Rest) -> list[tuple[str, Topology]]:
         ) from None
 
 
-def _told(rest: Rest, supervisor: str) -> Any:
+def _topology_rows(rest: Rest, supervisor: str) -> Any:
     return rest.get(f"{SUPERVISORS}/{quote(supervisor)}/topology")
 
 

@@ -162,8 +162,8 @@ class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
     ) -> Mapping[str, Any]:
         """The state of each resource, by name. `include_unlisted`: also of others that this site made."""
         found: Mapping[str, Any] = reading.found
-        stands = standing(self.name, found, wanted, self._site, include_unlisted=include_unlisted)
-        return {name: across(self.State, on, reading.needs) for name, on in stands.items()}
+        existing = standing(self.name, found, wanted, self._site, include_unlisted=include_unlisted)
+        return {name: across(self.State, on, reading.needs) for name, on in existing.items()}
 
     def facts(self, specs: Mapping[str, kind.S], reading: Reading[Found]) -> SoftwareFacts[Found]:
         """Return the other facts that decisions need: machines and packages."""
@@ -210,16 +210,16 @@ def standing(
         for each in found.values()
         if include_unlisted and each.mark and (name := each.mark.name_of(site, kind_name))
     ]
-    stands = {}
+    existing = {}
     for name in dict.fromkeys([*wanted, *owned]):
         spec = wanted.get(name)
-        stands[name] = {
+        existing[name] = {
             host: each
             for host, each in found.items()
             if (spec and host in spec.hosts and each.there)
             or (each.mark and each.mark.name_of(site, kind_name) == name)
         }
-    return {name: on for name, on in stands.items() if on}
+    return {name: on for name, on in existing.items() if on}
 
 
 def others(on: Mapping[str, Marked], mark: Mark) -> tuple[str, ...]:

@@ -300,9 +300,9 @@ def _check_change(spec: Spec, state: State) -> None:
             next="write that, or make another library and delete this one",
         )
     if (spec.subscription is None) != (state.library.subscription is None):
-        stands = "local" if state.library.subscription is None else "subscribed"
+        form = "local" if state.library.subscription is None else "subscribed"
         raise Refusal(
-            f"the library is {stands}",
+            f"the library is {form}",
             field="subscription",
             why="a local library can't become a subscribed one, nor the other way round",
             next="make another library and delete this one",

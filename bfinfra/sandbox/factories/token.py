@@ -1,4 +1,4 @@
-"""Bitfusion client tokens as the vCenter plug-in hands them out: a tar of ca.crt, client.yaml and
+"""Bitfusion client tokens as the vCenter plug-in offers them for download: a tar of ca.crt, client.yaml and
 servers.conf.
 """
 

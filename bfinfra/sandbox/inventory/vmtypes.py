@@ -19,7 +19,7 @@ def wsdl_type(name: str) -> Any:
 
 
 def typed(value: Any, kind: Any) -> Any:
-    """The value as the declared type, so that it says its type on the wire when it stands in an
+    """The value as the declared type, so that it says its type on the wire when it is in an
     `xsd:anyType`.
     """
     if (

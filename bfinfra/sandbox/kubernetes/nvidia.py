@@ -18,7 +18,7 @@ CODE = 1
 
 @dataclass(frozen=True)
 class Gpus:
-    """Of a node: how many GPUs its driver sees; `runtimes`: container runtimes that hand them to containers,
+    """Of a node: how many GPUs its driver sees; `runtimes`: container runtimes that give them to containers,
     "" for the default one; `licensed`: CUDA runs on them.
     """
 

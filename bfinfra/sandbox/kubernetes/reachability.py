@@ -17,7 +17,7 @@ WAY = re.compile(r"\S+:\d+")
 
 
 def tried(container: Object) -> list[str]:
-    """The "address:port" that stand behind a script with `nc … -z` in it; none where a container runs
+    """The "address:port" that follow a script with `nc … -z` in it; none where a container runs
     something else.
     """
     words = [str(each) for each in [*(container.get("command") or []), *(container.get("args") or [])]]

@@ -31,7 +31,7 @@ TIMEOUT = 300.0
 
 @method("vim.ResourcePool", "ImportVApp")
 def import_vapp(call: Call, this: Managed, args: Any) -> Any:
-    """The machine stands at once, its disks empty; the lease is ready some time later. What the specification
+    """The machine exists at once, its disks empty; the lease is ready some time later. What the specification
     breaks comes at once.
 
     DuplicateName where a sibling has the name: then an empty folder is left on the datastore.

@@ -17,7 +17,7 @@ def keeps_blank_lines(node: Node, text: str) -> bool:
 
 
 def lines_of(node: Node, text: str, *, column: int, indent: int) -> list[str]:
-    """A scalar's lines, the first as it stands behind its key. `column`: where its collection stands in the
+    """A scalar's lines, the first as it follows its key. `column`: where its collection is in the
     text; `indent`: where it will.
     """
     written = text[node.start : node.end]

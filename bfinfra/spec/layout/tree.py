@@ -23,7 +23,7 @@ class Comment(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A value and where it stands, from index to index. `properties`: its anchor as written; `items`: keys
+    """A value and its place, from index to index. `properties`: its anchor as written; `items`: keys
     (of a mapping) and values; `style`: of a scalar, as PyYAML names it.
     """
 
@@ -37,7 +37,7 @@ class Node(NamedTuple):
 
 
 def parse(text: str) -> tuple[Node | None, list[Comment], str]:
-    """The root of the one document (None where it is empty), all comments in their order, and what stands
+    """The root of the one document (None where it is empty), all comments in their order, and what is
     before it: directives and `---`. The text must be readable.
     """
     starts: dict[int, int] = {}

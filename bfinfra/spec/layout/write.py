@@ -16,13 +16,13 @@ WIDTH = 110
 """Columns that a list or mapping on one line may end in; a longer one gets a line for each item."""
 MODELINE = "# yaml-language-server:"
 FIRST = (SETTINGS[0], VALUES, *SETTINGS[1:])
-"""The keys that stand before the kinds of resources."""
+"""The keys that come before the kinds of resources."""
 DASHES = re.compile(r"[\s-]*")
 
 
 @dataclass
 class _Chunk:
-    """One entry of a collection: its comments, and its lines. `blank`: a blank line stands before it;
+    """One entry of a collection: its comments, and its lines. `blank`: a blank line comes before it;
     `ends_in_block`: it ends in a block of text, which would take a comment in; `keeps`: and blank lines.
     """
 
@@ -46,7 +46,7 @@ class _Behind(NamedTuple):
 
 
 def written(text: str, root: Node | None, comments: Sequence[Comment], header: str) -> str:
-    """The document's text. `header`: what stands before it, which is kept."""
+    """The document's text. `header`: the text before it, which is kept."""
     lines = [line.rstrip() for line in header.splitlines()]
     lines += _Writer(text, comments).document(root)
     return "".join(f"{line}\n" for line in lines)
@@ -66,7 +66,7 @@ class _Writer:
         head = self._lead(self._head(first), 0)
         if root.items:
             chunks = self._collection(root, 0, len(self.text))
-            if not _has_alias(root):  # an anchor stands before what names it
+            if not _has_alias(root):  # an anchor comes before what names it
                 chunks = _settings_first(chunks)
                 chunks[0].blank = False
             for before, after in itertools.pairwise(chunks):
@@ -92,11 +92,11 @@ class _Writer:
 
     def _collection(self, node: Node, indent: int, until: int, *, inset: int = 0) -> list[_Chunk]:
         """The entries of a mapping or list. `until`: where what follows it begins; `inset`: how much further
-        to the right comments behind its last entry stand, where its dashes stand below a key's first letter.
+        to the right comments behind its last entry are, where its dashes are below a key's first letter.
         """
         inside = node.end if node.flow else until
         starts = [(key or value).start for key, value in node.items]
-        stands = self._column(node)
+        column = self._column(node)
         chunks = []
         for number, (key, value) in enumerate(node.items):
             limit = starts[number + 1] if number + 1 < len(starts) else inside
@@ -107,9 +107,9 @@ class _Writer:
                 chunk.lead.append("")
             label = "-"
             if key is not None:
-                name = "\n".join(self._scalar(key, stands, indent))
+                name = "\n".join(self._scalar(key, column, indent))
                 chunk.name, label = name.strip("\"'"), f"{name}:"
-            self._fill(chunk, _Behind(label, indent, limit, stands), value)
+            self._fill(chunk, _Behind(label, indent, limit, column), value)
             chunks.append(chunk)
         chunks[0].blank = False
         tail: list[Comment] = []
@@ -117,7 +117,7 @@ class _Writer:
             not (inset and chunks[-1].ends_in_block)
             and self.comments
             and self.comments[0].start < inside
-            and (node.flow or self.comments[0].column >= stands + bool(inset))
+            and (node.flow or self.comments[0].column >= column + bool(inset))
         ):
             tail.append(self.comments.pop(0))
         if tail:
@@ -125,7 +125,7 @@ class _Writer:
         return chunks
 
     def _fill(self, chunk: _Chunk, after: _Behind, value: Node) -> None:
-        """Write what stands behind a key or a dash."""
+        """Write the value of a key or a dash."""
         label, indent, limit, column = after
         margin = indent * " "
         if value.sort not in ("mapping", "sequence"):
@@ -220,7 +220,7 @@ class _Writer:
         return lines
 
     def _blank(self, index: int) -> bool:
-        """Return whether the line before that of an index is blank, and only dashes stand before it there."""
+        """Return whether the line before that of an index is blank, and only dashes come before it there."""
         start = self.text.rfind("\n", 0, index) + 1
         if start == 0 or not DASHES.fullmatch(self.text, start, index):
             return False
@@ -231,7 +231,7 @@ class _Writer:
         return len(self.text) if found < 0 else found
 
     def _column(self, node: Node) -> int:
-        """Return where a collection's keys or dashes stand."""
+        """Return the column of a collection's keys or dashes."""
         first = _first(node)
         if node.sort == "sequence" and not node.flow:
             first = self.text.rfind("-", 0, first)
@@ -249,7 +249,7 @@ def _has_alias(node: Node) -> bool:
 
 
 def _settings_first(chunks: list[_Chunk]) -> list[_Chunk]:
-    """The site's settings in their order, then the kinds as they stand."""
+    """The site's settings in their order, then the kinds in the order of the file."""
     return sorted(chunks, key=lambda each: FIRST.index(each.name) if each.name in FIRST else len(FIRST))
 
 

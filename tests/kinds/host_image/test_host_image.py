@@ -46,7 +46,7 @@ def site(folder: Path, **fields: Any) -> Path:
     return path
 
 
-def begun(sandbox: Any) -> str:
+def draft_of(sandbox: Any) -> str:
     """A draft of the account that bfinfra uses too."""
     draft: str = Rest(sandbox).call("POST", f"{CLUSTERS}/{ids(sandbox)[0]}/software/drafts").data
     return draft
@@ -88,7 +88,7 @@ def test_without_leave_to_remediate_the_image_alone_changes(sandbox, tmp_path):
 def test_a_driver_that_somebody_removed_is_drift_of_image_and_host(sandbox):
     assert made(apply(SITE, sandbox))
     rest, (cluster, host) = Rest(sandbox), ids(sandbox)
-    path, draft = f"{CLUSTERS}/{cluster}/software", begun(sandbox)
+    path, draft = f"{CLUSTERS}/{cluster}/software", draft_of(sandbox)
     without = {"components_to_delete": [DRIVER]}
     assert rest.call("PATCH", f"{path}/drafts/{draft}/software/components", without).status == 204
     rest.call("POST", f"{path}/drafts/{draft}?action=commit&vmw-task=true", {})
@@ -102,19 +102,19 @@ def test_a_driver_that_somebody_removed_is_drift_of_image_and_host(sandbox):
 
 
 def test_a_left_draft_of_ours_is_used_again(sandbox):
-    draft = begun(sandbox)
+    draft = draft_of(sandbox)
     assert made(apply(SITE, sandbox))
     assert draft not in Rest(sandbox).get(f"{CLUSTERS}/{ids(sandbox)[0]}/software/drafts")
 
 
 def test_a_draft_with_changes_of_others_is_left_alone(sandbox, tmp_path):
     assert made(apply(site(tmp_path, components={"NVIDIA-Mgmt": "1.2"}), sandbox))
-    draft, cluster = begun(sandbox), ids(sandbox)[0]
+    draft, cluster = draft_of(sandbox), ids(sandbox)[0]
     path = f"{CLUSTERS}/{cluster}/software/drafts/{draft}/software/components"
     assert Rest(sandbox).call("PATCH", path, {"components_to_set": {DRIVER: "580.105.06"}}).status == 204
     done = apply(site(tmp_path, components={"NVIDIA-Mgmt": "1.2", DRIVER: "580.95.02"}), sandbox)
     assert not made(done)
-    assert "begun other changes of the image" in str(done)
+    assert "started other changes of the image" in str(done)
     assert draft in Rest(sandbox).get(f"{CLUSTERS}/{cluster}/software/drafts")
 
 

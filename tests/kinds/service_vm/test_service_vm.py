@@ -170,8 +170,8 @@ def test_an_image_that_is_not_ready_or_there_twice_is_refused_with_its_names(san
     kube.call("POST", IMAGES, twin)
     assert f"they are {image['metadata']['name']}, vmi-twin" in refused(sandbox, path)
     kube.call("DELETE", f"{IMAGES}/vmi-twin")
-    said = [{"type": "Ready", "status": "False", "message": "not synchronised"}]
-    kube.call("PATCH", f"{IMAGES}/{image['metadata']['name']}", {"status": {"conditions": said}})
+    conditions = [{"type": "Ready", "status": "False", "message": "not synchronised"}]
+    kube.call("PATCH", f"{IMAGES}/{image['metadata']['name']}", {"status": {"conditions": conditions}})
     assert "is not ready" in refused(sandbox, path)
     assert "not synchronised" in refused(sandbox, path)
 

@@ -115,8 +115,8 @@ def test_zones_and_reservations_come_drift_and_change(sandbox, tmp_path):
     ]
     assert made(apply(zoned(tmp_path, reserved={"best-effort-small": 6}), sandbox))
     assert plan(tmp_path / "site.yaml", sandbox).pending == ()
-    told = rest.get("/api/vcenter/namespaces/instances/v2/team-a")["zones"]
-    assert [each["zone"] for each in told] == ["zone-1"]
+    zones = rest.get("/api/vcenter/namespaces/instances/v2/team-a")["zones"]
+    assert [each["zone"] for each in zones] == ["zone-1"]
 
 
 @sandbox_of(WORLD_9)

@@ -113,7 +113,7 @@ class RollOut(Write):
 
 @dataclass(frozen=True, kw_only=True)
 class Replace(Write):
-    """replace {what}, which can't be changed as it stands"""
+    """replace {what}, which can't be changed in place"""
 
     rights = (
         may("create get delete", f"{CONFIGURING} deployments.apps", "webhook"),

@@ -40,8 +40,8 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     facts = context.facts or ClientImageFacts()
     _check(name, spec, facts)
     mark, folder = state.mark if state else None, str(spec.context.path)
-    stands = state.files if state is not None and state.context == folder else {}
-    wanted = _files(name, spec, context, facts, _unmoved(spec, mark, stands))
+    live = state.files if state is not None and state.context == folder else {}
+    wanted = _files(name, spec, context, facts, _unmoved(spec, mark, live))
     going: tuple[Step, ...] = ()
     if state is not None and state.context != folder:
         going, state = (Delete(context=state.context, address=context.mark.address),), None
@@ -104,7 +104,7 @@ def _made(
         yield Push(context=folder, mark=context.mark, image=spec.image, content=content)
 
 
-def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[str, str]:
+def _unmoved(spec: Spec, mark: Mark | None, live: Mapping[str, str]) -> dict[str, str]:
     """The files in the context whose source the site names as it did at the last apply. They count as right
     while their source is not there.
     """
@@ -116,7 +116,7 @@ def _unmoved(spec: Spec, mark: Mark | None, stands: Mapping[str, str]) -> dict[s
         if now.get(field) and applied.get(field) == now[field]
         for file in those
     ]
-    return {file: stands[file] for file in files if file in stands}
+    return {file: live[file] for file in files if file in live}
 
 
 def _files(

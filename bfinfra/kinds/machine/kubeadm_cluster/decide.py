@@ -251,7 +251,7 @@ def _prepare(spec: Spec, host: str, node: Node, package: str, mark: Mark) -> dic
     note = _note(spec, host).replace("\ninit=done", "")
     return {
         "mark_open": f"{mark.pending.encode()}\n{note}",
-        "begun": node.mark is not None,
+        "marked": node.mark is not None,
         "form": spec.form,
         "install": bool(spec.packages) and node.package != package,
         "packages": [str(each.path) for each in spec.packages],

@@ -24,7 +24,7 @@ def written(fields: Fields) -> Object:
 
 
 def within(now: Any, shape: Any) -> Any:
-    """Of what stands the part that `shape` speaks of: the rest somebody else filled in."""
+    """Return the part of the live object that `shape` has fields for; somebody else filled in the rest."""
     if isinstance(now, Mapping) and isinstance(shape, Mapping):
         return {name: within(value, shape[name]) for name, value in now.items() if name in shape}
     if isinstance(now, list) and isinstance(shape, list) and len(now) == len(shape):

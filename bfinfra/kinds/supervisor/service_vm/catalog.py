@@ -40,7 +40,7 @@ class Found:
 class ServiceVmFacts:
     """By supervisor namespace: `apis`: the version that machines are written in, "" for none; `images`: None
     where they aren't shown to us. By machine: `taken`: objects of others under its parts' names.
-    `environment`: what machines stand on.
+    `environment`: the classes, supervisors and capacity that machines need.
     """
 
     apis: Mapping[str, str] = field(default_factory=dict)

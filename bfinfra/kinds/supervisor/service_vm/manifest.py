@@ -23,7 +23,7 @@ OF_VM = "bfinfra.io/service-vm"
 ON, OFF = "PoweredOn", "PoweredOff"
 POWER = {"on": ON, "off": OFF}
 STORED_IN = "in Secret "
-"""How a value begins that stands in a Secret."""
+"""The prefix of a value that is in a Secret."""
 Image = tuple[str, str]
 """Kind and name of an image's object."""
 

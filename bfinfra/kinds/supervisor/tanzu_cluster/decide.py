@@ -46,7 +46,7 @@ def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequenc
     if upgrade.matches(str(now.get("version")), spec.version):
         now["version"] = spec.version
     applied = (state.mark.applied if state.mark else None) or {}
-    want = _untold(spec, authorities, want, now, applied)
+    want = _keep_unread_authorities(spec, authorities, want, now, applied)
     drift = differences(_within(now, {**applied, **want}), want)
     changes = _once(compare.changes(spec, state.mark, drift))
     if not changes:
@@ -73,17 +73,17 @@ def update(name: str, spec: Spec, state: State, context: PlanContext) -> Sequenc
     return (write.step(step, spec.version, changes),)
 
 
-def _untold(
+def _keep_unread_authorities(
     spec: Spec, authorities: Mapping[str, Authority], want: dict[str, Any], now: Fields, applied: Fields
 ) -> dict[str, Any]:
     """The desired fields. An authority whose file doesn't exist yet keeps its live value, if the file was
     applied under that name.
     """
-    stands, noted = now.get("trust") or {}, applied.get("trust") or {}
+    live, noted = now.get("trust") or {}, applied.get("trust") or {}
     kept = {
-        name: stands[name]
+        name: live[name]
         for name, file in spec.files().items()
-        if isinstance(authorities[name], Unknown) and name in stands and noted.get(name) == file.text
+        if isinstance(authorities[name], Unknown) and name in live and noted.get(name) == file.text
     }
     return {**want, "trust": {**want["trust"], **kept}} if kept else want
 

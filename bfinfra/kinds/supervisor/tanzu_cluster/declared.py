@@ -74,7 +74,7 @@ def check(spec: Spec, unknown: frozenset[str] | None) -> None:
             )
 
 
-def untold(key: Key, spec: Spec) -> Conflict:
+def unchecked(key: Key, spec: Spec) -> Conflict:
     """The warning for a field if the supervisor's definition can't be read."""
     field = next(_used(spec))
     return Conflict(

@@ -194,7 +194,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         for name, unknown in (facts.undeclared if facts else {}).items():
             key = Key("tanzu_cluster", name)
             if unknown is None and key in wanted:
-                yield declared.untold(key, wanted[key])
+                yield declared.unchecked(key, wanted[key])
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

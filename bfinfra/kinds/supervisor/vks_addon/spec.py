@@ -26,7 +26,7 @@ class Spec(resource.Spec):
     release: Name | None = None
     """A release of it, as `kubectl get addonreleases` shows it; else the newest that fits the cluster."""
     values: dict[str, JsonValue] = Field(default_factory=dict)
-    """Its settings; what isn't written has the add-on's own values. No secrets: they would stand in the
+    """Its settings; what isn't written has the add-on's own values. No secrets: they would be in the
     object.
     """
     keep: bool = False

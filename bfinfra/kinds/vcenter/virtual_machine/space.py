@@ -22,21 +22,21 @@ def claims(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Iterator
             continue
         state = states.get(key)
         if isinstance(state, State) and not state.importing:
-            yield from _disks(key, spec, state.machine.disks, facts.inventory, stands=True)
+            yield from _disks(key, spec, state.machine.disks, facts.inventory, existing=True)
         elif state is None:
             source = facts.templates.get(spec.template or "") or facts.items.get(pair(spec), (None, None))[1]
-            yield from _disks(key, spec, source.disks if source else (), facts.inventory, stands=False)
+            yield from _disks(key, spec, source.disks if source else (), facts.inventory, existing=False)
 
 
 def _disks(
-    key: Key, spec: Spec, there: tuple[Disk, ...], inventory: Inventory, *, stands: bool
+    key: Key, spec: Spec, there: tuple[Disk, ...], inventory: Inventory, *, existing: bool
 ) -> Iterator[Claim]:
     """`there`: the disks of the existing VM, or of its template, which are all created anew."""
     for index, disk in enumerate(there):
         further = spec.disks.get(disk.address)
         size = max(disk.capacity, further.size if further else 0, spec.disk or 0 if not index else 0)
-        store = store_of(disk, inventory) if stands else inventory.datastore(spec.datastore)
-        more = size - disk.capacity if stands else size
+        store = store_of(disk, inventory) if existing else inventory.datastore(spec.datastore)
+        more = size - disk.capacity if existing else size
         if store and more:
             at = (
                 f"disks.{disk.address}.size"

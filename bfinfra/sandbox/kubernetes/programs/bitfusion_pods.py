@@ -89,7 +89,7 @@ def _most(containers: list[Object], part: str, name: str) -> str:
 
 
 def _files(targets: list[Object], source: Object, settings: Settings) -> Iterator[Object]:
-    """Mounts and LD_LIBRARY_PATH for containers that ask for GPUs; what was made of a later one stands over
+    """Mounts and LD_LIBRARY_PATH for containers that ask for GPUs; what was made of a later one is above
     the first, as in the sources.
     """
     for number, container in enumerate(targets):

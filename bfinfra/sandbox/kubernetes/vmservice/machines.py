@@ -201,7 +201,7 @@ class Exposed:
             self._cluster.set_status(thing, status, MANAGER)
 
     def _plain(self, thing: Object) -> None:
-        """The Service that stands behind it."""
+        """The Service that it becomes."""
         names = ("name", "protocol", "port", "targetPort")
         ports = [{name: each[name] for name in names} for each in thing["spec"]["ports"]]
         made = self._cluster.ensure(
