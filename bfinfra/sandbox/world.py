@@ -138,13 +138,15 @@ class Supervisor:
 @dataclass(frozen=True)
 class Cluster:
     """A compute cluster. `content`: names of the content libraries its supervisor uses; `image`: the
-    components of its vLCM image besides the base image, None = it has no image.
+    components of its vLCM image besides the base image, None = it has no image; `zone`: the vSphere zone it
+    belongs to, "" = none.
     """
 
     hosts: Mapping[str, Host]
     supervisor: Supervisor | None = None
     content: tuple[str, ...] = ()
     image: Mapping[str, str] | None = None
+    zone: str = ""
 
 
 @dataclass(frozen=True)

@@ -108,3 +108,17 @@ def test_a_site_without_a_world_is_shown_how_to_get_one(tmp_path: Path, capsys) 
     site.write_text("site: s\n")
     assert main(["plan", str(site), "--sandbox"]) == 1
     assert f"next: write one with: bfinfra init --world {site}" in capsys.readouterr().err
+
+
+def test_a_supervisor_across_zones_gets_a_vcenter_of_9_with_a_cluster_in_each(tmp_path: Path) -> None:
+    site = yaml.safe_load(EXAMPLES["supervisor"].read_text())
+    enable = site["supervisor"]["farm"]["enable"]
+    del enable["vds"]["haproxy"]
+    enable["vds"]["foundation"] = {}
+    enable["zones"] = ["rack-1", "rack-2", "rack-3"]
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
+    assert main(["init", "--world", str(tmp_path / "site.yaml")]) == 0
+    world = yaml.safe_load((tmp_path / "worlds/site.yaml").read_text())
+    assert world["vcenter"]["version"] == "9.0.0.0"
+    assert {each["zone"] for each in world["clusters"].values()} == {"rack-1", "rack-2", "rack-3"}
+    assert world["clusters"]["farm"]["zone"] == "rack-1"

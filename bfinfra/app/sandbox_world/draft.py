@@ -62,9 +62,14 @@ class Draft:
 
     @property
     def version(self) -> dict[str, str]:
-        """vCenter's, where the site needs a newer one than worlds have: for zones of namespaces."""
-        zoned = any("zones" in each.get("supervisor", ()) for each in self.clusters.values())
-        return {"version": "9.0.0.0"} if zoned else {}
+        """vCenter's, where the site needs a newer one than worlds have: for zones, VPCs and the Foundation
+        load balancer.
+        """
+        zoned = any(
+            "zone" in each or "zones" in each.get("supervisor", ()) for each in self.clusters.values()
+        )
+        ways = [spec.enable for _, spec in self.of("supervisor") if spec.enable]
+        return {"version": "9.0.0.0"} if zoned or any(way.vpc or way.foundation() for way in ways) else {}
 
     def cluster(self, name: str) -> Entry:
         """A compute cluster."""

@@ -49,7 +49,12 @@ def _components(draft: Draft) -> None:
 
 
 def _zones(draft: Draft) -> None:
-    """The zones of supervisors whose namespaces name some."""
+    """The zones in which supervisors are enabled, the first that of their cluster, and those of supervisors
+    whose namespaces name some.
+    """
+    for key, spec in draft.of("supervisor"):
+        for n, zone in enumerate(spec.enable.zones if spec.enable else ()):
+            draft.cluster(zone if n else key.name).setdefault("zone", zone)
     for _, spec in draft.of("supervisor_namespace"):
         supervisor = draft.cluster(spec.cluster).get("supervisor")
         if spec.zones and supervisor is not None:

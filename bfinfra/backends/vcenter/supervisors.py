@@ -1,5 +1,5 @@
 """Supervisors over REST: listing, enabling, changing, disabling. Source:
-com.vmware.vcenter.namespace_management.Clusters (vmware-vcenter 9.1).
+com.vmware.vcenter.namespace_management.Clusters and Supervisors (vmware-vcenter 9.1).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from bfinfra.backends.vcenter.zones import SUPERVISORS
 from bfinfra.model.errors import Malformed, Missing
 from bfinfra.model.records import dataclass
 
@@ -69,6 +70,16 @@ class Supervisors:
         already.
         """
         self._rest.post(f"{CLUSTERS}/{quote(cluster)}", body, params={"action": "enable"})
+
+    def enable_on_cluster(self, cluster: str, body: Body) -> None:
+        """Start to enable one by the API of supervisors. Raises Exists if it is enabled already."""
+        self._rest.post(
+            f"{SUPERVISORS}/{quote(cluster)}", body, params={"action": "enable_on_compute_cluster"}
+        )
+
+    def enable_on_zones(self, body: Body) -> None:
+        """Start to enable one across zones. Raises Exists if one runs in any of them."""
+        self._rest.post(SUPERVISORS, body, params={"action": "enable_on_zones"})
 
     def update(self, cluster: str, body: Body) -> None:
         """Set the given fields."""

@@ -1,4 +1,5 @@
-"""vSphere zones of supervisors and namespaces, from 9.0. Source: com.vmware.vcenter.namespaces.Instances and
+"""vSphere zones, and those of supervisors and namespaces. Source:
+com.vmware.vcenter.consumption_domains.Zones, com.vmware.vcenter.namespaces.Instances and
 com.vmware.vcenter.namespace_management.supervisors.Topology (vmware-vcenter 9.1).
 """
 
@@ -14,6 +15,7 @@ from bfinfra.model.errors import Malformed, Missing
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.rest import Rest
 
+ZONES = "/api/vcenter/consumption-domains/zones"
 SUPERVISORS = "/api/vcenter/namespace-management/supervisors"
 INSTANCES = "/api/vcenter/namespaces/instances"
 FIRST = 9
@@ -39,6 +41,19 @@ def of_supervisor(rest: Rest, cluster: str) -> tuple[str, ...]:
     """The zones of the supervisor on a cluster; () if there is none."""
     found = (there for _, there in _topologies(rest) if cluster in _clusters(there))
     return next((tuple(sorted(there)) for there in found), ())
+
+
+def all_zones(rest: Rest) -> Topology:
+    """The zones of a vCenter, whether a supervisor runs in them or not; none where it doesn't know zones."""
+    try:
+        listed = rest.get(ZONES)
+    except Missing:
+        return {}
+    try:
+        names = [str(each["zone"]) for each in listed["items"]]
+    except (KeyError, TypeError) as error:
+        raise Malformed("the zones can't be understood", server=rest.server, why=repr(error)) from None
+    return {name: tuple(map(str, rest.get(f"{ZONES}/cluster/{quote(name)}/associations"))) for name in names}
 
 
 def of_namespace(rest: Rest, name: str) -> tuple[str, ...]:

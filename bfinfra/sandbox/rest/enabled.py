@@ -21,6 +21,10 @@ def supervisor_of(spec: Info) -> Supervisor:
             f"{nsx['ingress_cidrs'][0]['address']}/{nsx['ingress_cidrs'][0]['prefix']}", strict=False
         )
         first, count = net[1], net.num_addresses - 2
+    elif clouds := spec.get("vpc_network"):  # NSX's own addresses, of which vCenter tells none
+        private = clouds["default_private_cidrs"][0]
+        net = ipaddress.ip_network(f"{private['address']}/{private['prefix']}", strict=False)
+        first, count = net[1], net.num_addresses - 2
     else:
         first, count = _services(spec)
     last = first + max(1, min(count - 1, GUESTS))

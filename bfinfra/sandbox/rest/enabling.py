@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.rest.errors import Refused, missing
@@ -10,6 +10,7 @@ from bfinfra.sandbox.rest.routes import Call, route
 from bfinfra.sandbox.rest.settling import Configuring, configured
 from bfinfra.sandbox.rest.shapes import check
 from bfinfra.sandbox.rest.supervisors import PATH
+from bfinfra.sandbox.rest.zones import home, zoned
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.rest.state import Info, RestState
@@ -82,6 +83,11 @@ UPDATE = {
     "network_provider?": ("NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"),
     "ncp_cluster_network_spec?": MORE,
 }
+UPDATE_9 = {
+    "network_provider?": ("NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK", "NSX_VPC"),
+    "vpc_cluster_network_spec?": {"default_private_cidrs?": [CIDR]},
+}
+"""What came with 9.0."""
 GUESTS = 40  # addresses for guest clusters, at most
 SUPERVISOR = Configuring(
     lambda state: state.enabled,
@@ -103,33 +109,45 @@ def enable(call: Call, cluster: str) -> None:
             vim.ClusterComputeResource
         ):
             raise missing("The cluster", cluster)
-        if cluster in call.state.supervisors():
+        if home(call.state, cluster) in call.state.supervisors():
             raise Refused("ALREADY_EXISTS", "Workload management is enabled on this cluster.")
-        _check(call, spec)
-        balancer = spec.get("load_balancer_config_spec", {})
-        for secret in ("ha_proxy_config_create_spec", "avi_config_create_spec"):
-            balancer.get(secret, {}).pop("password", None)
-        call.state.enabled[cluster] = {
-            "spec": spec,
-            "config_status": "CONFIGURING",
-            "kubernetes_status": "WARNING",
-            "messages": [],
-        }
+        begin(call, cluster, spec)
     resume(call.state, cluster)
+
+
+def begin(call: Call, cluster: str, spec: Info, **more: Any) -> None:
+    """Note the supervisor as CONFIGURING, without the passwords; hold the lock. INVALID_ARGUMENT for what
+    isn't there.
+    """
+    _check(call, spec)
+    balancer = spec.get("load_balancer_config_spec", {})
+    for secret in ("ha_proxy_config_create_spec", "avi_config_create_spec"):
+        balancer.get(secret, {}).pop("password", None)
+    call.state.enabled[cluster] = {
+        "spec": spec,
+        "config_status": "CONFIGURING",
+        "kubernetes_status": "WARNING",
+        "messages": [],
+        **more,
+    }
 
 
 @route("PATCH", PATH + "/{cluster}")
 def update(call: Call, cluster: str) -> None:
     """Change what is given."""
     call.need(PRIVILEGE, cluster, cluster)
-    spec = check(call.spec, UPDATE)
+    spec = check(call.spec, {**UPDATE, **(UPDATE_9 if zoned(call) else {})})
     with call.state.lock:
+        cluster = home(call.state, cluster)
         if cluster not in call.state.supervisors():
             raise missing("The Supervisor on cluster", cluster)
         more, provider = spec.pop("ncp_cluster_network_spec", None), spec.pop("network_provider", None)
+        private = spec.pop("vpc_cluster_network_spec", None)
         _check(call, spec)
         if more is not None:
             _add_networks(call.state, cluster, provider, more)
+        if private is not None:
+            _set_private(call.state, cluster, provider, private)
         call.state.settings[cluster] = {**call.state.settings.get(cluster, {}), **spec}
 
 
@@ -138,6 +156,7 @@ def disable(call: Call, cluster: str) -> None:
     """Remove it with all that is on it; REMOVING until it is gone."""
     call.need(PRIVILEGE, cluster, cluster)
     with call.state.lock:
+        cluster = home(call.state, cluster)
         if cluster not in call.state.supervisors():
             raise missing("The Supervisor on cluster", cluster)
         if cluster not in call.state.enabled:
@@ -189,7 +208,8 @@ def _check(call: Call, spec: Info) -> None:
                 f"{spec['network_provider']} is asked for"
             ),
         )
-    if "network_provider" in spec and not nsx and not (vds and spec.get("load_balancer_config_spec")):
+    provider = spec.get("network_provider")
+    if provider == "VSPHERE_NETWORK" and not (vds and spec.get("load_balancer_config_spec")):
         raise Refused(
             "INVALID_ARGUMENT",
             "spec: VSPHERE_NETWORK wants workload_networks_spec and load_balancer_config_spec",
@@ -221,6 +241,17 @@ def _add_networks(state: RestState, cluster: str, provider: str | None, more: In
     if gone := [name for name, nets in more.items() if any(net not in nets for net in now[name])]:
         raise Refused(
             "INVALID_ARGUMENT", f"spec.ncp_cluster_network_spec.{gone[0]}: networks can only be added"
+        )
+    now.update(more)
+
+
+def _set_private(state: RestState, cluster: str, provider: str | None, more: Info) -> None:
+    """Set the networks from which new namespaces get private subnets."""
+    now = state.enabled.get(cluster, {}).get("spec", {}).get("vpc_network")
+    if now is None or provider != "NSX_VPC":
+        raise Refused(
+            "INVALID_ARGUMENT",
+            "spec.vpc_cluster_network_spec: is for a Supervisor with NSX_VPC, and asks for network_provider",
         )
     now.update(more)
 

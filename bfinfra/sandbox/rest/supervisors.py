@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.rest.errors import missing
 from bfinfra.sandbox.rest.routes import Call, route
-from bfinfra.sandbox.rest.zones import supervisor_id, zones_of
+from bfinfra.sandbox.rest.zones import home, supervisor_id, topology_of
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory import Managed
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 PATH = "/vcenter/namespace-management/clusters"
 MIB = 2**20
+FOUNDATION = "VSPHERE_FOUNDATION"
 
 
 @route("GET", PATH)
@@ -30,7 +31,7 @@ def clusters(call: Call) -> Any:
 def cluster(call: Call, cluster: str) -> Any:
     """One supervisor."""
     call.need("System.Read", cluster, cluster)
-    found = call.state.supervisors().get(cluster)
+    found = call.state.supervisors().get(home(call.state, cluster))
     if found is None:
         raise missing("The Supervisor on cluster", cluster)
     return _info(call, *found)
@@ -58,8 +59,9 @@ def topology(call: Call, supervisor: str) -> Any:
     """The zones of a supervisor, with their clusters."""
     for moid in call.state.supervisors():
         if supervisor_id(call.state, moid) == supervisor:
-            first, *others = zones_of(call.state, moid)
-            return [{"zone": first, "clusters": [moid]}, *({"zone": each, "clusters": []} for each in others)]
+            return [
+                {"zone": zone, "clusters": there} for zone, there in topology_of(call.state, moid).items()
+            ]
     raise missing("The Supervisor", supervisor)
 
 
@@ -109,7 +111,9 @@ def _info(call: Call, cluster: Managed, supervisor: Supervisor) -> dict[str, Any
         "worker_DNS": [],
         "master_NTP_servers": [],
     }
-    if supervisor.network_provider == "NSXT_CONTAINER_PLUGIN":
+    if supervisor.network_provider == "NSX_VPC":
+        pass  # the request that enabled it has all there is to tell
+    elif supervisor.network_provider == "NSXT_CONTAINER_PLUGIN":
         info["ncp_cluster_network_info"] = {
             "pod_cidrs": [_cidr(supervisor.pod_cidr)],
             "ingress_cidrs": [],
@@ -216,7 +220,10 @@ def _as_enabled(info: dict[str, Any], made: dict[str, Any], supervisor: Supervis
                 "network_provider": supervisor.network_provider,
             }
         }
-    if balancer := spec.get("load_balancer_config_spec"):
+    balancer = spec.get("load_balancer_config_spec")
+    if balancer and balancer["provider"] == FOUNDATION:
+        info["load_balancers"] = []  # told by the supervisor's edges only
+    elif balancer:
         account = {
             f"{sort}_info": value
             for sort in ("ha_proxy", "avi")

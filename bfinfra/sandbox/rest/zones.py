@@ -26,7 +26,17 @@ ZONES = {"zones?": [ZONE]}
 
 def zoned(call: Call) -> bool:
     """Return whether this vCenter's namespaces have zones: from 9.0."""
-    return int(call.state.world.vcenter.version.partition(".")[0]) >= 9
+    return _release(call) >= 9
+
+
+def need_zones(call: Call) -> None:
+    """OPERATION_NOT_FOUND where vCenter has no zones, nor supervisors by an API of their own: before 8.0."""
+    if _release(call) < 8:
+        raise Refused("OPERATION_NOT_FOUND", "Zones and the API of Supervisors are there from 8.0 on.")
+
+
+def _release(call: Call) -> int:
+    return int(call.state.world.vcenter.version.partition(".")[0])
 
 
 def supervisor_id(state: RestState, cluster: str) -> str:
@@ -36,7 +46,47 @@ def supervisor_id(state: RestState, cluster: str) -> str:
 
 def zones_of(state: RestState, cluster: str) -> tuple[str, ...]:
     """The zones of the supervisor on a cluster."""
-    return state.supervisors()[cluster][1].zones or (cluster,)
+    return tuple(topology_of(state, cluster))
+
+
+def topology_of(state: RestState, cluster: str) -> dict[str, list[str]]:
+    """The zones of the supervisor on a cluster, with the ids of their clusters. One that was enabled on a
+    cluster is in the cluster's zone, which vCenter makes where there is none.
+    """
+    if made := state.enabled.get(cluster, {}).get("zones"):
+        return dict(made)
+    found, supervisor = state.supervisors()[cluster]
+    first, *others = supervisor.zones or (zone_of(state, found.name) or cluster,)
+    return {first: [cluster], **{each: [] for each in others}}
+
+
+def zone_of(state: RestState, name: str) -> str:
+    """The zone of a cluster, by its name, as the world has it; empty if it has none."""
+    return state.world.clusters[name].zone if name in state.world.clusters else ""
+
+
+def every_zone(state: RestState) -> dict[str, list[str]]:
+    """Every zone with the ids of its clusters: those of the world, and those of supervisors."""
+    found: dict[str, list[str]] = {}
+    for cluster in state.inventory.clusters():
+        if zone := zone_of(state, cluster.name):
+            found.setdefault(zone, []).append(cluster.moid)
+    for moid in state.supervisors():
+        for zone, there in topology_of(state, moid).items():
+            found.setdefault(zone, list(there))
+    return found
+
+
+def home(state: RestState, cluster: str) -> str:
+    """The cluster by which the supervisor on this cluster is kept: any of its clusters names it. The same
+    cluster where there is no supervisor.
+    """
+    there = (
+        each
+        for each in state.supervisors()
+        if any(cluster in clusters for clusters in topology_of(state, each).values())
+    )
+    return next(there, cluster)
 
 
 def zones_there(state: RestState, info: dict[str, Any]) -> list[dict[str, Any]]:

@@ -18,15 +18,18 @@ with warnings.catch_warnings():
     from com.vmware.esx.settings.clusters import software_client
     from com.vmware.esx.settings.clusters.software.drafts import software_client as draft_client
     from com.vmware.vcenter import (
+        consumption_domains_client,
         namespace_management_client,
         namespaces_client,
         ovf_client,
         storage_client,
         vm_template_client,
     )
+    from com.vmware.vcenter.consumption_domains.zones import cluster_client as zone_cluster_client
     from com.vmware.vcenter.content import registries_client
     from com.vmware.vcenter.content.registries import harbor_client
     from com.vmware.vcenter.namespace_management import supervisors_client
+    from com.vmware.vcenter.namespace_management.supervisors import networks_client as edges_client
     from com.vmware.vcenter.namespaces import user_client
 
     try:
@@ -38,9 +41,11 @@ with warnings.catch_warnings():
 __all__ = [
     "cis_client",
     "clusters_client",
+    "consumption_domains_client",
     "content_client",
     "depots_client",
     "draft_client",
+    "edges_client",
     "harbor_client",
     "instances_client",
     "item_client",
@@ -58,6 +63,7 @@ __all__ = [
     "user_client",
     "vcenter_client",
     "vm_template_client",
+    "zone_cluster_client",
 ]
 
 SCALARS = {

@@ -15,9 +15,11 @@ from unittest import mock
 from judge import (
     cis_client,
     clusters_client,
+    consumption_domains_client,
     content_client,
     depots_client,
     draft_client,
+    edges_client,
     harbor_client,
     instances_client,
     item_client,
@@ -35,6 +37,7 @@ from judge import (
     user_client,
     vcenter_client,
     vm_template_client,
+    zone_cluster_client,
 )
 from vmware.vapi.bindings.stub import ApiInterfaceStub
 from vmware.vapi.data import definition as vapi
@@ -62,6 +65,9 @@ MODULES = (
     user_client,
     vcenter_client,
     vm_template_client,
+    zone_cluster_client,
+    consumption_domains_client,
+    edges_client,
 )
 
 

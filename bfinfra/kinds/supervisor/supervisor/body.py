@@ -1,4 +1,6 @@
-"""The request bodies of a supervisor, in vCenter's words. Pure, except that it reveals secrets."""
+"""The request bodies of a supervisor by the API of clusters, in vCenter's words. Pure, except that it reveals
+secrets.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from bfinfra.kinds.supervisor.supervisor.spec import Addresses, Balancer, Enable, Nsx, Spec, Vds
+from bfinfra.kinds.supervisor.supervisor.networking import Addresses, Balancer, Enable, Nsx, Vds
+from bfinfra.kinds.supervisor.supervisor.spec import Spec
 from bfinfra.model.awaited import Away
 from bfinfra.model.records import dataclass
 
-NSX, VDS = "NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK"
+NSX, VDS, VPC = "NSXT_CONTAINER_PLUGIN", "VSPHERE_NETWORK", "NSX_VPC"
 FIELDS = {  # vCenter's word → bfinfra's
     "size_hint": "size",
     "master_DNS": "dns.control_plane",
@@ -34,11 +37,15 @@ class Ids:
     switches: Mapping[str, str] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
     """By cluster: the load balancer's authority or password, if its file doesn't exist yet."""
+    zones: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """vSphere zone → ids of its clusters."""
+    version: str = ""
+    """Version of vCenter's API, such as 9.0.0.0."""
 
 
 def provider(enable: Enable) -> str:
     """The network provider, as vCenter names it."""
-    return NSX if enable.nsx else VDS
+    return NSX if enable.nsx else VPC if enable.vpc else VDS
 
 
 def cidr(text: str) -> dict[str, Any]:
@@ -100,6 +107,26 @@ def enabling(spec: Spec, ids: Ids) -> dict[str, Any]:
     }
 
 
+def account(each: Balancer) -> dict[str, str]:
+    """The account of a load balancer. Raises SecretMissing, OSError."""
+    return {
+        "username": each.username,
+        "password": each.password.reveal(),
+        "certificate_authority_chain": each.authority.path.read_text(),
+    }
+
+
+def server(address: str) -> dict[str, Any]:
+    """A server as vCenter writes it."""
+    host, _, port = address.rpartition(":")
+    return {"host": host, "port": int(port)}
+
+
+def addresses(each: Addresses) -> dict[str, Any]:
+    """A range of addresses as vCenter writes it."""
+    return {"address": each.first, "count": each.count}
+
+
 def _nsx(nsx: Nsx, ids: Ids) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: [cidr(each) for each in getattr(nsx, part)]
@@ -121,47 +148,30 @@ def _vds(vds: Vds, ids: Ids) -> dict[str, Any]:
     network = {
         "portgroup": ids.networks[vds.port_group],
         "ip_assignment_mode": "STATICRANGE",
-        "address_ranges": [_range(vds.addresses)],
+        "address_ranges": [addresses(vds.addresses)],
         "gateway": str(gateway.ip),
         "subnet_mask": str(gateway.netmask),
     }
     primary = {"network": vds.name, "network_provider": VDS, "vsphere_network": network}
     balancer: dict[str, Any] = {
         "id": vds.name,
-        "address_ranges": [_range(vds.services)] if vds.services else [],
+        "address_ranges": [addresses(vds.services)] if vds.services else [],
     }
     if vds.haproxy:
         balancer |= {
             "provider": "HA_PROXY",
             "ha_proxy_config_create_spec": {
-                "servers": [_server(each) for each in vds.haproxy.servers],
-                **_account(vds.haproxy),
+                "servers": [server(each) for each in vds.haproxy.servers],
+                **account(vds.haproxy),
             },
         }
     if vds.avi:
         cloud = {"cloud_name": vds.avi.cloud} if vds.avi.cloud else {}
         balancer |= {
             "provider": "AVI",
-            "avi_config_create_spec": {"server": _server(vds.avi.server), **_account(vds.avi), **cloud},
+            "avi_config_create_spec": {"server": server(vds.avi.server), **account(vds.avi), **cloud},
         }
     return {
         "workload_networks_spec": {"supervisor_primary_workload_network": primary},
         "load_balancer_config_spec": balancer,
-    }
-
-
-def _range(addresses: Addresses) -> dict[str, Any]:
-    return {"address": addresses.first, "count": addresses.count}
-
-
-def _server(address: str) -> dict[str, Any]:
-    host, _, port = address.rpartition(":")
-    return {"host": host, "port": int(port)}
-
-
-def _account(each: Balancer) -> dict[str, str]:
-    return {
-        "username": each.username,
-        "password": each.password.reveal(),
-        "certificate_authority_chain": each.authority.path.read_text(),
     }

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
+from bfinfra.backends.vcenter.supervisor_edges import Edge
 from bfinfra.backends.vcenter.supervisors import Supervisor
 from bfinfra.kinds.supervisor.base.cluster_notes import RIGHTS, Leave, OnCluster, Take
-from bfinfra.kinds.supervisor.supervisor import standing
+from bfinfra.kinds.supervisor.supervisor import foundation, standing
 from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, settings
-from bfinfra.kinds.supervisor.supervisor.spec import Group, Policy, Spec
+from bfinfra.kinds.supervisor.supervisor.networking import Group, Policy
+from bfinfra.kinds.supervisor.supervisor.spec import Spec
+from bfinfra.kinds.supervisor.supervisor.supervisors_body import refuse_newer
 from bfinfra.model import compare, resource
 from bfinfra.model.awaited import held
 from bfinfra.model.compare import Change, differences
@@ -29,11 +32,14 @@ MADE = ("storage_policy", "content_library", "port_group", "distributed_switch")
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
     """A cluster with a note of this site, or one that the site names. `found`: its supervisor, None if there
-    is none. The other fields: what it uses, which is deleted after it.
+    is none. `zones` and `edge`: its zones and its Foundation load balancer, read where the site sets any. The
+    other fields: what it uses, which is deleted after it.
     """
 
     cluster: str
     found: Supervisor | None = None
+    zones: tuple[str, ...] = ()
+    edge: Edge | None = None
     networks: tuple[Group, ...] = ()
     policies: tuple[Policy, ...] = ()
     switch: Annotated[str, Ref("distributed_switch", optional=True)] | None = None
@@ -82,7 +88,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     context.mark.refuse_others(
         state.mark if state is not None else None, "its supervisor is managed by another site"
     )
-    _check(spec, ids, context)
+    _check(name, spec, ids, context)
     note = context.mark.committed(spec.applied()).encode()
     if state is None or state.found is None:
         if spec.enable is None:
@@ -107,7 +113,12 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         raise Refusal(f"the supervisor on {name} is being removed", next="apply again once it is gone")
     drift = (
         *_drift(spec, state.found, ids),
-        *(standing.drift(spec.enable, state.found.info, ids) if spec.enable else ()),
+        *(standing.drift(spec.enable, state.found.info, ids, state.zones) if spec.enable else ()),
+        *(
+            foundation.drift(spec.enable.vds, state.edge, ids)
+            if spec.enable and spec.enable.vds and state.edge
+            else ()
+        ),
     )
     found = compare.changes(spec, state.mark, drift) if state.mark else drift
     at: dict[str, Any] = {"cluster": name, "moid": state.cluster, "note": note, "changes": found}
@@ -138,7 +149,7 @@ def _drift(spec: Spec, found: Supervisor, ids: Ids) -> Iterator[Change]:
             yield Change(FIELDS[field], *shown)
 
 
-def _check(spec: Spec, ids: Ids, context: PlanContext) -> None:
+def _check(name: str, spec: Spec, ids: Ids, context: PlanContext) -> None:
     """Raises Refusal for a name that doesn't exist. What this site creates first counts as existing."""
     made = {
         kind: {
@@ -154,9 +165,24 @@ def _check(spec: Spec, ids: Ids, context: PlanContext) -> None:
     _known("network", spec.networks(), ids.networks, made["port_group"])
     _known("distributed switch", switch, ids.switches, made["distributed_switch"])
     _known("content library", library, ids.libraries, made["content_library"])
+    if spec.enable:
+        refuse_newer(spec.enable, ids.version)
+        _check_zones(name, spec.enable.zones, ids)
 
 
-def _known(what: str, named: Iterable[tuple[str, str]], there: Mapping[str, str], made: set[str]) -> None:
+def _check_zones(name: str, zones: Sequence[str], ids: Ids) -> None:
+    """Raises Refusal for a zone that doesn't exist, and if the cluster is in none of them."""
+    _known("vSphere zone", [(f"enable.zones.{n}", zone) for n, zone in enumerate(zones)], ids.zones, set())
+    if zones and not any(ids.clusters[name] in ids.zones[zone] for zone in zones):
+        raise Refusal(
+            f"{name} is in none of these zones",
+            field="enable.zones",
+            why="a supervisor has the name of a cluster on which it runs",
+            next="name a cluster of one of the zones, or add the cluster to one",
+        )
+
+
+def _known(what: str, named: Iterable[tuple[str, str]], there: Mapping[str, object], made: set[str]) -> None:
     for field, name in named:
         if name not in there and name not in made:
             raise Refusal(f"there is no {what} {name}", field=field, next=nearest(name, {*there, *made}))

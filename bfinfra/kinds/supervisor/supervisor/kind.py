@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bfinfra.backends.vcenter import supervisor_edges, zones
 from bfinfra.backends.vcenter.content import ContentLibraries
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.supervisors import Supervisor, Supervisors
 from bfinfra.kinds.supervisor.base import cluster_notes
 from bfinfra.kinds.supervisor.base.cluster_notes import Leave, Take
-from bfinfra.kinds.supervisor.supervisor import standing
-from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, enabling, settings
+from bfinfra.kinds.supervisor.supervisor import body, foundation, standing, supervisors_body
+from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, settings
 from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.supervisor.spec import Spec
 from bfinfra.model import kind
@@ -83,10 +86,20 @@ class SupervisorKind(kind.Kind[Spec, State]):
                     if include_unlisted and name not in specs and applied.get("disable") and cluster in found
                     else ()
                 )
-                states[name] = _uses(
-                    State(mark=mark, cluster=cluster, found=found.get(cluster), contents=contents), applied
-                )
+                state = State(mark=mark, cluster=cluster, found=found.get(cluster), contents=contents)
+                states[name] = _uses(self._with_networks(state, specs.get(name)), applied)
         return Observation(states, self._ids(specs, {name: moid for name, (moid, _) in notes.items()}))
+
+    def _with_networks(self, state: State, spec: Spec | None) -> State:
+        """The state with the zones and the Foundation load balancer, read if the site sets them."""
+        enable = spec.enable if spec else None
+        if enable is None or state.found is None:
+            return state
+        rest = self._vcenter.rest
+        places = zones.of_supervisor(rest, state.cluster) if enable.zones else ()
+        own = enable.foundation() and state.found.status == "RUNNING"
+        edge = supervisor_edges.foundation(rest, zones.supervisor(rest, state.cluster)) if own else None
+        return replace(state, zones=places, edge=edge)
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every supervisor, with the fields that can change at any time, without `enable`."""
@@ -138,32 +151,37 @@ class SupervisorKind(kind.Kind[Spec, State]):
         notes = self._vcenter.cluster_notes
         match step:
             case Enable(cluster=name, moid=cluster, spec=spec, note=note):
-                body = self._body(name, spec)
+                enable = self._enabling(name, cluster, spec)
                 notes.set(cluster, ATTRIBUTE, note)
-                self._supervisors.enable(cluster, body)
+                enable()
             case Update(cluster=name, moid=cluster, spec=spec, note=note):
-                body = self._changed(name, spec, step.changes)
+                updates = self._updates(name, cluster, spec, step.changes)
                 notes.set(cluster, ATTRIBUTE, note)
-                self._supervisors.update(cluster, body)
+                for update in updates:
+                    update()
             case Disable(moid=cluster):
                 self._supervisors.disable(cluster)
             case _:
                 cluster_notes.run(step, notes, ATTRIBUTE)
 
-    def _changed(self, name: str, spec: Spec, changes: Sequence[Change]) -> Mapping[str, object]:
-        """The fields that can change at any time, and the changed fields of `enable`."""
-        ids = self._ids({name: spec}, {})
+    def _updates(
+        self, name: str, cluster: str, spec: Spec, changes: Sequence[Change]
+    ) -> Sequence[Callable[[], None]]:
+        """The calls that change it: of its settings and of `enable`, then of its load balancer."""
+        ids, fields = self._ids({name: spec}, {}), [change.field for change in changes]
+        rest, vds = self._vcenter.rest, spec.enable.vds if spec.enable else None
         try:
-            return {
-                **settings(spec, ids.libraries),
-                **(
-                    standing.body(spec.enable, (change.field for change in changes), ids)
-                    if spec.enable
-                    else {}
-                ),
-            }
+            fixed = standing.body(spec.enable, fields, ids) if spec.enable else {}
+            changed = {**settings(spec, ids.libraries), **fixed}
+            balancer = foundation.body(vds, fields, ids) if vds else {}
         except KeyError as error:
             raise self._went(error) from None
+        calls: list[Callable[[], None]] = []
+        if changed:
+            calls.append(lambda: self._supervisors.update(cluster, changed))
+        if balancer and (edge := supervisor_edges.foundation(rest, zones.supervisor(rest, cluster))):
+            calls.append(lambda: supervisor_edges.update(rest, edge, balancer))
+        return calls
 
     def _went(self, error: KeyError) -> Rejected:
         return Rejected(
@@ -173,9 +191,14 @@ class SupervisorKind(kind.Kind[Spec, State]):
             next="plan again",
         )
 
-    def _body(self, name: str, spec: Spec) -> Mapping[str, object]:
+    def _enabling(self, name: str, cluster: str, spec: Spec) -> Callable[[], None]:
+        """The call that enables it, with its whole body."""
+        ids, enable, server = self._ids({name: spec}, {}), spec.enable, self._supervisors
+        assert enable is not None
         try:
-            return enabling(spec, self._ids({name: spec}, {}))
+            if not supervisors_body.asked(enable, ids.version):
+                return functools.partial(server.enable, cluster, body.enabling(spec, ids))
+            whole = supervisors_body.enabling(name, spec, ids)
         except KeyError as error:
             raise self._went(error) from None
         except OSError as error:
@@ -184,6 +207,9 @@ class SupervisorKind(kind.Kind[Spec, State]):
                 why=error.strerror or "",
                 next="correct enable.vds, authority",
             ) from None
+        if enable.zones:
+            return functools.partial(server.enable_on_zones, whole)
+        return functools.partial(server.enable_on_cluster, cluster, whole)
 
     def _ids(self, specs: Mapping[str, Spec], clusters: Mapping[str, str]) -> Ids:
         """The ids of what the specs name. Reads only the lists that are needed."""
@@ -202,6 +228,8 @@ class SupervisorKind(kind.Kind[Spec, State]):
             if any(each.nsx for each in enabled)
             else {},
             {name: gone for name, spec in specs.items() if (gone := away(spec, spec.entrances()))},
+            zones.all_zones(rest) if any(each.zones for each in enabled) else {},
+            self._vcenter.about()[1],
         )
 
     def _strange(self, cluster: str) -> tuple[str, ...]:
@@ -239,11 +267,8 @@ def _uses(state: State, applied: Mapping[str, object]) -> State:
         {name: value for name, value in applied.items() if name in ("enable", "content_library")}
     )
     nsx = spec.enable.nsx if spec.enable else None
-    return State(
-        mark=state.mark,
-        cluster=state.cluster,
-        found=state.found,
-        contents=state.contents,
+    return replace(
+        state,
         networks=tuple(name for _, name in spec.networks()),
         policies=tuple(dict.fromkeys(name for _, name in spec.policies())),
         switch=nsx.switch if nsx else None,

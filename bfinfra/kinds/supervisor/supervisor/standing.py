@@ -6,11 +6,11 @@ Clusters.Info and UpdateSpec of com.vmware.vcenter.namespace_management (vmware-
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bfinfra.kinds.supervisor.supervisor.body import NSX, Ids, cidr, provider
-from bfinfra.kinds.supervisor.supervisor.spec import Addresses, Enable, Vds
+from bfinfra.kinds.supervisor.supervisor.body import NSX, VPC, Ids, cidr, provider
+from bfinfra.kinds.supervisor.supervisor.networking import Addresses, Enable, Vds
 from bfinfra.model.compare import Change
 from bfinfra.model.errors import Refusal
 from bfinfra.model.records import dataclass
@@ -23,6 +23,7 @@ POLICIES = {
 }
 NETWORKS = {"pods": "pod_cidrs", "ingress": "ingress_cidrs", "egress": "egress_cidrs"}
 """Networks of NSX that can be added to. None can be removed."""
+PRIVATE = "enable.vpc.private"
 GOES = "vCenter sets it only when workload management is enabled"
 
 
@@ -35,11 +36,15 @@ class Fixed:
     wanted: Any
 
 
-def drift(enable: Enable, info: Info, ids: Ids) -> Iterator[Change]:
-    """The differences that can be changed. Raises Refusal, naming the field, for one that can't."""
-    if wrong := next(
-        (each for each in _fixed(enable, info, ids) if each.now is not None and each.now != each.wanted), None
-    ):
+def drift(enable: Enable, info: Info, ids: Ids, zones: Sequence[str] = ()) -> Iterator[Change]:
+    """The differences that can be changed. Raises Refusal, naming the field, for one that can't.
+    `zones`: those across which it runs, where the site names some.
+    """
+    fixed = (
+        *_fixed(enable, info, ids),
+        *([Fixed("zones", sorted(zones), sorted(enable.zones))] if enable.zones else []),
+    )
+    if wrong := next((each for each in fixed if each.now is not None and each.now != each.wanted), None):
         raise Refusal(
             f"its supervisor has {_text(wrong.now)}, not {_text(wrong.wanted)}",
             field=f"enable.{wrong.field}",
@@ -52,6 +57,11 @@ def drift(enable: Enable, info: Info, ids: Ids) -> Iterator[Change]:
         if now and names.get(now, now) != wanted:
             yield Change(f"enable.storage.{field}", names.get(now, now), wanted)
     yield from _added(enable, info)
+    if enable.vpc:
+        private = (info.get("vpc_network") or {}).get("default_private_cidrs")
+        there, given = sorted(filter(None, map(_network, private or ()))), sorted(enable.vpc.private)
+        if there and there != given:
+            yield Change(PRIVATE, there, given)
 
 
 def body(enable: Enable, fields: Iterable[str], ids: Ids) -> dict[str, Any]:
@@ -66,7 +76,12 @@ def body(enable: Enable, fields: Iterable[str], ids: Ids) -> dict[str, Any]:
         for field, key in NETWORKS.items()
         if enable.nsx and f"enable.nsx.{field}" in asked
     }
-    return {**found, **({"network_provider": NSX, "ncp_cluster_network_spec": more} if more else {})}
+    if more:
+        found |= {"network_provider": NSX, "ncp_cluster_network_spec": more}
+    if enable.vpc and PRIVATE in asked:
+        private = {"default_private_cidrs": [cidr(each) for each in enable.vpc.private]}
+        found |= {"network_provider": VPC, "vpc_cluster_network_spec": private}
+    return found
 
 
 def _added(enable: Enable, info: Info) -> Iterator[Change]:
@@ -89,7 +104,8 @@ def _added(enable: Enable, info: Info) -> Iterator[Change]:
 
 def _fixed(enable: Enable, info: Info, ids: Ids) -> Iterator[Fixed]:
     """All fields that stay as they were enabled, as far as vCenter tells them."""
-    yield Fixed("nsx" if enable.nsx else "vds", info.get("network_provider"), provider(enable))
+    chosen = "nsx" if enable.nsx else "vpc" if enable.vpc else "vds"
+    yield Fixed(chosen, info.get("network_provider"), provider(enable))
     yield Fixed("services", _network(info.get("service_cidr")), enable.services)
     networks = {identity: name for name, identity in ids.networks.items()}
     yield from _management(enable, info.get("master_management_network") or {}, networks)
@@ -104,6 +120,13 @@ def _fixed(enable: Enable, info: Info, ids: Ids) -> Iterator[Fixed]:
         )
     if enable.vds:
         yield from _workloads(enable.vds, info, networks)
+    if enable.vpc:
+        clouds = info.get("vpc_network") or {}
+        for field, key, wanted in (
+            ("project", "nsx_project", enable.vpc.project),
+            ("connectivity_profile", "vpc_connectivity_profile", enable.vpc.connectivity_profile),
+        ):
+            yield Fixed(f"vpc.{field}", clouds.get(key) if wanted else None, wanted)
 
 
 def _management(enable: Enable, reported: Info, networks: Mapping[str, str]) -> Iterator[Fixed]:
@@ -132,7 +155,7 @@ def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fi
         yield Fixed("vds.gateway", _gateway(network), vds.gateway)
         yield Fixed("vds.addresses", _rows(network.get("address_ranges")), _plain(vds.addresses))
     balancer: Info = next(iter(info.get("load_balancers") or ()), {})
-    if vds.services:  # vCenter doesn't report Avi's own addresses
+    if vds.services and not vds.foundation:  # vCenter doesn't report Avi's own addresses
         yield Fixed("vds.services", _rows(balancer.get("address_ranges")), _plain(vds.services))
     for name, key, wanted in (("haproxy", "ha_proxy_info", vds.haproxy), ("avi", "avi_info", vds.avi)):
         if wanted and (reported := balancer.get(key)):
