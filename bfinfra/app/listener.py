@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bfinfra.app.watch import Sight
+    from bfinfra.app.sight import Sight
 
 
 class Listener:

@@ -20,7 +20,7 @@ from bfinfra.app.listener import Listener
 from bfinfra.model.errors import BfinfraError, Problem
 
 if TYPE_CHECKING:
-    from bfinfra.app.watch import Sight
+    from bfinfra.app.sight import Sight
     from bfinfra.model.site import Site
 
 SECONDS = (0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600)

@@ -18,7 +18,7 @@ from bfinfra.model.errors import BfinfraError
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.app.watch import Sight
+    from bfinfra.app.sight import Sight
 
 PAUSE = 30.0  # seconds until a message that was not accepted is sent again
 

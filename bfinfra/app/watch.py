@@ -12,6 +12,7 @@ from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.following import following
 from bfinfra.app.listener import Listener
+from bfinfra.app.sight import Sight
 from bfinfra.model.drift import Drifted, Report, judged
 from bfinfra.model.errors import RemoteError
 from bfinfra.model.plan import Action
@@ -35,17 +36,6 @@ class WatchOptions:
 
     interval: float = INTERVAL
     once_settled: bool = False
-
-
-@dataclass(frozen=True)
-class Sight:
-    """One report of a watch: the drift now. `blind`: seconds during which changes were not followed, before
-    this report; `why`: what ended following them.
-    """
-
-    report: Report
-    blind: float = 0.0
-    why: str = ""
 
 
 def watch(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bfinfra.app.listener import Listener
 
 if TYPE_CHECKING:
-    from bfinfra.app.watch import Sight
+    from bfinfra.app.sight import Sight
 
 OFTEN = 4  # signs of life in the time after which systemd takes the service for dead
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bfinfra.cli import arguments, context
@@ -73,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _beating(setting: RunContext, listeners: Listeners) -> RunContext:
     """The same, which gives a sign of life before each pause of a retry too: an outage may last."""
+    from dataclasses import replace
 
     def sleep(seconds: float) -> None:
         listeners.beat()

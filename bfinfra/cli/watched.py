@@ -19,7 +19,7 @@ from bfinfra.render import drift as render
 from bfinfra.render.page import Followed, page
 
 if TYPE_CHECKING:
-    from bfinfra.app.watch import Sight
+    from bfinfra.app.sight import Sight
     from bfinfra.model.drift import Report
     from bfinfra.model.site import Site
 

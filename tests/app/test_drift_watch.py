@@ -20,8 +20,8 @@ from pyVmomi import vim
 from rights.given import administrator
 
 from bfinfra import app
-from bfinfra.app.listener import Listener, Listeners
-from bfinfra.app.watch import Sight, WatchOptions, watch
+from bfinfra.app.listener import Listener, Listeners, Sight
+from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.cli.main import main
 from bfinfra.model.drift import Report
 from bfinfra.model.stop import Stop

@@ -14,7 +14,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from bfinfra.app.metrics import WatchMetrics
-from bfinfra.app.watch import Sight
+from bfinfra.app.sight import Sight
 from bfinfra.cli.main import main
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.errors import BfinfraError

@@ -16,7 +16,7 @@ from trust.listening import Listening, listening
 
 from bfinfra import app
 from bfinfra.app.notifier import Notifier
-from bfinfra.app.watch import Sight
+from bfinfra.app.sight import Sight
 from bfinfra.engine import checks
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.drift import Cause, Drifted, DriftSettings, Report

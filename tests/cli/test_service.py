@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bfinfra.app.watch import Sight
+from bfinfra.app.sight import Sight
 from bfinfra.cli.service import Service
 from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.refs import Key

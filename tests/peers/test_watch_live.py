@@ -13,7 +13,8 @@ from peers.site_files import SETTING, all_are
 from peers.sites import in_kubernetes
 
 from bfinfra.app.listener import Listener
-from bfinfra.app.watch import Sight, WatchOptions, watch
+from bfinfra.app.sight import Sight
+from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.model.stop import Stop
 
 pytestmark = pytest.mark.peers
