@@ -35,6 +35,7 @@ WORLDS = {
     "tutorial/first-site.md": "small",
     "how-to/test-your-site.md": "small",
     "how-to/deep-learning-vm.md": "dlvm",
+    "how-to/from-bitfusion-to-vgpu.md": "bitfusion-to-vgpu",
     "how-to/run-a-gpu-cluster-on-vks.md": "vks-gpu",
 }
 """Pages whose servers are not those of `singapore-poc`."""

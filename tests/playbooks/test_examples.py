@@ -85,6 +85,9 @@ SITES = {
         "supervisor_namespace/hpc2",
     ),
     "pvrdma-rdg": Example(close_the_firewall, "host_firewall_rule/pvrdma"),
+    "dlvm": Example(
+        limit("vc.example.com", "ml", vm_service_spec={"vm_classes": []}), "supervisor_namespace/ml"
+    ),
     "flexdirect": Example(edit_a_file, "flexdirect_pool/K80"),
 }
 
