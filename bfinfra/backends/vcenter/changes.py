@@ -122,7 +122,7 @@ def _changes(update: Element) -> Iterator[Change]:
                 tuple(path.text or "" for path in paths),
                 frozenset().union(*named),
             )
-    for each in update.iterfind("{*}filterSet/{*}missingObjects/{*}obj"):
+    for each in update.iterfind("{*}filterSet/{*}missingSet/{*}obj"):
         yield Change("leave", each.get("type") or "", each.text or "")
 
 

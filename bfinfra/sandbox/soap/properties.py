@@ -81,19 +81,30 @@ def all_paths(managed: Managed) -> list[str]:
 
 
 def object_content(call: Call, managed: Managed, paths: list[str]) -> str:
-    """The `obj`, `propSet` and `missingSet` elements of an object. Without a session, what isn't public is
-    missing.
+    """The `obj`, `propSet` and `missingSet` elements of an object."""
+    shown = sorted(elements(call, managed, paths).values(), key=is_missing)
+    return f'<obj type="{managed.kind}">{managed.moid}</obj>{"".join(shown)}'
+
+
+def elements(call: Call, managed: Managed, paths: list[str]) -> dict[str, str]:
+    """The `propSet` or `missingSet` element of each path; "" where the property is unset. Without a session,
+    what isn't public is missing.
     """
-    parts = [f'<obj type="{managed.kind}">{managed.moid}</obj>']
+    found = {}
     error = hidden(call, managed)
     for path in paths:
         lacking = error if error is not None and not public(managed, path) else guarded(call, managed, path)
         if lacking is not None:
             info = wire.written("fault", lacking, vmodl.LocalizedMethodFault, call.version)
-            parts.append(f"<missingSet><path>{escaped(path)}</path>{info}</missingSet>")
+            found[path] = f"<missingSet><path>{escaped(path)}</path>{info}</missingSet>"
         else:
-            parts.append(prop_set(call, managed, path))
-    return "".join(parts)
+            found[path] = prop_set(call, managed, path)
+    return found
+
+
+def is_missing(element: str) -> bool:
+    """Return whether it is a `missingSet`. Those follow the others."""
+    return element.startswith("<missingSet>")
 
 
 def hidden(call: Call, managed: Managed) -> Any:

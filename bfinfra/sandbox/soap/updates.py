@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.vmtypes import moid, vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import moid, support, vim, vmodl
 from bfinfra.sandbox.soap.collector import COLLECTOR, own
 from bfinfra.sandbox.soap.dispatch import Call, method
-from bfinfra.sandbox.soap.properties import escaped, prop_set
+from bfinfra.sandbox.soap.properties import elements, escaped, is_missing
 from bfinfra.sandbox.soap.selection import select
+from bfinfra.sandbox.soap.wire import written
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
 
 LONGEST = 1800.0
 LOOK = 5.0  # seconds between two checks whether a waiter's session is still open
+PAGE = 100  # objects in an answer at most, whatever a client asks for
 
 
 @dataclass
 class Seen:
     """The values that a filter has sent to its client: the text of each path, by object."""
 
-    objects: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)  # id → type, path → propSet
+    objects: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)  # id → type, path → element
+    told: bool = False  # whether the filter has sent which of its named objects there are not
 
 
 @dataclass
 class Waiter:
-    """A collector's state for one session: the last version sent, and what each filter has sent."""
+    """A collector's state for one session: the last version sent, what each filter has sent, and the rest of
+    an answer that was longer than a page: ids of filters with an element each.
+    """
 
     version: int = 0
     at: int = -1
     cancelled: bool = False
     seen: dict[str, Seen] = field(default_factory=dict)
+    rest: list[tuple[str, str]] = field(default_factory=list)
 
 
 def waiter(call: Call, this: Managed) -> Waiter:
@@ -76,11 +83,12 @@ def cancel(call: Call, this: Managed, _: Any) -> None:
 
 @method(COLLECTOR, "WaitForUpdatesEx", writes=False, locked=False, raw=True)
 def wait_ex(call: Call, this: Managed, args: Any) -> str:
-    """The changes since a version. Waits for them up to `maxWaitSeconds`; "" if there are none."""
-    limit = (
-        args.options.maxWaitSeconds if args.options and args.options.maxWaitSeconds is not None else LONGEST
-    )
-    return wait(call, this, args.version, limit)
+    """The changes since a version, page by page. Waits for them up to `maxWaitSeconds`; "" if there are
+    none.
+    """
+    asked = args.options
+    limit = LONGEST if asked is None or asked.maxWaitSeconds is None else asked.maxWaitSeconds
+    return wait(call, this, args.version, limit, min(PAGE, (asked and asked.maxObjectUpdates) or PAGE))
 
 
 @method(COLLECTOR, "WaitForUpdates", writes=False, locked=False, raw=True)
@@ -95,8 +103,8 @@ def check(call: Call, this: Managed, args: Any) -> str:
     return wait(call, this, args.version, 0)
 
 
-def wait(call: Call, this: Managed, version: str | None, limit: float) -> str:
-    """Look for changes now, and again after each change of the inventory."""
+def wait(call: Call, this: Managed, version: str | None, limit: float, page: int | None = None) -> str:
+    """Look for changes now, and again after each change of the inventory. `page`: objects in an answer."""
     deadline, inventory = time.monotonic() + limit, call.inventory
     with inventory.lock:
         mine = waiter(call, this)
@@ -107,11 +115,14 @@ def wait(call: Call, this: Managed, version: str | None, limit: float) -> str:
                 raise vmodl.fault.RequestCanceled(msg="The wait was cancelled.")
             if this.moid not in inventory.objects:
                 raise vmodl.fault.ManagedObjectNotFound(obj=this.ref)
-            if mine.at != inventory.version:
+            if not mine.rest and mine.at != inventory.version:
                 mine.at = inventory.version
-                if text := changes(call, this, mine):
-                    mine.version += 1
-                    return f"<returnval><version>{mine.version}</version>{text}</returnval>"
+                mine.rest = changes(call, this, mine)
+            if mine.rest:
+                mine.version += 1
+                sent, mine.rest = mine.rest[:page], mine.rest[len(mine.rest[:page]) :]
+                more = "<truncated>true</truncated>" if mine.rest else ""
+                return f"<returnval><version>{mine.version}</version>{by_filter(sent)}{more}</returnval>"
             left = deadline - time.monotonic()
             if left <= 0:
                 return ""
@@ -127,28 +138,36 @@ def start(mine: Waiter, version: str | None) -> None:
     version.
     """
     if not version:
-        mine.seen, mine.at = {}, -1
+        mine.seen, mine.at, mine.rest = {}, -1, []
     elif version != str(mine.version):
         raise vmodl.query.InvalidCollectorVersion(msg=f"the version {version!r} is not the collector's last")
 
 
-def changes(call: Call, this: Managed, mine: Waiter) -> str:
-    """The `filterSet` elements of all filters that see a change."""
-    parts = []
+def changes(call: Call, this: Managed, mine: Waiter) -> list[tuple[str, str]]:
+    """The elements of all filters that see a change."""
+    found = []
     for ref in this["filter"]:
         each = call.inventory.objects.get(moid(ref))
         if each is None or each.hidden.get("session") != (call.session and call.session.key):
             continue
-        objects = differences(call, each["spec"], mine.seen.setdefault(each.moid, Seen()))
-        if objects:
-            parts.append(
-                f'<filterSet><filter type="PropertyFilter">{each.moid}</filter>{objects}</filterSet>'
-            )
-    return "".join(parts)
+        altered = differences(call, each["spec"], mine.seen.setdefault(each.moid, Seen()))
+        found += [(each.moid, text) for text in altered]
+    return found
 
 
-def differences(call: Call, spec: Any, seen: Seen) -> str:
-    """The `objectSet` elements: entered, modified and left objects. The filter then knows the new state."""
+def by_filter(sent: list[tuple[str, str]]) -> str:
+    """The `filterSet` elements."""
+    return "".join(
+        f'<filterSet><filter type="PropertyFilter">{ident}</filter>{"".join(each[1] for each in some)}'
+        "</filterSet>"
+        for ident, some in itertools.groupby(sent, key=lambda each: each[0])
+    )
+
+
+def differences(call: Call, spec: Any, seen: Seen) -> list[str]:
+    """The `objectSet` elements of entered, modified and left objects, and the `missingSet`. The filter then
+    knows the new state.
+    """
     try:
         selected = select(call, spec)
     except vmodl.fault.ManagedObjectNotFound:
@@ -156,29 +175,44 @@ def differences(call: Call, spec: Any, seen: Seen) -> str:
     parts, now = [], {}
     for managed, paths in selected:
         known = seen.objects.get(managed.moid)
-        current = {path: prop_set(call, managed, path) for path in paths}
+        current = elements(call, managed, paths)
         now[managed.moid] = managed.kind, current
         if known is None:
-            parts.append(
-                update("enter", managed.kind, managed.moid, "".join(map(change, current, current.values())))
-            )
+            parts.append(update("enter", managed.kind, managed.moid, current))
         elif current != known[1]:
             altered = {path: text for path, text in current.items() if text != known[1].get(path)}
-            parts.append(
-                update("modify", managed.kind, managed.moid, "".join(map(change, altered, altered.values())))
-            )
+            parts.append(update("modify", managed.kind, managed.moid, altered))
     left = [(kind, gone) for gone, (kind, _) in seen.objects.items() if gone not in now]
-    parts += [update("leave", kind, gone, "") for kind, gone in left]
+    parts += [update("leave", kind, gone, {}) for kind, gone in left]
     seen.objects = now
-    return "".join(parts)
+    return parts + missing(call, spec, seen)
 
 
-def update(how: str, kind: str, ident: str, changed: str) -> str:
+def missing(call: Call, spec: Any, seen: Seen) -> list[str]:
+    """The `missingSet` elements of a filter: named objects that there never were. They are sent once."""
+    if seen.told or not spec.reportMissingObjectsInResults:
+        return []
+    seen.told = True
+    parts = []
+    for each in spec.objectSet:
+        if moid(each.obj) not in call.inventory.objects:
+            kind = support.GetWsdlName(type(each.obj))
+            fault = vmodl.fault.ManagedObjectNotFound(obj=each.obj)
+            why = written("fault", fault, vmodl.LocalizedMethodFault, call.version)
+            parts.append(f'<missingSet><obj type="{kind}">{escaped(moid(each.obj))}</obj>{why}</missingSet>')
+    return parts
+
+
+def update(how: str, kind: str, ident: str, altered: dict[str, str]) -> str:
     """One `objectSet` element."""
+    shown = sorted(altered, key=lambda path: is_missing(altered[path]))
+    changed = "".join(change(path, altered[path]) for path in shown)
     return f'<objectSet><kind>{how}</kind><obj type="{kind}">{ident}</obj>{changed}</objectSet>'
 
 
 def change(path: str, text: str) -> str:
-    """A `propSet` as a `changeSet`; an unset property without a value."""
+    """A `propSet` as a `changeSet`; an unset property without a value; a `missingSet` as it is."""
+    if is_missing(text):
+        return text
     value = text.partition("</name>")[2].removesuffix("</propSet>")
     return f"<changeSet><name>{escaped(path)}</name><op>assign</op>{value}</changeSet>"

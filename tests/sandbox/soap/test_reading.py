@@ -103,6 +103,57 @@ def test_a_waiter_sees_machines_enter_change_and_leave(client: Any) -> None:
     collector.Destroy()
 
 
+def test_changes_come_page_by_page_and_each_once(client: Any) -> None:
+    for name in "abcde":
+        client.vm(name)
+    collector = client.content.propertyCollector.CreatePropertyCollector()
+    collector.CreateFilter(spec(all_vms(client), vim.VirtualMachine, "name"), True)
+    version, names, truncated = "", [], []
+    while not truncated or truncated[-1]:
+        page = collector.WaitForUpdatesEx(version, PC.WaitOptions(maxWaitSeconds=0, maxObjectUpdates=2))
+        version = page.version
+        truncated.append(bool(page.truncated))
+        names += [each.changeSet[0].val for group in page.filterSet for each in group.objectSet]
+    assert (sorted(names), truncated) == (list("abcde"), [True, True, False])
+    assert collector.WaitForUpdatesEx(version, PC.WaitOptions(maxWaitSeconds=0)) is None
+
+
+def test_only_the_last_version_of_a_collector_can_be_gone_on_from(client: Any) -> None:
+    client.vm("a")
+    collector = client.content.propertyCollector.CreatePropertyCollector()
+    collector.CreateFilter(spec(all_vms(client), vim.VirtualMachine, "name"), True)
+    first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
+    client.vm("b")
+    collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=0))
+    with pytest.raises(vmodl.query.InvalidCollectorVersion):
+        collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=0))
+
+
+def test_a_waiter_is_told_what_it_may_not_read_and_which_objects_there_are_not(
+    site: Any, client: Any
+) -> None:
+    viewer = site.login("viewer@aiml.local", "look")
+    manager = viewer.content.sessionManager
+    gone = vim.VirtualMachine("vm-none")
+    asked = PC.FilterSpec(
+        objectSet=[PC.ObjectSpec(obj=each, skip=False) for each in (manager, gone)],
+        propSet=[
+            PC.PropertySpec(type=vim.SessionManager, pathSet=["currentSession", "sessionList"]),
+            PC.PropertySpec(type=vim.VirtualMachine, pathSet=["name"]),
+        ],
+        reportMissingObjectsInResults=True,
+    )
+    collector = viewer.content.propertyCollector.CreatePropertyCollector()
+    collector.CreateFilter(asked, False)
+    (found,) = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).filterSet
+    (entered,) = found.objectSet
+    assert [each.name for each in entered.changeSet] == ["currentSession"]
+    assert [(each.path, type(each.fault)) for each in entered.missingSet] == [
+        ("sessionList", vim.fault.NoPermission)
+    ]
+    assert [each.obj._moId for each in found.missingSet] == ["vm-none"]
+
+
 def test_a_wait_can_be_cancelled(client: Any) -> None:
     collector = client.content.propertyCollector.CreatePropertyCollector()
     collector.CreateFilter(spec(all_vms(client), vim.VirtualMachine, "name"), True)
