@@ -29,9 +29,14 @@ from bfinfra.sandbox import Running
 HERE = Path(__file__).parent
 SPECS = HERE.parents[1] / "specs"
 EXAMPLES = {path.stem: path for path in sorted((SPECS / "kinds").glob("*.yaml"))}
-MADE_ANEW = re.compile(
-    r'(applied=|license=)[\w+/=$-]*|("(?:tls\.crt|tls\.key|cert\.pem|key\.pem|caBundle|bfinfra\.io/certificate|pod-template-hash|nodeName)": '
-    r')"[^"]*"|(deployment-)[0-9a-f]{10}(?=[-"])'
+MADE_ANEW = tuple(
+    re.compile(pattern)
+    for pattern in (  # each begins with a text of its own: such a pattern is found ten times as fast
+        r"(applied=)[\w+/=$-]*",
+        r"(license=)[\w+/=$-]*",
+        r'("(?:tls\.crt|tls\.key|cert\.pem|key\.pem|caBundle|bfinfra\.io/certificate|pod-template-hash|nodeName)": )"[^"]*"',
+        r'(deployment-)[0-9a-f]{10}(?=[-"])',
+    )
 )
 EVERYTHING = Allow(every_delete=True, every_disruption=True)
 QUICK = RetryPolicy(attempts=5, lasts=0, pause=0.01, longest=0.05)
@@ -109,7 +114,9 @@ def world(sandbox: Running) -> str:
     text = json.dumps(sandbox.world(), sort_keys=True).replace(
         ', "', ',\n"'
     )  # in lines, for who compares two; indenting takes six times as long
-    return MADE_ANEW.sub(lambda found: f"{next(filter(None, found.groups()))}…", text)
+    for pattern in MADE_ANEW:
+        text = pattern.sub(r"\1…", text)
+    return text
 
 
 def difference(now: str, whole: str) -> str:

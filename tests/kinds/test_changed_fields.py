@@ -15,12 +15,13 @@ from kinds.lifecycle import EXAMPLES, apply, drift, endings, from_tests, made, o
 import bfinfra.app as app
 from bfinfra.model.errors import BfinfraError
 
-NOTES = re.compile(r'bfinfra[^"\\\n]*|[^\n]*(?:[vV]ersion|modified|ConfigId|[Tt]ime)[^\n]*\n')
+NOTES = re.compile(r'bfinfra[^"\\\n]*')
+COUNTED = re.compile(r"[vV]ersion|modified|ConfigId|[Tt]ime")
 
 
 def bare(sandbox: Any) -> str:
     """The world without notes of bfinfra, counters and times."""
-    return NOTES.sub("", world(sandbox) + "\n")
+    return NOTES.sub("", "\n".join(line for line in world(sandbox).splitlines() if not COUNTED.search(line)))
 
 
 @pytest.mark.parametrize(
