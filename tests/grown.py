@@ -48,6 +48,7 @@ def world(folder: Path, hosts: int) -> Path:
         host(n): {"cores": 16, "memory": "128GiB", "pci": [CARD]} for n in range(hosts)
     }
     given["datastores"]["local"]["capacity"] = "400TiB"
+    given["clusters"]["compute"]["supervisor"]["guests"] = ["10.1.1.1", "10.1.4.254"]
     return _written(folder / "world.yaml", given)
 
 
@@ -128,6 +129,28 @@ def supervisor_namespaces(folder: Path, count: int) -> Path:
             "site": "spaces",
             "vcenter": VCENTER,
             "supervisor_namespace": {f"space-{n}": each for n in range(count)},
+        },
+    )
+
+
+def vks_clusters(folder: Path, count: int) -> Path:
+    """A site of this many VKS clusters with an autoscaled pool each, twenty in a namespace."""
+    space = {"cluster": "compute", "storage": {"gold": "1TiB"}, "vm_classes": ["best-effort-small"]}
+    each = {
+        "cluster_class": "builtin-generic-v3.6.0",
+        "version": "v1.34",
+        "vm_class": "best-effort-small",
+        "storage_class": "gold",
+        "control_plane": {"count": 1},
+        "workers": {"cpu": {"count": 1}, "more": {"autoscale": {"min": 0, "max": 2}}},
+    }
+    return _written(
+        folder / f"clusters-{count}.yaml",
+        {
+            "site": "clusters",
+            "vcenter": VCENTER,
+            "supervisor_namespace": {f"team-{n}": space for n in range((count + 19) // 20)},
+            "vks_cluster": {f"ml-{n}": {**each, "namespace": f"team-{n // 20}"} for n in range(count)},
         },
     )
 
