@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bfinfra import app
+import bfinfra
 from bfinfra.backends import ova
 from bfinfra.kinds.vcenter.bitfusion_server import properties, sizing, state
 from bfinfra.kinds.vcenter.gpu_host.state import ATTRIBUTE, GpuHostNote
@@ -146,7 +146,7 @@ def main(servers: int, folder: Path) -> None:
     for name, text in site_files(servers).items():
         (site / name).write_text(text)
     (folder / "fleet.json").write_text(
-        json.dumps(world(app.load(site), ova.read(site / "bitfusion-server.ova")))
+        json.dumps(world(bfinfra.load(site), ova.read(site / "bitfusion-server.ova")))
     )
 
 

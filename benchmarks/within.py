@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-from bfinfra import app
+import bfinfra
 from bfinfra.app import wiring
 
 FROM, TO = "asked", "seen"
@@ -44,7 +44,7 @@ def main(site: str) -> None:
         return world
 
     wiring.observe = surveyed
-    found = app.drift(app.load(site), context=app.RunContext(middleware=(noting(times),)))
+    found = bfinfra.drift(bfinfra.load(site), context=bfinfra.RunContext(middleware=(noting(times),)))
     assert not found.blind, found.problems
     print(times[TO] - times[FROM])
 

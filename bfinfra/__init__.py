@@ -45,24 +45,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "app": (
-        "Rotation",
-        "RunContext",
-        "addresses",
-        "apply",
-        "destroy",
-        "diagnose",
-        "drift",
-        "history",
-        "kubeconfig",
-        "load",
-        "notify",
-        "plan",
-        "remember",
-        "rotate",
-        "tokens",
-    ),
+    "app.addresses": ("addresses",),
+    "app.apply": ("apply", "destroy", "rotate"),
+    "app.context": ("RunContext",),
+    "app.diagnose": ("diagnose",),
+    "app.drift": ("drift", "notify", "remember"),
+    "app.history": ("history",),
+    "app.kubeconfig": ("kubeconfig",),
+    "app.load": ("load",),
+    "app.plan": ("plan",),
+    "app.rotation": ("Rotation",),
     "app.saved": ("SavedPlan", "save_plan"),
+    "app.tokens": ("tokens",),
     "engine.apply": ("Options",),
     "engine.guard": ("Allow", "check"),
     "model.drift": ("Cause", "Drifted", "Report"),
@@ -131,7 +125,9 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept any name
             if name in names:
                 found = getattr(import_module(f"bfinfra.{home}"), name)
                 return (
-                    _deprecated().taking_old_arguments(found) if home == "app" and name.islower() else found
+                    _deprecated().taking_old_arguments(found)
+                    if home.startswith("app.") and name.islower()
+                    else found
                 )
         if name in _RENAMED:
             _deprecated().renamed(name, _RENAMED[name])

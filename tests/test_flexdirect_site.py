@@ -14,8 +14,9 @@ import pytest
 from kinds.lifecycle import EVERYTHING, QUICK, apply, endings, made, plan, world
 from rights.given import other
 
+import bfinfra
 import bfinfra.sandbox
-from bfinfra import app
+from bfinfra.app import health
 from bfinfra.engine.apply import Options
 from bfinfra.render import health as render
 from bfinfra.sandbox import Running
@@ -38,7 +39,7 @@ def test_its_plan_sets_every_machine_up_before_it_is_listed_and_health_says_what
     assert not found.problems and not found.unreadable
     waits = {str(item.key): {str(key) for key in item.waits_for} for item in found.items}
     assert waits["flexdirect_pool/v100"] >= {"flexdirect_host/v100", "linux_host/node-1"}
-    examined = app.health(app.load(SITE, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
+    examined = health.health(bfinfra.load(SITE, sandbox=sandbox), context=bfinfra.RunContext(sandbox=sandbox))
     assert {each.machine: each.good for each in examined} == dict.fromkeys(
         ("v100-1", "v100-2", "k80-1", "node-1", "node-2"), False
     )
@@ -58,11 +59,11 @@ def jobs_alone(tmp_path: Path) -> Path:
 
 
 def test_jobs_that_start_before_flexdirect_exists_fail(sandbox: Running, tmp_path: Path) -> None:
-    found = app.apply(
-        app.load(jobs_alone(tmp_path), sandbox=sandbox),
+    found = bfinfra.apply(
+        bfinfra.load(jobs_alone(tmp_path), sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=Options(patience=QUICK, deadline=1),
-        context=app.RunContext(sandbox=sandbox),
+        context=bfinfra.RunContext(sandbox=sandbox),
     )
     assert {
         each: text.partition(":")[0] for each, text in endings(found).items() if each.startswith("workload")
@@ -115,7 +116,7 @@ def test_the_whole_site_lives(sandbox: Running) -> None:
     written = sandbox.tally()["written"]
     assert set(endings(apply(SITE, sandbox)).values()) == {"kept"}
     assert sandbox.tally()["written"] == written
-    examined = app.health(app.load(SITE, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
+    examined = health.health(bfinfra.load(SITE, sandbox=sandbox), context=bfinfra.RunContext(sandbox=sandbox))
     assert all(each.good for each in examined), render.text(examined)
     assert json.dumps(render.data("flexdirect", examined))
     sandbox.change(

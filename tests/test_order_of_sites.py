@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from kinds.lifecycle import EVERYTHING, QUICK, endings, setting
 
+import bfinfra
 import bfinfra.sandbox
-from bfinfra import app
 from bfinfra.engine.apply import Options
 from bfinfra.engine.graph import sort, waits
 from bfinfra.kinds import groups, kind
@@ -35,13 +35,13 @@ spec:
 def loaded(name: str, tmp_path: Path, *more: str) -> Site:
     """A site of the documents, with more below it."""
     (tmp_path / "more.yaml").write_text("\n".join(more))
-    return app.load(SPECS / f"{name}.yaml", *([tmp_path / "more.yaml"] if more else []))
+    return bfinfra.load(SPECS / f"{name}.yaml", *([tmp_path / "more.yaml"] if more else []))
 
 
 def applied(site: Site, sandbox: Running) -> dict[str, str]:
     """How each ended in a run that waits a few seconds for it."""
     return endings(
-        app.apply(
+        bfinfra.apply(
             site,
             approve=lambda _: EVERYTHING,
             options=Options(patience=QUICK, deadline=5),
@@ -196,7 +196,7 @@ def test_where_the_plug_in_fails_the_pod_is_not_made(sandbox, tmp_path):
     sandbox.faults(
         {"api": "kubernetes", "method": "POST *mutatingwebhookconfigurations*", "do": {"status": 403}}
     )
-    found = applied(app.load(tmp_path / "site.yaml", sandbox=sandbox), sandbox)
+    found = applied(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox), sandbox)
     assert [
         found[each].partition(":")[0]
         for each in ("bitfusion_device_plugin/k8s", "workload/train", "workload/other")
@@ -217,7 +217,7 @@ def test_in_one_run_the_webhook_changes_the_pod_and_without_that_order_it_would_
     if not ordered:
         monkeypatch.setattr("bfinfra.kinds.cluster.workload.spec.Spec.requires", Ordered.requires)
     found = applied(
-        app.load(SPECS / "bitfusion-on-kubernetes.yaml", tmp_path / "more.yaml", sandbox=sandbox), sandbox
+        bfinfra.load(SPECS / "bitfusion-on-kubernetes.yaml", tmp_path / "more.yaml", sandbox=sandbox), sandbox
     )
     assert (found["bitfusion_device_plugin/k8s"], found["workload/train"].partition(":")[0]) == ("done", ends)
     assert ("Insufficient bitfusion.io/gpu-num" in found["workload/train"]) is not ordered
@@ -234,7 +234,7 @@ def test_where_flexdirect_or_a_license_fails_no_job_is_made_and_without_that_ord
         "mpi_job: {train: {cluster: k8s, namespace: training, image: tf, command: [train], workers: 2, "
         "transport: tcp}}\n"
     )
-    site = app.load(SPECS / "flexdirect.yaml", tmp_path / "more.yaml", sandbox=sandbox)
+    site = bfinfra.load(SPECS / "flexdirect.yaml", tmp_path / "more.yaml", sandbox=sandbox)
     if not ordered:
         for each in ("workload", "mpi_job"):
             monkeypatch.setattr(f"bfinfra.kinds.{groups()[each]}.{each}.spec.Spec.requires", Ordered.requires)

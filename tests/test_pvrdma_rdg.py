@@ -17,7 +17,7 @@ from kinds.lifecycle import EVERYTHING, QUICK, apply, endings, made, plan, world
 from pyVmomi import vim
 from rights.given import administrator
 
-import bfinfra.app as app
+import bfinfra
 import bfinfra.sandbox
 from bfinfra.engine.apply import Options
 from bfinfra.model.finding import Health
@@ -136,7 +136,9 @@ def test_workers_have_the_adapters_and_the_gpu_of_the_guide(rdg):
 def test_the_doctor_finds_the_hosts_as_the_guide_wants_them(rdg):
     found = [
         each
-        for each in app.diagnose(app.load(rdg.site, sandbox=rdg), context=app.RunContext(sandbox=rdg))
+        for each in bfinfra.diagnose(
+            bfinfra.load(rdg.site, sandbox=rdg), context=bfinfra.RunContext(sandbox=rdg)
+        )
         if each.check.startswith("hosts.")
     ]
     assert {each.check for each in found} == {
@@ -189,11 +191,11 @@ def test_without_a_device_plug_in_its_workers_find_no_node_and_that_is_reported(
     running = bfinfra.sandbox.start(tmp_path / "world.yaml", tmp_path / "sandbox", pace=0)
     try:
         options = Options(patience=QUICK, deadline=2)
-        outcome = app.apply(
-            app.load(site, sandbox=running),
+        outcome = bfinfra.apply(
+            bfinfra.load(site, sandbox=running),
             approve=lambda _: EVERYTHING,
             options=options,
-            context=app.RunContext(sandbox=running),
+            context=bfinfra.RunContext(sandbox=running),
         )
         assert (
             "tensorflow-benchmarks-worker-0 finds no node: 0/4 nodes are available: 4 Insufficient "

@@ -13,7 +13,8 @@ import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, made, setting, unhurried, world
 
-import bfinfra.app as app
+import bfinfra
+from bfinfra.app import privileges, trust
 from bfinfra.app.describe import describe
 from bfinfra.engine import graph
 from bfinfra.model.errors import BfinfraError
@@ -24,20 +25,22 @@ from bfinfra.model.sources import Sources
 from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
 
 READER = "reader@small.test"
-Look = Callable[[Site, app.RunContext], Any]
+Look = Callable[[Site, bfinfra.RunContext], Any]
 LOOKS: dict[str, Look] = {
-    "plan": lambda site, context: app.plan(site, context=context),
-    "plan to destroy": lambda site, context: app.plan(site, destroy=True, context=context),
-    "plan to adopt": lambda site, context: app.plan(site, adopt=frozenset(site.resources), context=context),
-    "drift": lambda site, context: app.drift(site, context=context),
+    "plan": lambda site, context: bfinfra.plan(site, context=context),
+    "plan to destroy": lambda site, context: bfinfra.plan(site, destroy=True, context=context),
+    "plan to adopt": lambda site, context: bfinfra.plan(
+        site, adopt=frozenset(site.resources), context=context
+    ),
+    "drift": lambda site, context: bfinfra.drift(site, context=context),
     "init": lambda site, context: describe(site, context=context) if site.vcenter else None,
-    "doctor": lambda site, context: app.diagnose(site, context=context),
-    "trust": lambda site, context: app.certificates(site, context=context),
+    "doctor": lambda site, context: bfinfra.diagnose(site, context=context),
+    "trust": lambda site, context: trust.certificates(site, context=context),
     "graph": lambda site, _: graph.waits(site.resources, {}),
-    "privileges": lambda site, _: app.privileges(site),
-    "history": lambda site, _: list(app.history(site.name)),
+    "privileges": lambda site, _: privileges.privileges(site),
+    "history": lambda site, _: list(bfinfra.history(site.name)),
     "kubeconfig": lambda site, context: [
-        app.kubeconfig(site, str(key), context=context) for key in site.resources if _cluster(key.kind)
+        bfinfra.kubeconfig(site, str(key), context=context) for key in site.resources if _cluster(key.kind)
     ],
 }
 
@@ -78,7 +81,7 @@ def test_what_looks_at_the_whole_poc_writes_nothing(tmp_path: Path, monkeypatch:
 
 def test_a_reader_describes_what_an_administrator_describes(sandbox: Running) -> None:
     assert made(apply(EXAMPLES["bitfusion_server"], sandbox))
-    site = app.load(EXAMPLES["bitfusion_server"], sandbox=sandbox)
+    site = bfinfra.load(EXAMPLES["bitfusion_server"], sandbox=sandbox)
     assert site.vcenter is not None
     password = Secret("env", "READER_PASSWORD", Sources(env=sandbox.env))
     reader = site.vcenter.model_copy(update={"username": READER, "password": password})
@@ -98,7 +101,7 @@ def changed_by_no_reader(path: Path, sandbox: Running, folder: Path) -> None:
     reading = as_reader(path, folder)
     before = world(sandbox)
     sandbox.clear_tally()
-    found = app.plan(app.load(reading, sandbox=sandbox), context=setting(sandbox))
+    found = bfinfra.plan(bfinfra.load(reading, sandbox=sandbox), context=setting(sandbox))
     assert sandbox.tally()["written"] == 0
     assert [str(item.key) for item in found.pending] == [], "what stands as it should is taken for changed"
     assert not found.problems or found.unreadable, found.problems
@@ -118,7 +121,7 @@ def looked_at_only(path: Path, sandbox: Running, *names: str) -> None:
     """Everything that only looks, or what is named, on the world as it is; the server counts."""
     before = world(sandbox)
     sandbox.clear_tally()
-    site, context = app.load(path, sandbox=sandbox), app.RunContext(sandbox=sandbox, patience=QUICK)
+    site, context = bfinfra.load(path, sandbox=sandbox), bfinfra.RunContext(sandbox=sandbox, patience=QUICK)
     assert sandbox.tally()["total"] == 0, "what validates asks nobody"
     for name in names or LOOKS:
         answer = LOOKS[name](site, context)

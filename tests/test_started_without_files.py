@@ -15,8 +15,8 @@ from kinds.lifecycle import apply, drift, endings, plan, world
 from pyVim.task import WaitForTask
 from rights.given import administrator
 
+import bfinfra
 import bfinfra.sandbox
-from bfinfra import app
 from bfinfra.cli.execute import EXITS
 from bfinfra.model.drift import Cause
 from bfinfra.render import drift as drift_text
@@ -98,7 +98,7 @@ def poc(tmp_path) -> Iterator[Poc]:
 
 
 def validate_warns_of_what_is_not_there_yet(poc):
-    warned = [w.problem.what for w in app.load(SITE, sandbox=poc.sandbox).warnings]
+    warned = [w.problem.what for w in bfinfra.load(SITE, sandbox=poc.sandbox).warnings]
     assert warned == [
         f"bitfusion_server/bf-01: {OVA} is not there yet",
         f"bitfusion_token/cnasg: {TOKEN} is not there yet",

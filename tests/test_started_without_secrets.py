@@ -14,7 +14,6 @@ from kinds.lifecycle import apply, drift, endings, plan, setting, world
 
 import bfinfra
 import bfinfra.sandbox
-from bfinfra import app
 from bfinfra.cli.execute import EXITS
 from bfinfra.model.awaited import UNNOTED, WHY
 from bfinfra.render import text
@@ -137,7 +136,7 @@ def site(tmp_path, monkeypatch) -> Iterator[StartedSite]:
 
 
 def test_each_missing_file_holds_back_only_what_needs_it_until_it_is_brought(site):
-    warned = [each.problem.what for each in app.load(site.path, sandbox=site.sandbox).warnings]
+    warned = [each.problem.what for each in bfinfra.load(site.path, sandbox=site.sandbox).warnings]
     for name in SECRETS:
         assert any(what.endswith(f"{name} is not there yet") for what in warned), (name, warned)
     found = plan(site.path, site.sandbox)
@@ -265,7 +264,9 @@ def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_
     assert report.found == ()
     before = site.sandbox.tally()["written"]
     with pytest.raises(bfinfra.SiteError, match="leads nowhere"):
-        app.kubeconfig(app.load(site.path, sandbox=site.sandbox), "cluster-01", context=setting(site.sandbox))
+        bfinfra.kubeconfig(
+            bfinfra.load(site.path, sandbox=site.sandbox), "cluster-01", context=setting(site.sandbox)
+        )
     with pytest.raises(bfinfra.BfinfraError, match="leads nowhere"):
         site.apply(destroy=True)
     assert site.sandbox.tally()["written"] == before

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kinds.lifecycle import SPECS, apply, drift, endings, made, plan, world
 
-from bfinfra import app
+import bfinfra
 from bfinfra import sandbox as sandboxes
 from bfinfra.kinds.vcenter.host_image.branches import newer_guests
 from bfinfra.model.conflict import Spot
@@ -46,7 +46,7 @@ def test_the_site_is_made_agrees_without_a_write_and_goes_without_a_trace(gpus):
 
 
 def test_the_driver_of_the_hosts_comes_before_what_needs_it(gpus):
-    site = app.load(SITE, sandbox=gpus)
+    site = bfinfra.load(SITE, sandbox=gpus)
     before = derived(site.resources)
     hosts, graphics = Key("host_image", "gpu"), Key("host_graphics", "vgpu")
     assert hosts in before[graphics]
@@ -65,7 +65,7 @@ def test_a_profile_that_the_hosts_do_not_offer_is_refused_once_they_tell(gpus, t
 
 
 def test_a_guest_driver_that_is_newer_than_the_hosts_is_refused(gpus):
-    site = app.load(SITE, sandbox=gpus)
+    site = bfinfra.load(SITE, sandbox=gpus)
     assert list(newer_guests(site.resources)) == []
     key = Key("gpu_operator", "ml-01")
     operator = site.resources[key]

@@ -32,12 +32,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _addresses(words: list[str]) -> int:
     """One address a line; nothing for a site with problems, which a completing shell can't show."""
-    from bfinfra import app
+    from bfinfra.app.load import load
     from bfinfra.model.errors import BfinfraError
 
     files = [word for word in words if word.endswith((".yaml", ".yml")) and Path(word).is_file()]
     try:
-        print(*app.load(*(files or arguments.DEFAULT_SITES)).resources, sep="\n")
+        print(*load(*(files or arguments.DEFAULT_SITES)).resources, sep="\n")
     except BfinfraError:
         return 1
     return 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-    from bfinfra.app import RunContext
+    from bfinfra.app.context import RunContext
     from bfinfra.model.refs import Key
     from bfinfra.model.site import Site
     from bfinfra.model.variant import Variant
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
     """The site that the arguments name, and its RunContext."""
-    from bfinfra import app
+    from bfinfra.app.context import RunContext
     from bfinfra.cli.screen import Screen
     from bfinfra.engine.retry import RetryPolicy
 
     running = sandbox(args)
-    return site(args, running), app.RunContext(
+    return site(args, running), RunContext(
         sandbox=running,
         stop=args.stop,
         patience=RetryPolicy(halt=args.stop.flag),
@@ -34,9 +34,9 @@ def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
 
 def site(args: argparse.Namespace, running: Running | None = None) -> Site:
     """The site that the arguments name. `running`: the sandbox that provides values for its references."""
-    from bfinfra import app
+    from bfinfra.app.load import load_variant
 
-    return app.load_variant([Path(each) for each in args.sites], variant(args), running)
+    return load_variant([Path(each) for each in args.sites], variant(args), running)
 
 
 def variant(args: argparse.Namespace) -> Variant:

@@ -17,12 +17,12 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 1 if anything is bad, else 0."""
-    from bfinfra import app
+    from bfinfra.app.diagnose import diagnose
     from bfinfra.cli.screen import Screen
     from bfinfra.model.finding import Health
     from bfinfra.render import findings
 
     site, setting = context.load(args)
-    found = app.diagnose(site, context=setting)
+    found = diagnose(site, context=setting)
     Screen.of(args).show(lambda style: findings.text(found, style), lambda: findings.data(site.name, found))
     return 1 if any(each.health is Health.BAD for each in found) else 0

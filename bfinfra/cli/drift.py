@@ -33,14 +33,14 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show what differs, who changed it, and since when; returns the exit code."""
-    from bfinfra import app
+    from bfinfra.app.drift import drift
     from bfinfra.cli.findings import exit_code, notify
     from bfinfra.cli.screen import Screen
     from bfinfra.render import drift as render
 
     context.has_folder(args.junit, args.html)
     site, setting = context.load(args)
-    found = app.drift(site, targets=context.targets(args), context=setting)
+    found = drift(site, targets=context.targets(args), context=setting)
     screen = Screen.of(args)
     if not args.changes_only or found.partial or found.blind or found.new or found.ended:
         screen.show(
@@ -75,10 +75,10 @@ def _remember(found: Report, screen: Screen, *, reported: bool) -> None:
     """Keep what the check saw. A check that can't is still a check: the next one reports everything as
     new.
     """
-    from bfinfra import app
+    from bfinfra.app.drift import remember
     from bfinfra.model.errors import BfinfraError
 
     try:
-        app.remember(found, reported=reported)
+        remember(found, reported=reported)
     except (BfinfraError, OSError) as error:
         screen.say(f"the result can't be kept for the next check: {error}")

@@ -7,7 +7,6 @@ import gc
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bfinfra import app
 from bfinfra.cli import ask, context
 from bfinfra.cli.pipes import unread
 from bfinfra.cli.screen import Screen
@@ -23,7 +22,9 @@ EXITS = {Ending.DONE: 0, Ending.WAITING: 3}
 
 
 def execute(args: argparse.Namespace, **how: Any) -> int:
-    """Run, and return the exit code. `how`: further arguments of `app.apply`."""
+    """Run, and return the exit code. `how`: further arguments of `apply`."""
+    from bfinfra.app.apply import apply
+
     gc.enable()  # a run may last for hours
     context.has_folder(args.html)
     allow, screen, stop = ask.allowed(args), Screen.of(args), args.stop
@@ -42,7 +43,7 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
             return given
 
         options = Options(parallelism=args.parallelism, deadline=args.deadline, stop=stop.flag)
-        outcome = app.apply(site, approve=approve, options=options, on_event=display, context=setting, **how)
+        outcome = apply(site, approve=approve, options=options, on_event=display, context=setting, **how)
     if outcome.declined:
         screen.say("Cancelled: nothing was written.")
         return 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bfinfra.app import RunContext
+    from bfinfra.app.context import RunContext
     from bfinfra.cli.screen import Screen
     from bfinfra.model.drift import Report
     from bfinfra.model.site import Site
@@ -22,11 +22,11 @@ def notify(site: Site, found: Report, setting: RunContext, screen: Screen) -> bo
     """Send the message to the webhook; whether nothing is left to send. The next check sends again what
     failed.
     """
-    from bfinfra import app
+    from bfinfra.app.drift import notify
     from bfinfra.model.errors import BfinfraError
 
     try:
-        app.notify(site, found, context=setting)
+        notify(site, found, context=setting)
     except BfinfraError as error:
         screen.say(f"the webhook did not accept the message; the next check sends it again: {error}")
         return False

@@ -22,14 +22,13 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 1 if something can't be read, else 0."""
-    from bfinfra import app
-    from bfinfra.app.get import UNREADABLE
+    from bfinfra.app.get import UNREADABLE, get
     from bfinfra.cli.screen import Screen
     from bfinfra.render import observed as render
 
     only, args.sites = _split(args.sites)
     site, setting = context.load(args)
-    found = app.get(site, only, context=setting)
+    found = get(site, only, context=setting)
     forms: dict[str, Callable[[], str]] = {
         "name": lambda: render.names(found),
         "yaml": lambda: render.as_yaml(site.name, found),

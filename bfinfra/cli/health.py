@@ -17,11 +17,11 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 1 if a machine is worse than its site accepts, else 0."""
-    from bfinfra import app
+    from bfinfra.app.health import health
     from bfinfra.cli.screen import Screen
     from bfinfra.render import health as render
 
     site, setting = context.load(args)
-    found = app.health(site, context=setting)
+    found = health(site, context=setting)
     Screen.of(args).show(lambda style: render.text(found, style), lambda: render.data(site.name, found))
     return 0 if all(each.good for each in found) else 1

@@ -17,11 +17,11 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List the runs, oldest first; returns 0."""
-    from bfinfra import app
+    from bfinfra.app.history import history
     from bfinfra.cli.screen import Screen
     from bfinfra.render import history as render
 
     name = context.named(args) or context.site(args).name
-    lines = list(app.history(name))
+    lines = list(history(name))
     Screen.of(args).show(lambda style: render.history(lines, style), lambda: render.data(name, lines))
     return 0

@@ -19,8 +19,8 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 0. Writes nothing if the object can't be described."""
-    from bfinfra import app
     from bfinfra.app.import_object import import_object
+    from bfinfra.app.load import load
     from bfinfra.cli.screen import Screen
     from bfinfra.kinds import kind
     from bfinfra.render import init as render
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     site, setting = context.load(args)
     running = setting.sandbox
     file, text = import_object(
-        site, key, lambda: app.load(*map(Path, args.sites), sandbox=running), context=setting
+        site, key, lambda: load(*map(Path, args.sites), sandbox=running), context=setting
     )
     Screen.of(args).show(
         lambda _: render.imported(key, file, text, managed=kind(key.kind).managed),

@@ -96,8 +96,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _world(args: argparse.Namespace) -> int:
     """Write the sandbox world of a site; returns 0."""
-    from bfinfra import app, worlds
+    from bfinfra import worlds
     from bfinfra.app import init
+    from bfinfra.app.load import load_variant
     from bfinfra.app.sandbox_world import SCHEMA, world_of
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import BfinfraError, Problem
@@ -111,7 +112,7 @@ def _world(args: argparse.Namespace) -> int:
     options = context.options(args)
     file = worlds.beside_of(site)
     init.free(file.parent, (file.name,))
-    found = world_of(app.load_variant([site], context.variant(args)))
+    found = world_of(load_variant([site], context.variant(args)))
     files = {file.name: found.text}
     if not (file.parent / SCHEMA).exists():
         files[SCHEMA] = documents.text(schema()) + "\n"
@@ -124,8 +125,8 @@ def _world(args: argparse.Namespace) -> int:
 
 
 def _described(args: argparse.Namespace, name: str) -> Initial:
-    from bfinfra import app
     from bfinfra.app import init
+    from bfinfra.app.context import RunContext
     from bfinfra.model.errors import BfinfraError, Problem, Untrusted
 
     running = None
@@ -136,7 +137,7 @@ def _described(args: argparse.Namespace, name: str) -> Initial:
     env = {**os.environ, **(running.env if running else {})}
     settings, typed = _settings(args, env)
     site = init.empty(name, settings, Path(args.folder), password=typed, sandbox=running)
-    run_context = app.RunContext(sandbox=running, stop=args.stop)
+    run_context = RunContext(sandbox=running, stop=args.stop)
     try:
         return init.described(site, settings, only=frozenset(args.kind), context=run_context)
     except Untrusted as error:

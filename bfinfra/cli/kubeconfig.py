@@ -22,12 +22,12 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the kubeconfig, or write it to --out; returns 0."""
-    from bfinfra import app
+    from bfinfra.app.kubeconfig import kubeconfig
     from bfinfra.cli.screen import Screen
 
     context.has_folder(args.out)
     site, run_context = context.load(args)
-    found = app.kubeconfig(site, args.address, context=run_context)
+    found = kubeconfig(site, args.address, context=run_context)
     if args.out:
         from bfinfra.model import private
 

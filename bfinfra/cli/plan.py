@@ -26,7 +26,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 1 if something could not be read or decided; 2 for changes with --detailed-exitcode; else 0."""
-    from bfinfra import app
+    from bfinfra.app.plan import plan
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import BfinfraError, Problem
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
             )
         )
     site, setting = context.load(args)
-    found = app.plan(site, destroy=args.destroy, targets=context.targets(args), context=setting)
+    found = plan(site, destroy=args.destroy, targets=context.targets(args), context=setting)
     undecided = bool(found.problems or found.unreadable)
     if args.out and not undecided:
         from bfinfra.app import saved

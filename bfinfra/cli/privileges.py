@@ -41,7 +41,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the rights in the chosen form; returns 0."""
-    from bfinfra import app
+    from bfinfra.app.privileges import privileges
     from bfinfra.cli.screen import Screen
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.rights import Use
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.render.powercli import powercli
 
     site, _ = context.load(args)
-    found = app.privileges(site, [use for use in Use if use in (args.uses or Use)])
+    found = privileges(site, [use for use in Use if use in (args.uses or Use)])
     account = args.account or (site.vcenter and site.vcenter.username) or "ACCOUNT"
     if args.form in ("govc", "powercli") and not args.account:
         raise BfinfraError(

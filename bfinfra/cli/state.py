@@ -21,14 +21,13 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Returns 1 if something can't be read, else 0."""
-    from bfinfra import app
-    from bfinfra.app.get import UNREADABLE
+    from bfinfra.app.get import UNREADABLE, get
     from bfinfra.cli.screen import Screen
     from bfinfra.render import observed as render
 
     site, setting = context.load(args)
     only = (args.address,) if args.what == "show" else ()
-    everything = app.get(site, only, context=setting)
+    everything = get(site, only, context=setting)
     found = everything if only else [each for each in everything if each.state is not None]
     screen = Screen.of(args)
     if found or args.output != "text":

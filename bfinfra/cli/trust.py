@@ -11,7 +11,7 @@ from bfinfra.cli import arguments, context
 if TYPE_CHECKING:
     import argparse
 
-    from bfinfra.app import RunContext
+    from bfinfra.app.context import RunContext
     from bfinfra.backends.ansible.hostkeys import Shown as HostKeys
     from bfinfra.backends.certificate import Shown
     from bfinfra.cli.screen import Screen
@@ -46,18 +46,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_server(args: argparse.Namespace) -> tuple[list[Shown], list[HostKeys]]:
-    from bfinfra import app
+    from bfinfra.app.context import RunContext
+    from bfinfra.app.trust import certificate
 
-    setting = app.RunContext(sandbox=context.sandbox(args) if args.world else None, stop=args.stop)
-    return [app.certificate(args.sites[0], context=setting)], []
+    setting = RunContext(sandbox=context.sandbox(args) if args.world else None, stop=args.stop)
+    return [certificate(args.sites[0], context=setting)], []
 
 
 def _of_site(args: argparse.Namespace) -> tuple[list[Shown], list[HostKeys]]:
-    from bfinfra import app
+    from bfinfra.app.trust import certificates, host_keys
     from bfinfra.cli.screen import Screen
 
     site, setting = context.load(args)
-    found, machines = app.certificates(site, context=setting), app.host_keys(site, context=setting)
+    found, machines = certificates(site, context=setting), host_keys(site, context=setting)
     return [*found, *_inside(site, setting, Screen.of(args))], machines
 
 
@@ -65,11 +66,11 @@ def _inside(site: Site, setting: RunContext, screen: Screen) -> list[Shown]:
     """The servers whose addresses only vCenter knows. If it can't be asked, a message says so, and the others
     are shown.
     """
-    from bfinfra import app
+    from bfinfra.app.trust import certificates_inside
     from bfinfra.model.errors import BfinfraError
 
     try:
-        return app.certificates_inside(site, context=setting)
+        return certificates_inside(site, context=setting)
     except BfinfraError as error:
         screen.say(f"supervisors and their clusters are not shown: {error.problems[0]}")
         return []

@@ -10,7 +10,7 @@ from bfinfra.cli import arguments, context
 if TYPE_CHECKING:
     import argparse
 
-    from bfinfra.app import RunContext
+    from bfinfra.app.context import RunContext
     from bfinfra.app.listener import Listener, Listeners
     from bfinfra.cli.screen import Screen
     from bfinfra.model.site import Site

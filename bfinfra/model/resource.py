@@ -1,7 +1,5 @@
 """The Spec of a resource, which a user writes, and its State, which its server reports."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Self
@@ -31,6 +29,7 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+# Annotations are values in this file: pydantic would compile those of `protect` anew for each kind.
 class Spec(Part, Ordered):
     """The desired state of one resource."""
 

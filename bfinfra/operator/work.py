@@ -8,8 +8,12 @@ from dataclasses import field, replace
 from pathlib import Path
 from threading import Event as Flag
 
-from bfinfra import app
-from bfinfra.app import RunContext
+from bfinfra.app.apply import apply
+from bfinfra.app.context import LIVE, RunContext
+from bfinfra.app.drift import drift, notify, remember
+from bfinfra.app.load import load
+from bfinfra.app.tokens import tokens
+from bfinfra.app.trust import certificates
 from bfinfra.engine import checks
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
@@ -38,11 +42,11 @@ class Order:
     stop: Flag = field(default_factory=Flag)
 
 
-def work(path: Path, order: Order, context: RunContext = app.LIVE) -> Result:
+def work(path: Path, order: Order, context: RunContext = LIVE) -> Result:
     """The result. Every BfinfraError becomes a result, too."""
     began = time.monotonic()
     try:
-        site = app.load(path, sandbox=context.sandbox)
+        site = load(path, sandbox=context.sandbox)
     except SiteError as error:
         return Result(Outcome.INVALID, _summary(error.problems))
     try:
@@ -57,7 +61,7 @@ def work(path: Path, order: Order, context: RunContext = app.LIVE) -> Result:
         certificates=_certificates(site, context),
         tokens={
             name: int(each.not_after.timestamp())
-            for name, each in app.tokens(site).items()
+            for name, each in tokens(site).items()
             if not isinstance(each, Problem)
         },
     )
@@ -96,7 +100,7 @@ def _looked(site: Site, order: Order, context: RunContext) -> Report:
     """The drift of the site. A resource that was never made is no drift; one that existed and is gone is."""
     if (order.known or order.stood) and checks.recall(site.name) == checks.Memory():
         checks.known(site.name, order.known, map(str, site.resources) if order.stood else ())
-    report = app.drift(site, context=context)
+    report = drift(site, context=context)
     found = tuple(
         replace(each, cause=Cause.UNAPPLIED) if each.cause is Cause.MISSING else each for each in report.found
     )
@@ -106,11 +110,11 @@ def _looked(site: Site, order: Order, context: RunContext) -> Report:
 def _tell(site: Site, report: Report, context: RunContext) -> None:
     """Notify the webhook, once. The next check sends again what failed."""
     try:
-        app.notify(site, report, context=context)
+        notify(site, report, context=context)
     except BfinfraError:
-        app.remember(report, reported=False)
+        remember(report, reported=False)
     else:
-        app.remember(report)
+        remember(report)
 
 
 def _destroyed(site: Site, order: Order, context: RunContext) -> Result:
@@ -130,7 +134,7 @@ def _applied(
         return allowed(plan, order.approval, order.approved, expected=expected)
 
     began = time.monotonic()
-    outcome = app.apply(
+    outcome = apply(
         site,
         approve=approve,
         destroy=destroy,
@@ -174,8 +178,7 @@ def _certificates(site: Site, context: RunContext) -> dict[str, int]:
     """
     try:
         return {
-            found.server: int(found.not_after.timestamp())
-            for found in app.certificates(site, context=context)
+            found.server: int(found.not_after.timestamp()) for found in certificates(site, context=context)
         }
     except BfinfraError:
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kinds.unmanaged import entry
 
-from bfinfra import app
+import bfinfra
 from bfinfra.sandbox import Running
 
 SITE = """\
@@ -26,17 +26,17 @@ class Desk:
     """A site that is rewritten, applied and checked; the world that somebody else changes."""
 
     def __init__(self, path: Path, sandbox: Running) -> None:
-        self.path, self.sandbox, self.context = path, sandbox, app.RunContext(sandbox=sandbox)
+        self.path, self.sandbox, self.context = path, sandbox, bfinfra.RunContext(sandbox=sandbox)
 
     def write(self, memory: str = "2GiB", more: str = "") -> None:
         self.path.write_text(SITE.format(memory=memory, more=more))
 
     def load(self) -> Any:
-        return app.load(self.path, sandbox=self.sandbox)
+        return bfinfra.load(self.path, sandbox=self.sandbox)
 
     def check(self) -> list[tuple[str, str]]:
-        found = app.drift(self.load(), context=self.context)
-        app.remember(found)
+        found = bfinfra.drift(self.load(), context=self.context)
+        bfinfra.remember(found)
         return [(str(each.cause), each.field) for each in found.found]
 
     def someone_sets(self, **limits: int) -> None:
@@ -55,7 +55,7 @@ def desk(tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> D
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     found = Desk(tmp_path / "site.yaml", sandbox)
     found.write()
-    assert app.apply(found.load(), context=found.context).ending == "done"
+    assert bfinfra.apply(found.load(), context=found.context).ending == "done"
     return found
 
 
@@ -95,6 +95,6 @@ def test_what_somebody_made_in_its_place_is_unmarked(desk):
 def test_what_is_ignored_alarms_nobody(desk):
     desk.someone_sets(memory_limit=4096)
     desk.write(more=IGNORE)
-    found = app.drift(desk.load(), context=desk.context)
+    found = bfinfra.drift(desk.load(), context=desk.context)
     assert [each.field for each in found.found] == ["limits.memory"]
     assert found.alarming == ()

@@ -19,7 +19,7 @@ from kinds.lifecycle import EXAMPLES, QUICK, apply, drift, made
 from pyVmomi import vim
 from rights.given import administrator
 
-from bfinfra import app
+import bfinfra
 from bfinfra.app.listener import Listener, Listeners, Sight
 from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.cli.main import main
@@ -57,8 +57,8 @@ class Watch(Listener):
         self.interruptions: list[str] = []
         self.changes = 0
         site, context = (
-            app.load(path, sandbox=sandbox),
-            app.RunContext(sandbox=sandbox, patience=QUICK, stop=self.stop),
+            bfinfra.load(path, sandbox=sandbox),
+            bfinfra.RunContext(sandbox=sandbox, patience=QUICK, stop=self.stop),
         )
         options = WatchOptions(interval)
 

@@ -11,7 +11,8 @@ import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, SPECS, apply, endings, made
 
-from bfinfra import app, sandbox, worlds
+import bfinfra
+from bfinfra import sandbox, worlds
 from bfinfra.app.sandbox_world import world_of
 from bfinfra.cli import main
 from bfinfra.sandbox.passwords import Passwords
@@ -34,7 +35,7 @@ LONG = [pytest.param(name, marks=[] if name in TRIED else pytest.mark.peers) for
 
 @pytest.mark.parametrize("name", SITES)
 def test_the_world_of_every_example_is_one(name: str, tmp_path: Path) -> None:
-    found = world_of(app.load(SITES[name]))
+    found = world_of(bfinfra.load(SITES[name]))
     file = tmp_path / "world.yaml"
     file.write_text(found.text)
     world = load(file, Passwords(b"seed"))
@@ -47,7 +48,7 @@ def test_the_world_of_every_example_is_one(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", LONG)
 def test_the_world_of_an_example_carries_an_apply_of_it(name: str, tmp_path: Path) -> None:
     world, state = tmp_path / "world.yaml", tmp_path / "state"
-    world.write_text(world_of(app.load(SITES[name])).text)
+    world.write_text(world_of(bfinfra.load(SITES[name])).text)
     running = sandbox.start(world, state, pace=0)
     try:
         outcome = apply(SITES[name], running)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bfinfra import app
+import bfinfra
 from bfinfra.cli.main import main
 from bfinfra.model.refs import Key
 from bfinfra.model.surveying import SurveyProgress
@@ -64,23 +64,25 @@ def test_a_part_is_planned_applied_checked_and_destroyed(run, tmp_path: Path, sa
     assert (code, words in applied, "2 created" in applied) == (0, True, True)
     code, checked = run("drift", *TARGETED)
     assert (code, words in checked) == (0, True)
-    site = app.load(tmp_path / "site.yaml", sandbox=sandbox)
-    assert [str(item.key) for item in app.plan(site, context=app.RunContext(sandbox=sandbox)).pending] == [
-        "vm_class/small"
-    ]
+    site = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
+    assert [
+        str(item.key) for item in bfinfra.plan(site, context=bfinfra.RunContext(sandbox=sandbox)).pending
+    ] == ["vm_class/small"]
     code, gone = run("destroy", "--yes", "--target", "vm_class/big")
     assert (code, "2 deleted" in gone) == (0, True)
 
 
 def test_a_partial_check_is_neither_kept_nor_reported(run, tmp_path: Path, sandbox: Running) -> None:
     run("apply", "--yes", *TARGETED)
-    site = app.load(tmp_path / "site.yaml", sandbox=sandbox)
-    context = app.RunContext(sandbox=sandbox)
-    app.remember(app.drift(site, context=context))
+    site = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
+    context = bfinfra.RunContext(sandbox=sandbox)
+    bfinfra.remember(bfinfra.drift(site, context=context))
     run("destroy", "--yes", *TARGETED)
     code, checked = run("drift", *TARGETED)
     assert (code, "team-a" in checked) == (2, True)
-    assert [key.split()[0] for key in app.drift(site, context=context).new] == ["supervisor_namespace/team-a"]
+    assert [key.split()[0] for key in bfinfra.drift(site, context=context).new] == [
+        "supervisor_namespace/team-a"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,12 +123,12 @@ def asked(tmp_path: Path, sandbox: Running):
     def planned(*targets: str, **how: bool):
         seen: list[SurveyProgress] = []
         (tmp_path / "site.yaml").write_text(MIXED)
-        context = app.RunContext(
+        context = bfinfra.RunContext(
             sandbox=sandbox, surveying=lambda progress: nullcontext(seen.append(progress))
         )
-        site = app.load(tmp_path / "site.yaml", sandbox=sandbox)
+        site = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
         sandbox.clear_tally()
-        plan = app.plan(site, targets=[Key.parse(each) for each in targets], context=context, **how)
+        plan = bfinfra.plan(site, targets=[Key.parse(each) for each in targets], context=context, **how)
         return seen[0].total, plan, sandbox.tally()
 
     return planned

@@ -11,6 +11,7 @@ import pytest
 
 from bfinfra.app.wiring import ON_VCENTER, Backends
 from bfinfra.backends.ansible import LinuxHosts
+from bfinfra.backends.helm import Charts
 from bfinfra.backends.images import Images
 from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.survey_cache import SurveyCache
@@ -20,7 +21,8 @@ from bfinfra.kinds import kind, names
 from bfinfra.model.site import Site
 
 TYPES = {
-    each.__name__: each for each in (Clusters, Images, LinuxHosts, Site, SurveyCache, Transport, VCenter)
+    each.__name__: each
+    for each in (Charts, Clusters, Images, LinuxHosts, Site, SurveyCache, Transport, VCenter)
 }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from trust.listening import Listening, listening
 
-from bfinfra import app
+import bfinfra
 from bfinfra.app.notifier import Notifier
 from bfinfra.app.sight import Sight
 from bfinfra.engine import checks
@@ -39,7 +39,7 @@ REPORT = Report(
     "poc", (MOVED,), 3, new=frozenset({MOVED.identity}), ended=("namespace/a labels drift",), at=9.0
 )
 SECRET = "planted-signing-secret"
-QUICK = app.RunContext(patience=RetryPolicy(attempts=4, lasts=0, pause=0.001, longest=0.002))
+QUICK = bfinfra.RunContext(patience=RetryPolicy(attempts=4, lasts=0, pause=0.001, longest=0.002))
 
 
 class InTurn(dict):
@@ -78,7 +78,7 @@ def site(hook, own_certificate) -> Site:
 
 
 def test_the_receiver_can_tell_who_sent_it_and_what_began_and_ended(site, hook):
-    assert app.notify(site, REPORT, context=QUICK)
+    assert bfinfra.notify(site, REPORT, context=QUICK)
     ((method, path, _, body),) = hook.asked
     sent = json.loads(body)
     assert (method, path) == ("POST", "/hooks/drift?team=a")
@@ -95,7 +95,7 @@ def test_the_receiver_can_tell_who_sent_it_and_what_began_and_ended(site, hook):
 
 
 def test_the_signature_is_over_time_and_body(site, hook):
-    app.notify(site, REPORT, context=QUICK)
+    bfinfra.notify(site, REPORT, context=QUICK)
     ((_, _, heard, body),) = hook.asked
     headers = {name.lower(): value for name, value in heard.items()}
     wanted = hmac.new(
@@ -105,13 +105,13 @@ def test_the_signature_is_over_time_and_body(site, hook):
 
 
 def test_nothing_is_sent_without_a_change(site, hook):
-    assert not app.notify(site, replace(REPORT, new=frozenset(), ended=()), context=QUICK)
+    assert not bfinfra.notify(site, replace(REPORT, new=frozenset(), ended=()), context=QUICK)
     assert hook.asked == []
 
 
 def test_what_passes_is_tried_again_with_the_same_id(site, hook):
     hook.answers = InTurn(503, 429, 204)
-    app.notify(site, REPORT, context=QUICK)
+    bfinfra.notify(site, REPORT, context=QUICK)
     assert len({json.loads(body)["id"] for *_, body in hook.asked}) == 1
     assert len(hook.asked) == 3
 
@@ -128,16 +128,16 @@ def test_what_passes_is_tried_again_with_the_same_id(site, hook):
 def test_a_failed_delivery_is_reported_and_holds_no_secret(site, hook, code, times, why):
     hook.answers = InTurn(code)
     with pytest.raises(BfinfraError, match=why) as raised:
-        app.notify(site, REPORT, context=QUICK)
+        bfinfra.notify(site, REPORT, context=QUICK)
     assert len(hook.asked) == times
     assert SECRET not in str(raised.value.problems)
 
 
 def test_a_later_check_of_the_same_news_has_the_same_id(site, hook):
     for at in (9.0, 99.0):
-        app.notify(site, replace(REPORT, at=at), context=QUICK)
+        bfinfra.notify(site, replace(REPORT, at=at), context=QUICK)
     assert len({json.loads(body)["id"] for *_, body in hook.asked}) == 1
-    app.notify(site, replace(REPORT, found=(replace(MOVED, since=50.0),)), context=QUICK)
+    bfinfra.notify(site, replace(REPORT, found=(replace(MOVED, since=50.0),)), context=QUICK)
     assert len({json.loads(body)["id"] for *_, body in hook.asked}) == 2
 
 

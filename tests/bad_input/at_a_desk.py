@@ -17,7 +17,8 @@ from unittest import mock
 import httpx2
 from bad_input import nasty
 
-from bfinfra import app
+import bfinfra
+from bfinfra.app import context
 from bfinfra.cli import main
 from bfinfra.cli.parser import build
 from bfinfra.engine.retry import RetryPolicy
@@ -78,10 +79,10 @@ def alone(folder: Path) -> Iterator[None]:
         ),
         "NO_COLOR": "1",
     }
-    nobody = mock.patch.object(app, "LIVE", app.RunContext(patience=ONCE, middleware=(Nobody,)))
+    nobody = mock.patch.object(context, "LIVE", bfinfra.RunContext(patience=ONCE, middleware=(Nobody,)))
     whole = build()
     parser = mock.patch("bfinfra.cli.main.build", lambda _: whole)  # half of a command's time
-    setting = mock.patch.object(app, "RunContext", lambda **_: app.LIVE)
+    setting = mock.patch.object(context, "RunContext", lambda **_: context.LIVE)
     with (
         mock.patch.dict(os.environ, env),
         nobody,

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from kinds.lifecycle import QUICK, world
 
-from bfinfra import app, worlds
+import bfinfra
+from bfinfra import worlds
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
 from bfinfra.backends.vcenter.vm import Hardware
@@ -130,7 +131,7 @@ class Desk:
 def unmark(desk: Desk, text: str) -> None:
     """Take every note of bfinfra's off the one server of a site, as if somebody had made the VM by hand."""
     transport = Transport(route=desk.sandbox.lookup)
-    settings = app.load(desk.write(text), sandbox=desk.sandbox).vcenter
+    settings = bfinfra.load(desk.write(text), sandbox=desk.sandbox).vcenter
     assert settings is not None
     vcenter = VCenter(settings, transport)
     try:
@@ -151,13 +152,13 @@ def desk(
     state = worlds.state(SMALL_WORLD)
     state.parent.mkdir(parents=True)
     state.symlink_to(sandbox.state)
-    context = app.RunContext
+    context = bfinfra.RunContext
 
-    def hasty(**given: Any) -> app.RunContext:
+    def hasty(**given: Any) -> bfinfra.RunContext:
         made = context(**given)
         return replace(made, patience=replace(QUICK, halt=made.patience.halt))
 
-    monkeypatch.setattr(app, "RunContext", hasty)
+    monkeypatch.setattr("bfinfra.app.context.RunContext", hasty)
     folder = tmp_path / "site"
     folder.mkdir()
     return Desk(folder, sandbox, lambda: tuple(capsys.readouterr()))

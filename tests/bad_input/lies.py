@@ -20,7 +20,8 @@ from bad_input import at_a_desk, fuzz, nasty
 from hypothesis import strategies as st
 from lxml import etree
 
-from bfinfra import app
+import bfinfra
+from bfinfra.app import context
 from bfinfra.backends import writes
 from bfinfra.engine.guard import Allow
 from bfinfra.sandbox import Running
@@ -188,14 +189,15 @@ def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
         def close(self) -> None:
             self._inner.close()
 
-    made = app.apply(
-        app.load(here, sandbox=sandbox),
+    made = bfinfra.apply(
+        bfinfra.load(here, sandbox=sandbox),
         approve=lambda _: Allow(every_disruption=True),
-        context=app.RunContext(sandbox=sandbox, patience=at_a_desk.QUICK),
+        context=bfinfra.RunContext(sandbox=sandbox, patience=at_a_desk.QUICK),
     )
     assert made.ending == "done", made
-    found = app.plan(
-        app.load(here, sandbox=sandbox), context=app.RunContext(sandbox=sandbox, middleware=(Recorder,))
+    found = bfinfra.plan(
+        bfinfra.load(here, sandbox=sandbox),
+        context=bfinfra.RunContext(sandbox=sandbox, middleware=(Recorder,)),
     )
     assert not found.pending, found
     assert not found.unreadable, found
@@ -278,7 +280,7 @@ def answering(talk: Talk, changed: dict[tuple[Asked, int], Recorded]) -> Iterato
 
 @contextlib.contextmanager
 def _among(filling: type[httpx2.BaseTransport]) -> Iterator[None]:
-    with mock.patch.object(app, "LIVE", replace(app.LIVE, middleware=(filling,))):
+    with mock.patch.object(context, "LIVE", replace(context.LIVE, middleware=(filling,))):
         yield
 
 

@@ -14,7 +14,7 @@ from bad_input import fuzz, lies, nasty
 from bad_input.memory import Taken
 from kinds.lifecycle import EVERYTHING, LONG, QUICK, apply, difference, endings, made, plan, setting, world
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.backends import writes
 from bfinfra.engine.apply import Options
 from bfinfra.model.errors import BfinfraError
@@ -99,8 +99,8 @@ def answers(path: Path, sandbox: Running) -> int:
         setting(sandbox), middleware=(lambda inner: Nonsense(inner, counted, 0, ANSWERS["nothing"]),)
     )
     assert made(
-        app.apply(
-            app.load(path, sandbox=sandbox),
+        bfinfra.apply(
+            bfinfra.load(path, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
             options=Options(patience=QUICK),
             context=context,
@@ -117,8 +117,8 @@ def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
     memory = Taken()
     context = replace(setting(sandbox), middleware=(lambda inner: Nonsense(inner, counted, nth, answer),))
     try:
-        outcome = app.apply(
-            app.load(path, sandbox=sandbox),
+        outcome = bfinfra.apply(
+            bfinfra.load(path, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
             options=Options(patience=QUICK, deadline=LONG),
             context=context,

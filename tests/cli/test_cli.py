@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import bfinfra
-from bfinfra import app, sandbox
+from bfinfra import sandbox
 from bfinfra.cli import signals
 from bfinfra.cli.main import UNUSED, main
 from bfinfra.engine import checks
@@ -73,7 +73,7 @@ def site(tmp_path, monkeypatch):
 
 @pytest.fixture
 def planned(monkeypatch):
-    """Let app.plan answer this plan; what it was asked is kept."""
+    """Let bfinfra.plan answer this plan; what it was asked is kept."""
     asked = {}
 
     def answer(plan):
@@ -81,7 +81,7 @@ def planned(monkeypatch):
             asked.update(site=site, **how)
             return plan
 
-        monkeypatch.setattr(app, "plan", fake)
+        monkeypatch.setattr("bfinfra.app.plan.plan", fake)
         return asked
 
     return answer
@@ -190,10 +190,12 @@ REPORT = Report("poc", (MOVED,), 1, standing=(str(SPACE),))
 
 @pytest.fixture
 def checked(monkeypatch):
-    """Let app.drift answer this report, held against what was kept of the last one."""
+    """Let bfinfra.drift answer this report, held against what was kept of the last one."""
 
     def answer(report):
-        monkeypatch.setattr(app, "drift", lambda site, **_: checks.since(report, checks.recall(report.site)))
+        monkeypatch.setattr(
+            "bfinfra.app.drift.drift", lambda site, **_: checks.since(report, checks.recall(report.site))
+        )
 
     return answer
 
@@ -281,7 +283,7 @@ def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(
 def test_a_missing_folder_is_reported_before_anything_is_read(words, site, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("plan", "apply", "drift", "kubeconfig"):
-        monkeypatch.setattr(app, name, lambda *_, **__: pytest.fail("looked"))
+        monkeypatch.setattr(f"bfinfra.app.{name}.{name}", lambda *_, **__: pytest.fail("looked"))
     assert main([str(site) if word == "SITE" else word for word in words]) == 1
     output = capsys.readouterr().err
     assert (
@@ -402,7 +404,8 @@ def test_what_is_no_cluster_has_no_kubeconfig(site, capsys, address):
 
 def test_a_kubeconfig_is_printed_or_written_for_its_owner_only(site, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        app, "kubeconfig", lambda site, address, **_: f"kind: Config # {site.name} {address}\n"
+        "bfinfra.app.kubeconfig.kubeconfig",
+        lambda site, address, **_: f"kind: Config # {site.name} {address}\n",
     )
     assert main(["kubeconfig", str(site), "tanzu_cluster/c"]) == 0
     assert capsys.readouterr().out == "kind: Config # poc tanzu_cluster/c\n"
@@ -420,7 +423,7 @@ def test_errors_are_problems_on_stderr(site, monkeypatch, capsys):
             "no right to look", server="vcsa:443", why="System.Read is missing\x1b[2J", next="ask for it"
         )
 
-    monkeypatch.setattr(app, "plan", denied)
+    monkeypatch.setattr("bfinfra.app.plan.plan", denied)
     assert main(["plan", str(site)]) == 1
     out, err = capsys.readouterr()
     assert (out, err) == (
@@ -437,7 +440,7 @@ def test_what_should_not_happen_is_a_sentence_and_no_traceback(site, monkeypatch
     def bug(*_, **__):
         raise TypeError("x is None")
 
-    monkeypatch.setattr(app, "plan", bug)
+    monkeypatch.setattr("bfinfra.app.plan.plan", bug)
     assert main(["plan", str(site)]) == 1
     assert "this should not happen: TypeError: x is None" in (err := capsys.readouterr().err)
     assert "Traceback" not in err
@@ -469,7 +472,7 @@ def test_a_signal_while_reading_is_heard_by_no_library(number, code, output, sit
         context.stop.check()
         heard.append("another request")
 
-    monkeypatch.setattr(app, "plan", reading)
+    monkeypatch.setattr("bfinfra.app.plan.plan", reading)
     assert main(["plan", str(site)]) == code
     assert heard == [True]
     assert capsys.readouterr().err == output
@@ -483,7 +486,7 @@ def test_who_is_interrupted_waits_for_no_server_that_says_nothing(site, monkeypa
         answered.wait(60)
         context.stop.check()
 
-    monkeypatch.setattr(app, "plan", reading)
+    monkeypatch.setattr("bfinfra.app.plan.plan", reading)
     monkeypatch.setattr(signals, "GRACE", 0.01)
     assert main(["plan", str(site)]) == 130
     assert not answered.is_set()

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import pytest
 
-from bfinfra import app
+import bfinfra
 from bfinfra.app import saved
 from bfinfra.cli import ask, execute, main
 from bfinfra.cli.signals import conduct
@@ -62,7 +62,7 @@ REBOOT = Plan("poc", (Item(HOST, Action.UPDATE, (Reboot(name="esx-01"),)),))
 
 
 class FakeApply:
-    """Stands in for app.apply: asks for approval, guards, tells a few events; keeps how it was called."""
+    """Stands in for bfinfra.apply: asks for approval, guards, tells a few events; keeps how it was called."""
 
     def __init__(self, plan: Plan, ending: Ending = Ending.DONE) -> None:
         self.plan, self.ending, self.how, self.allow = plan, ending, {}, None
@@ -108,7 +108,7 @@ def site(tmp_path, monkeypatch):
 def world(monkeypatch):
     def put(plan, ending=Ending.DONE):
         made = FakeApply(plan, ending)
-        monkeypatch.setattr(app, "apply", made)
+        monkeypatch.setattr("bfinfra.app.apply.apply", made)
         return made
 
     return put
@@ -330,7 +330,7 @@ def test_adopt_names_its_key(site, world):
 def test_a_saved_plan_is_applied_as_it_was_saved(site, world, tmp_path, capsys):
     made = world(CREATE)
     file = tmp_path / "plan.json"
-    saved.save_plan(file, app.load(site), CREATE, destroy=True)
+    saved.save_plan(file, bfinfra.load(site), CREATE, destroy=True)
     assert main(["apply", "--yes", str(file)]) == 0
     assert made.how["saved"].items().keys() == {str(SPACE)}
     assert made.how["destroy"] is True

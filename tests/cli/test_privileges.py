@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bfinfra import app
+import bfinfra
+from bfinfra.app import privileges
 from bfinfra.cli import main
 from bfinfra.model.rights import Entity, Rights, Use
 from bfinfra.render.powercli import powercli
@@ -28,8 +29,8 @@ def _secrets(monkeypatch):
 
 
 def rights(path, *uses):
-    site = app.load(path)
-    found = app.privileges(site, uses or tuple(Use))
+    site = bfinfra.load(path)
+    found = privileges.privileges(site, uses or tuple(Use))
     return {entity.path: names for entity, names in found.entities.items()}, found.apis
 
 
@@ -82,7 +83,7 @@ def test_places_are_as_narrow_as_the_site_says(tmp_path, sandbox):
     )
     text = text.replace("    reboot: if_needed", "    reboot: if_needed\n    cluster: farm")
     (tmp_path / "site.yaml").write_text(text)
-    found = app.privileges(app.load(tmp_path / "site.yaml", sandbox=sandbox))
+    found = privileges.privileges(bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox))
     assert {(entity.path, entity.propagate) for entity in found.entities} == {
         ("/", True),
         ("/dc/datastore/local", False),
@@ -94,8 +95,8 @@ def test_places_are_as_narrow_as_the_site_says(tmp_path, sandbox):
 
 
 def test_destroying_takes_other_rights_than_applying(sandbox):
-    site = app.load(SPECS / "kinds" / "supervisor_namespace.yaml", sandbox=sandbox)
-    apply, destroy = app.privileges(site, [Use.APPLY]), app.privileges(site, [Use.DESTROY])
+    site = bfinfra.load(SPECS / "kinds" / "supervisor_namespace.yaml", sandbox=sandbox)
+    apply, destroy = privileges.privileges(site, [Use.APPLY]), privileges.privileges(site, [Use.DESTROY])
     assert not any(
         verb.resource == "pods" and verb.verb == "delete" for verbs in apply.apis.values() for verb in verbs
     )
@@ -221,7 +222,7 @@ def test_no_permission_is_set_on_what_has_its_parents(file):
     entities, _ = rights(file)
     assert [path for path in entities if re.fullmatch(r"/[^/]+/(vm|host|network|datastore)", path)] == []
     assert [path for path in entities if path.endswith("/Resources")] == []
-    commands = powercli(app.privileges(app.load(file)), "a@b").splitlines()
+    commands = powercli(privileges.privileges(bfinfra.load(file)), "a@b").splitlines()
     assert sum("New-VIPermission" in line for line in commands) == len(entities)
 
 

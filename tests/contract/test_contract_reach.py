@@ -12,7 +12,7 @@ import pytest
 from contract import reach, table
 from kinds.lifecycle import EVERYTHING, LONG, QUICK, SPECS, endings, made
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox import Running, start, stop
 
@@ -74,19 +74,19 @@ def life(path: Path, world: Running) -> set[str]:
     asked: set[str] = set()
 
     site, context = (
-        app.load(path, sandbox=world),
-        app.RunContext(sandbox=world, middleware=(reach.noting(asked),), patience=QUICK),
+        bfinfra.load(path, sandbox=world),
+        bfinfra.RunContext(sandbox=world, middleware=(reach.noting(asked),), patience=QUICK),
     )
     how: dict[str, Any] = {
         "approve": lambda _: EVERYTHING,
         "options": Options(patience=QUICK, deadline=LONG),
         "context": context,
     }
-    done = app.apply(site, **how)
+    done = bfinfra.apply(site, **how)
     assert made(done), endings(done)
     for key in site.resources:
         if key.kind.endswith("_cluster") or key.kind == "supervisor_namespace":
-            app.kubeconfig(site, str(key), context=context)
-    gone = app.apply(site, destroy=True, **how)
+            bfinfra.kubeconfig(site, str(key), context=context)
+    gone = bfinfra.apply(site, destroy=True, **how)
     assert made(gone), endings(gone)
     return asked

@@ -17,8 +17,9 @@ from pyVim.task import WaitForTask
 from rights.given import Site, administrator, give, other, paths, without
 from rights.given import world as rights_world
 
-from bfinfra import app
+import bfinfra
 from bfinfra import sandbox as sandboxes
+from bfinfra.app import privileges
 from bfinfra.backends.images import Images
 from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.transport import Transport
@@ -101,12 +102,12 @@ def test_a_clock_that_is_off(context):
 @pytest.fixture
 def context(sandbox):
     """What checks stand on, with a clock of its own."""
-    site = app.load(EXAMPLE / "gpu_host.yaml", sandbox=sandbox)
+    site = bfinfra.load(EXAMPLE / "gpu_host.yaml", sandbox=sandbox)
     transport = Transport(read_only=True, route=sandbox.lookup)
     server = VCenter(site.vcenter, transport)
     yield CheckContext(
         site,
-        app.privileges(site),
+        privileges.privileges(site),
         transport,
         Clusters(transport, site.vcenter),
         Images(site, real=False),

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from kube_api import Api
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.engine.retry import RetryPolicy
@@ -39,10 +39,10 @@ class Site:
         make_token(self.folder / "token.tar", name=name)
 
     def plan(self, *, patience: RetryPolicy = QUICK, **how: Any) -> Plan:
-        return app.plan(self._load(), context=app.RunContext(patience=patience), **how)
+        return bfinfra.plan(self._load(), context=bfinfra.RunContext(patience=patience), **how)
 
     def drift(self) -> Report:
-        return app.drift(self._load(), context=app.RunContext(patience=QUICK))
+        return bfinfra.drift(self._load(), context=bfinfra.RunContext(patience=QUICK))
 
     def item(self, address: str, **how: Any) -> Item:
         (item,) = [item for item in self.plan(**how).items if str(item.key) == address]
@@ -63,8 +63,8 @@ class Site:
             )
 
         options = Options(patience=QUICK, deadline=deadline)
-        return app.apply(
-            self._load(), approve=every, options=options, context=app.RunContext(patience=QUICK), **how
+        return bfinfra.apply(
+            self._load(), approve=every, options=options, context=bfinfra.RunContext(patience=QUICK), **how
         )
 
     def applied(self, **how: Any) -> Outcome:
@@ -86,4 +86,4 @@ class Site:
             **self.resources,
         }
         (self.folder / "site.yaml").write_text(yaml.safe_dump(given))
-        return app.load(self.folder / "site.yaml")
+        return bfinfra.load(self.folder / "site.yaml")

@@ -10,7 +10,7 @@ from typing import Any
 
 from kinds.lifecycle import EXAMPLES
 
-from bfinfra import app
+import bfinfra
 from bfinfra.app.diagnose import check_context
 from bfinfra.kinds.checks import CheckContext
 from bfinfra.model.finding import Finding, Health
@@ -22,8 +22,8 @@ BAD, GOOD, SKIPPED, WARNING = Health.BAD, Health.GOOD, Health.SKIPPED, Health.WA
 @contextmanager
 def checks_on(sandbox: Running, kind: str, **changes: Any) -> Iterator[CheckContext]:
     """What the checks of a kind's example are given, with changes."""
-    site = app.load(EXAMPLES[kind], sandbox=sandbox)
-    with check_context(site, app.RunContext(sandbox=sandbox)) as context:
+    site = bfinfra.load(EXAMPLES[kind], sandbox=sandbox)
+    with check_context(site, bfinfra.RunContext(sandbox=sandbox)) as context:
         yield replace(context, **changes)
 
 
@@ -35,7 +35,7 @@ def one(findings: Iterable[Finding]) -> tuple[Health, str]:
 
 def seen(path: Path, sandbox: Running) -> tuple[Finding, ...]:
     """What the doctor finds in a site."""
-    return app.diagnose(app.load(path, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
+    return bfinfra.diagnose(bfinfra.load(path, sandbox=sandbox), context=bfinfra.RunContext(sandbox=sandbox))
 
 
 def messages(found: Iterable[Finding], health: Health) -> dict[str, str]:

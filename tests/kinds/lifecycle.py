@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from forks import forks
 
-import bfinfra.app as app
+import bfinfra
 import bfinfra.kinds as registry
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
@@ -73,22 +73,22 @@ def of_test(kind: str, word: str) -> object:
     return vars(importlib.import_module(f"kinds.{kind}.test_{kind}")).get(word)
 
 
-def setting(sandbox: Running) -> app.RunContext:
-    return app.RunContext(sandbox=sandbox, patience=QUICK)
+def setting(sandbox: Running) -> bfinfra.RunContext:
+    return bfinfra.RunContext(sandbox=sandbox, patience=QUICK)
 
 
 def plan(path: Path, sandbox: Running, **how: Any) -> Plan:
-    return app.plan(app.load(path, sandbox=sandbox), context=setting(sandbox), **how)
+    return bfinfra.plan(bfinfra.load(path, sandbox=sandbox), context=setting(sandbox), **how)
 
 
 def drift(path: Path, sandbox: Running) -> Report:
-    return app.drift(app.load(path, sandbox=sandbox), context=setting(sandbox))
+    return bfinfra.drift(bfinfra.load(path, sandbox=sandbox), context=setting(sandbox))
 
 
-def apply(path: Path, sandbox: Running, *, context: app.RunContext | None = None, **how: Any) -> Outcome:
+def apply(path: Path, sandbox: Running, *, context: bfinfra.RunContext | None = None, **how: Any) -> Outcome:
     options = Options(patience=QUICK, deadline=LONG)
-    return app.apply(
-        app.load(path, sandbox=sandbox),
+    return bfinfra.apply(
+        bfinfra.load(path, sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=options,
         context=context or setting(sandbox),

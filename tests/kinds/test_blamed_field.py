@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import bfinfra
-from bfinfra import app
 from bfinfra.model.errors import SiteError
 
 NONE_IS_WRITTEN = {
@@ -54,7 +53,7 @@ def test_a_check_of_several_fields_points_at_one(
     path = tmp_path / "site.yaml"
     path.write_text(f"site: s\n{kind}:\n  thing: {fields}\n")
     with pytest.raises(SiteError) as caught:
-        app.load(path)
+        bfinfra.load(path)
     found = [each for each in caught.value.problems if each.what.startswith(f"{kind}/thing: {expected}")]
     assert [str(each.where).partition(":")[2][:4] for each in found] == [f"3:{column}"], caught.value
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, from_tests, made, of_test, plan, world
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.model.errors import BfinfraError
 
 NOTES = re.compile(r'bfinfra[^"\\\n]*')
@@ -44,7 +44,7 @@ def test_what_is_noted_as_applied_is_seen_in_the_world(kind, sandbox, tmp_path):
             for field, value in fields.items()
         }
         path.write_text(yaml.safe_dump(site))
-        app.load(path, sandbox=sandbox)  # valid, whatever the plan says
+        bfinfra.load(path, sandbox=sandbox)  # valid, whatever the plan says
         try:
             done = apply(path, sandbox)
         except BfinfraError as refused:

@@ -16,7 +16,7 @@ import yaml
 from forgotten import forget
 from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, endings, made, setting
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.app import init
 from bfinfra.app.describe import describable, describe
 from bfinfra.app.import_object import import_object
@@ -48,7 +48,7 @@ def standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runnin
 
 def changed(site: Site, running: Running) -> dict[str, list[str]]:
     """By address, the fields that an adoption of all would change; and whatever is wrong with the plan."""
-    found = app.plan(site, adopt=frozenset(site.resources), context=setting(running))
+    found = bfinfra.plan(site, adopt=frozenset(site.resources), context=setting(running))
     assert not found.problems, found.problems
     assert not found.unreadable, found.unreadable
     assert {item.key for item in found.items} >= set(site.resources)
@@ -75,7 +75,7 @@ def imported(kind: str, folder: Path, running: Running) -> Path:
     for name in objects:
 
         def again() -> Site:
-            return app.load(path, sandbox=running)
+            return bfinfra.load(path, sandbox=running)
 
         import_object(again(), Key(kind, name), again, context=setting(running))
     return path
@@ -92,7 +92,7 @@ def test_existing_objects_are_described_and_adopting_them_changes_no_field(
     running.clear_tally()
     inside = "kubernetes_cluster" in example.read_text()
     path = imported(kind, tmp_path, running) if inside else written(tmp_path, running, kind)
-    site = app.load(path, sandbox=running)
+    site = bfinfra.load(path, sandbox=running)
     assert any(key.kind == kind for key in site.resources)
     assert changed(site, running) == {}
     assert running.tally()["written"] == 0
@@ -114,7 +114,7 @@ def test_a_whole_site_is_described_adopted_and_agrees(
             "password": {"env": "VCENTER_PASSWORD"},
             "trust": {"ca_file": "certs/vcsa.pem"},
         }
-        site_vcenter = app.load(SPECS / "singapore-poc.yaml", sandbox=running).vcenter
+        site_vcenter = bfinfra.load(SPECS / "singapore-poc.yaml", sandbox=running).vcenter
         assert site_vcenter is not None
         vcenter |= {"server": site_vcenter.server, "username": site_vcenter.username}
         site = init.empty("mine", vcenter, tmp_path, sandbox=running)
@@ -122,13 +122,15 @@ def test_a_whole_site_is_described_adopted_and_agrees(
         assert found.differing == {}
         path = tmp_path / "site.yaml"
         path.write_text(found.text)
-        site = app.load(path, sandbox=running)
+        site = bfinfra.load(path, sandbox=running)
         assert {"gpu_host", "bitfusion_server", "supervisor_namespace", "tanzu_cluster"} <= {
             key.kind for key in site.resources
         }
-        adopted = app.apply(site, adopt_all=True, options=Options(patience=QUICK), context=setting(running))
+        adopted = bfinfra.apply(
+            site, adopt_all=True, options=Options(patience=QUICK), context=setting(running)
+        )
         assert made(adopted), endings(adopted)
-        again = app.plan(app.load(path, sandbox=running), context=setting(running))
+        again = bfinfra.plan(bfinfra.load(path, sandbox=running), context=setting(running))
         assert (again.problems, again.pending) == ((), ())
     finally:
         stop(tmp_path / "state")

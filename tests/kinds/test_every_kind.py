@@ -27,8 +27,8 @@ from kinds.lifecycle import (
     world,
 )
 
+import bfinfra
 import bfinfra.kinds as registry
-from bfinfra import app
 from bfinfra.engine.rights import places
 from bfinfra.kinds import cluster_locator, names
 from bfinfra.kinds.cluster.workload.decide import RESOURCES
@@ -125,10 +125,10 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
 
 
 def kubeconfigs(path, sandbox, context):
-    site = app.load(path, sandbox=sandbox)
+    site = bfinfra.load(path, sandbox=sandbox)
     for key in site.resources:
         if key.kind in cluster_locator.CLUSTERS:
-            app.kubeconfig(site, str(key), context=context)
+            bfinfra.kubeconfig(site, str(key), context=context)
 
 
 def killed(path, sandbox, writes, state, **how):
@@ -160,7 +160,7 @@ def test_every_kind_says_what_its_steps_have_a_right_to(kind):
 
 @every_kind
 def test_the_words_in_rights_are_places_that_the_kind_knows(kind, sandbox):
-    site = app.load(EXAMPLES[kind], sandbox=sandbox)
+    site = bfinfra.load(EXAMPLES[kind], sandbox=sandbox)
     known = places(site, {name: registry.kind(name) for name in names()})
     for key, words in known.items():
         cls = registry.kind(key.kind)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bfinfra import app
+import bfinfra
 from bfinfra.engine.graph import waits
 from bfinfra.kinds import names, spec
 from bfinfra.model.order import Ordered
@@ -81,7 +81,7 @@ def order(folder: Path, *texts: str, manifest: Mapping[str, Any] | None = None) 
     (folder / "site.yaml").write_text(
         "site: example\n" + "".join(f"{kind}: {{{', '.join(parts)}}}\n" for kind, parts in found.items())
     )
-    before = waits(app.load(folder / "site.yaml").resources, {})
+    before = waits(bfinfra.load(folder / "site.yaml").resources, {})
     return {str(key): {str(other): why for other, why in first.items()} for key, first in before.items()}
 
 

@@ -10,7 +10,7 @@ from kinds.lifecycle import EXAMPLES, setting, world
 from kinds.servers import GIB
 from kinds.virtual_machine import test_virtual_machine
 
-from bfinfra import app
+import bfinfra
 from bfinfra.backends.vcenter.vm import Disk
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts
@@ -112,11 +112,11 @@ def test_an_up_to_date_machine_needs_no_more_space():
 def test_nothing_is_made_before_a_disk_that_can_not_fit_is_refused(sandbox, tmp_path):
     path = tmp_path / "site.yaml"
     path.write_text(EXAMPLES["virtual_machine"].read_text().replace("size: 40GiB", "size: 2TiB"))
-    before, site = world(sandbox), app.load(path, sandbox=sandbox)
-    [problem] = app.plan(site, context=setting(sandbox)).problems
+    before, site = world(sandbox), bfinfra.load(path, sandbox=sandbox)
+    [problem] = bfinfra.plan(site, context=setting(sandbox)).problems
     assert str(problem).startswith(
         f"{path}:16:29: virtual_machine/sckubw01: a disk of 2TiB does not fit on local, which has 1TiB"
     )
     with pytest.raises(BfinfraError, match="does not fit"):
-        app.apply(site, context=setting(sandbox))
+        bfinfra.apply(site, context=setting(sandbox))
     assert world(sandbox) == before

@@ -26,7 +26,7 @@ from kinds.lifecycle import (
 )
 from kinds.unmanaged import entry
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.kinds import kind as kind_named
@@ -78,8 +78,8 @@ def forced(
     try:
         options = Options(patience=QUICK, deadline=LONG)
         return endings(
-            app.apply(
-                app.load(path, sandbox=sandbox),
+            bfinfra.apply(
+                bfinfra.load(path, sandbox=sandbox),
                 approve=allow,
                 options=options,
                 context=setting(sandbox),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bfinfra import app
+import bfinfra
 from bfinfra import kinds as registry
 from bfinfra.cli.main import main
 from bfinfra.operator.crd import definition
@@ -173,8 +173,8 @@ def test_a_sites_file_means_the_same_in_a_site_object(
         if not beside.is_file():
             (folder / beside.name).symlink_to(beside)
     copied = folder / file.name
-    copied.write_text(yaml.safe_dump(written(app.load(file), language)))
-    first, second = app.load(file), app.load(copied)
+    copied.write_text(yaml.safe_dump(written(bfinfra.load(file), language)))
+    first, second = bfinfra.load(file), bfinfra.load(copied)
     assert second.name == first.name
     assert {key: spec.model_dump(mode="json") for key, spec in second.resources.items()} == {
         key: spec.model_dump(mode="json") for key, spec in first.resources.items()
@@ -187,7 +187,7 @@ def test_a_variant_becomes_an_object_with_everything_merged(tmp_path: Path, lang
         "vm_class:\n  big: {cpus: {value: c}, memory: 4GiB}\n  gone: {cpus: 1, memory: 4GiB}\n"
     )
     (tmp_path / "prod.yaml").write_text("vm_class: {gone: null}\n")
-    site = app.load(tmp_path / "site.yaml", overlays=[tmp_path / "prod.yaml"], values={"n": "prod"})
+    site = bfinfra.load(tmp_path / "site.yaml", overlays=[tmp_path / "prod.yaml"], values={"n": "prod"})
     assert written(site, language) == {"site": "prod", "vm_class": {"big": {"cpus": 2, "memory": "4GiB"}}}
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bfinfra import app
+import bfinfra
+from bfinfra.app import context
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.operator.approval import Approval
 from bfinfra.operator.result import Outcome, Result
@@ -26,7 +27,7 @@ SECOND = "  team-b: {cluster: compute}\n"
 
 class Desk:
     def __init__(self, path: Path, sandbox: Running) -> None:
-        self.path, self.sandbox, self.context = path, sandbox, app.RunContext(sandbox=sandbox)
+        self.path, self.sandbox, self.context = path, sandbox, bfinfra.RunContext(sandbox=sandbox)
         self.reported: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
     def write(self, memory: str = "2GiB", more: str = "", protect: str = "false") -> None:
@@ -59,8 +60,7 @@ def desk(tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> D
 
     monkeypatch.setattr(Desk, "look", look)
     monkeypatch.setattr(
-        app,
-        "notify",
+        "bfinfra.operator.work.notify",
         lambda _, report, *, context: (
             found.reported.append((tuple(sorted(report.new)), tuple(report.ended)))
             if report.new or report.ended
@@ -169,6 +169,6 @@ def test_a_server_that_can_not_be_reached_is_unreadable_and_nothing_is_done(desk
         "clusters: [{name: k, cluster: {server: 'https://127.0.0.1:9'}}]\nusers: [{name: u, user: "
         "{token: abc}}]\n"
     )
-    found = work(desk.path, Order(), replace(app.LIVE, patience=RetryPolicy(attempts=1, lasts=0)))
+    found = work(desk.path, Order(), replace(context.LIVE, patience=RetryPolicy(attempts=1, lasts=0)))
     assert (found.outcome, found.writes) == (Outcome.UNREADABLE, 0)
     assert "127.0.0.1:9" in found.why

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.engine.retry import RetryPolicy
@@ -22,7 +22,7 @@ from bfinfra.sandbox.factories.token import make_token
 
 SPECS = Path(__file__).parents[2] / "specs"
 PATIENCE = RetryPolicy(attempts=6, lasts=0, pause=0.05, longest=0.5)
-SETTING = app.RunContext(patience=PATIENCE)
+SETTING = bfinfra.RunContext(patience=PATIENCE)
 
 
 class SiteFile:
@@ -47,11 +47,11 @@ class SiteFile:
     def load(self) -> Any:
         """The site as bfinfra reads it."""
         self.path.write_text(yaml.safe_dump(self.given, sort_keys=False))
-        return app.load(self.path)
+        return bfinfra.load(self.path)
 
     def plan(self) -> Plan:
         """What an apply would do, and what drift reports."""
-        return app.plan(self.load(), context=SETTING)
+        return bfinfra.plan(self.load(), context=SETTING)
 
     def changes(self) -> dict[str, set[str]]:
         """Address → the fields that differ; empty: all agrees."""
@@ -61,14 +61,14 @@ class SiteFile:
 
     def drift(self) -> Report:
         """What the world moved, and who."""
-        return app.drift(self.load(), context=SETTING)
+        return bfinfra.drift(self.load(), context=SETTING)
 
     def apply(
         self, *, deadline: float = 30, on_event: Callable[[Event], None] = lambda _: None, **how: Any
     ) -> Outcome:
         """Everything is allowed."""
         options = Options(patience=PATIENCE, deadline=deadline)
-        return app.apply(
+        return bfinfra.apply(
             self.load(), approve=everything, options=options, on_event=on_event, context=SETTING, **how
         )
 

@@ -11,7 +11,7 @@ import yaml
 from kinds.lifecycle import EVERYTHING, endings
 from peers.machines import Real, running
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.backends.bitfusion import read_token
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox.factories.deb import make_deb
@@ -91,12 +91,14 @@ def test_the_files_of_an_enabled_machine_come_over_ssh_follow_it_and_go(
 
     def apply(**how: bool) -> str:
         return endings(
-            app.apply(app.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how)
+            bfinfra.apply(
+                bfinfra.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how
+            )
         )["bitfusion_client/desk"]
 
     assert any(
         "enabled has no /etc/bitfusion/tls/ca.crt" in str(problem)
-        for problem in app.plan(app.load(path)).problems
+        for problem in bfinfra.plan(bfinfra.load(path)).problems
     )
     before, files = own(desk), enable(enabled, tmp_path, "one")
     given = own(enabled)
@@ -108,10 +110,10 @@ def test_the_files_of_an_enabled_machine_come_over_ssh_follow_it_and_go(
     assert journal and not [
         line for line in files["client.yaml"].splitlines() if len(line) > 30 and line in journal
     ]
-    assert app.plan(app.load(path)).pending == ()
+    assert bfinfra.plan(bfinfra.load(path)).pending == ()
     again = enable(enabled, tmp_path, "two")
     assert again["client.yaml"] != files["client.yaml"]
-    (moved,) = app.plan(app.load(path)).pending
+    (moved,) = bfinfra.plan(bfinfra.load(path)).pending
     assert "on.desk.files./root/.bitfusion/client.yaml" in {change.field for change in moved.changes}
     assert apply() == "done"
     assert desk.read(PLACES["client.yaml"]) == again["client.yaml"]

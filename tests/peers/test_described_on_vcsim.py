@@ -14,7 +14,7 @@ from pyVim.connect import Disconnect, SmartConnect
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.app import init
 from bfinfra.model.compare import UNFINISHED
 from bfinfra.model.initial import Initial
@@ -76,9 +76,9 @@ def test_what_govc_made_is_described_and_to_adopt_it_changes_no_field(
     assert found.differing == {}, found.text
     path = tmp_path / "site.yaml"
     path.write_text(found.text)
-    site = app.load(path)
+    site = bfinfra.load(path)
     assert {key.kind for key in site.resources} >= EXPECTED, found.left_out
-    plan = app.plan(site, adopt=frozenset(site.resources), context=SETTING)
+    plan = bfinfra.plan(site, adopt=frozenset(site.resources), context=SETTING)
     assert (plan.problems, dict(plan.unreadable)) == ((), {})
     assert [
         (str(item.key), change.field)

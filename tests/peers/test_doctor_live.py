@@ -10,7 +10,7 @@ from peers.conftest import Vcsim, vcsim_site
 from peers.found import Peers
 from peers.sites import in_kubernetes, names
 
-from bfinfra import app
+import bfinfra
 from bfinfra.model.finding import Finding, Health
 
 pytestmark = pytest.mark.peers
@@ -25,7 +25,7 @@ def test_a_vcsim(vcsim: Vcsim, tmp_path: Path, ova: Path) -> None:
     right.
     """
     site = vcsim_site(vcsim.peers, tmp_path, ova)
-    found = app.diagnose(site.load())
+    found = bfinfra.diagnose(site.load())
     assert about(found, Health.BAD, Health.WARNING, Health.SKIPPED) == {"servers.connections", "hosts.clocks"}
     assert about(found, Health.GOOD) >= {
         "servers.certificates",
@@ -44,18 +44,18 @@ def test_a_vcsim_that_is_not_as_it_should_be(vcsim: Vcsim, tmp_path: Path, ova: 
     site = vcsim_site(vcsim.peers, tmp_path, ova)
     site.given["gpu_host"]["DC0_C0_H9"] = dict(site.given["gpu_host"]["DC0_C0_H0"])
     trust, site.given["vcenter"]["trust"] = site.given["vcenter"]["trust"], {"sha256": "ab" * 32}
-    assert about(app.diagnose(site.load()), Health.BAD) >= {"servers.certificates", "vcenter.login"}
+    assert about(bfinfra.diagnose(site.load()), Health.BAD) >= {"servers.certificates", "vcenter.login"}
     site.given["vcenter"]["trust"] = trust
-    found = {str(each.about): each for each in app.diagnose(site.load()) if each.check == "vcenter.hosts"}
+    found = {str(each.about): each for each in bfinfra.diagnose(site.load()) if each.check == "vcenter.hosts"}
     assert found["gpu_host/DC0_C0_H0"].what == "it is in maintenance mode"
     assert found["gpu_host/DC0_C0_H9"].health is Health.BAD
     site.put("vcsim.password", "wrong")
-    assert "vcenter.login" in about(app.diagnose(site.load()), Health.BAD)
+    assert "vcenter.login" in about(bfinfra.diagnose(site.load()), Health.BAD)
 
 
 def test_a_kube_apiserver(peers: Peers, tmp_path: Path) -> None:
     with in_kubernetes(peers, tmp_path) as site:
-        found = app.diagnose(site.load())
+        found = bfinfra.diagnose(site.load())
         assert about(found, Health.BAD, Health.SKIPPED) == set()
         assert about(found, Health.GOOD) >= {
             "clusters.entrance",
@@ -68,4 +68,4 @@ def test_a_kube_apiserver(peers: Peers, tmp_path: Path) -> None:
         config = yaml.safe_load(peers.kubeconfig.read_text())
         config["users"][0]["user"] = {"token": "wrong"}
         site.put("admin.kubeconfig", yaml.safe_dump(config))
-        assert "clusters.entrance" in about(app.diagnose(site.load()), Health.BAD)
+        assert "clusters.entrance" in about(bfinfra.diagnose(site.load()), Health.BAD)

@@ -11,7 +11,7 @@ import yaml
 from kinds.lifecycle import EVERYTHING, endings
 from peers.machines import Real, running
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox.factories.deb import make_deb
 
@@ -81,7 +81,7 @@ def site(real: list[Real], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 def apply(path: Path, **how) -> dict[str, str]:
     return endings(
-        app.apply(app.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how)
+        bfinfra.apply(bfinfra.load(path), approve=lambda _: EVERYTHING, options=Options(deadline=60), **how)
     )
 
 
@@ -117,13 +117,13 @@ def test_the_life_of_flexdirect_on_two_real_machines(
             each.read(f"/var/lib/bfinfra/{name}") for name in ("flexdirect_host", "flexdirect_host.package")
         )
     written = [each.written() for each in real]
-    assert app.plan(app.load(site)).pending == ()
+    assert bfinfra.plan(bfinfra.load(site)).pending == ()
     assert set(apply(site).values()) == {"kept"}
     assert [each.written() for each in real] == written, (
         "neither drift nor an apply that keeps writes anything"
     )
     one.run("systemctl", "stop", "flexdirect-scheduler.service")
-    (moved,) = app.plan(app.load(site)).pending
+    (moved,) = bfinfra.plan(bfinfra.load(site)).pending
     assert [(change.field, change.now, change.wanted) for change in moved.changes] == [
         ("on.gpu-01.service", "stopped", "running")
     ]

@@ -17,7 +17,7 @@ from kinds.lifecycle import EVERYTHING, endings
 from peers.machines import Real, running
 from peers.test_flexdirect import OWN
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.sandbox.factories.deb import make_deb
@@ -70,7 +70,9 @@ def written(path: Path, real: Real, **toolkit: Any) -> Path:
 
 
 def apply(path: Path, *, allow: Allow = EVERYTHING, **how: Any) -> dict[str, str]:
-    found = endings(app.apply(app.load(path), approve=lambda _: allow, options=Options(deadline=60), **how))
+    found = endings(
+        bfinfra.apply(bfinfra.load(path), approve=lambda _: allow, options=Options(deadline=60), **how)
+    )
     return {name: ended for name, ended in found.items() if not name.startswith("linux_host/")}
 
 
@@ -126,14 +128,14 @@ def test_toolkit_and_license_come_stay_and_go(
     ]
     assert (starts(real, "docker"), starts(real, "nvidia-gridd")) == (2, 2), "each restarted once"
     whole = real.written()
-    assert app.plan(app.load(site)).pending == ()
+    assert bfinfra.plan(bfinfra.load(site)).pending == ()
     assert apply(site) == dict.fromkeys(both, "kept")
     assert real.written() == whole, "an apply that keeps writes nothing"
     real.write(
         "/etc/nvidia/gridd.conf",
         real.read("/etc/nvidia/gridd.conf").replace("10.1.1.1", "10.9.9.9") + "EnableUI=TRUE\n",
     )
-    (moved,) = app.plan(app.load(site)).pending
+    (moved,) = bfinfra.plan(bfinfra.load(site)).pending
     assert [(change.field, change.now, change.wanted) for change in moved.changes] == [
         ("on.worker-01.values.ServerAddress", "10.9.9.9", "10.1.1.1")
     ]

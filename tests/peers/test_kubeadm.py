@@ -15,7 +15,7 @@ from peers.found import Peers
 from peers.machines import Real, running
 from peers.test_flexdirect import OWN
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
 from bfinfra.model.refs import Key
@@ -94,9 +94,9 @@ def endings_of(path: Path, **how: Any) -> str:
     allow = Allow(
         every_delete=True, every_disruption=True, delete=frozenset({KEY})
     )  # the cluster is everybody's: whatever is in it would count as others'
-    return endings(app.apply(app.load(path), approve=lambda _: allow, options=Options(deadline=60), **how))[
-        str(KEY)
-    ]
+    return endings(
+        bfinfra.apply(bfinfra.load(path), approve=lambda _: allow, options=Options(deadline=60), **how)
+    )[str(KEY)]
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(
         "join --discovery-file /var/lib/bfinfra/kubeadm_cluster.discovery" in output and "token" not in output
     )
     written = [each.written() for each in real]
-    assert app.plan(app.load(site)).pending == ()
+    assert bfinfra.plan(bfinfra.load(site)).pending == ()
     assert endings_of(site) == "kept"
     assert [each.written() for each in real] == written
     key = yaml.safe_load(first.read("/etc/kubernetes/admin.conf"))["users"][0]["user"]["client-key-data"]

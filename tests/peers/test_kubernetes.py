@@ -14,7 +14,7 @@ from peers.found import Peers
 from peers.site_files import SiteFile, all_are, everything
 from peers.sites import in_kubernetes, names
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.guard import Allow
 from bfinfra.model.errors import BfinfraError
 
@@ -217,9 +217,9 @@ def test_a_namespace_with_other_peoples_things_wants_its_name_typed(site: SiteFi
     peers.kubectl("create", "configmap", "theirs", "-n", real(site, "serving"))
     peers.kubectl("create", "deployment", "theirs", "-n", real(site, "serving"), "--image=x")
     with pytest.raises(BfinfraError, match="theirs"):
-        app.destroy(site.load(), approve=lambda _: Allow(every_delete=True))
+        bfinfra.destroy(site.load(), approve=lambda _: Allow(every_delete=True))
     assert get(peers, "deployment", "theirs", "-n", real(site, "serving"))
-    all_are(app.destroy(site.load(), approve=everything), "done", "kept")
+    all_are(bfinfra.destroy(site.load(), approve=everything), "done", "kept")
 
 
 def test_without_rights_the_site_is_unreadable_and_nothing_is_written(site: SiteFile, peers: Peers) -> None:

@@ -28,7 +28,7 @@ from peers.found import Peers
 from peers.jobs import Kubelet
 from prometheus_client.parser import text_string_to_metric_families
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.cli.main import main
 from bfinfra.operator.crd import definition
 from bfinfra.operator.written import written
@@ -260,7 +260,7 @@ def test_the_server_takes_every_example_and_refuses_what_is_wrong(desk: Desk) ->
             "apiVersion": "bfinfra.io/v1alpha1",
             "kind": "Site",
             "metadata": {"name": f"x-{n}"},
-            "spec": {"site": written(app.load(file), language)},
+            "spec": {"site": written(bfinfra.load(file), language)},
         }
         for n, file in enumerate(files)
     ]

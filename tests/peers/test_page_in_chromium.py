@@ -15,7 +15,7 @@ from kinds.lifecycle import EVERYTHING
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.keys import Keys
 
-from bfinfra import app
+import bfinfra
 from bfinfra.cli.screen import unit
 from bfinfra.engine.graph import waits
 from bfinfra.render.page import page
@@ -68,10 +68,12 @@ def browser() -> Iterator[Chrome]:
 @pytest.fixture
 def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
     """A site of which the world moved one field and the file another."""
-    path, context = tmp_path / "site.yaml", app.RunContext(sandbox=sandbox)
+    path, context = tmp_path / "site.yaml", bfinfra.RunContext(sandbox=sandbox)
     path.write_text(SITE.format(cpu="4GHz"))
     assert (
-        app.apply(app.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, context=context).ending
+        bfinfra.apply(
+            bfinfra.load(path, sandbox=sandbox), approve=lambda _: EVERYTHING, context=context
+        ).ending
         == "done"
     )
     sandbox.change(
@@ -83,9 +85,11 @@ def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
         }
     )
     path.write_text(SITE.format(cpu="8GHz"))
-    site = app.load(path, sandbox=sandbox)
+    site = bfinfra.load(path, sandbox=sandbox)
     (tmp_path / "drift.html").write_text(
-        page(app.drift(site, context=context), site.resources, waits(site.resources, {}), Style(units=unit))
+        page(
+            bfinfra.drift(site, context=context), site.resources, waits(site.resources, {}), Style(units=unit)
+        )
     )
     browser.set_window_size(1400, 1000)
     browser.get((tmp_path / "drift.html").as_uri())

@@ -22,7 +22,8 @@ from peers.found import Peers, run
 from peers.site_files import SETTING, SiteFile, all_are, kubernetes_site
 from rights.given import ACCOUNT, Site, named, world
 
-from bfinfra import app
+import bfinfra
+from bfinfra.app import privileges
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
@@ -67,7 +68,7 @@ def live(site: SiteFile) -> None:
     all_are(site.apply(), "done", "kept")
     if hidden := [
         what
-        for item in app.plan(site.load(), destroy=True, context=SETTING).items
+        for item in bfinfra.plan(site.load(), destroy=True, context=SETTING).items
         for what in item.contents
         if "can't be read" in what
     ]:
@@ -76,7 +77,7 @@ def live(site: SiteFile) -> None:
 
 
 def test_what_is_printed_is_enough_on_a_real_server(site: SiteFile, give: Give) -> None:
-    give(app.privileges(site.load()))
+    give(privileges.privileges(site.load()))
     live(site)
 
 
@@ -84,19 +85,19 @@ def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(
     site: SiteFile, give: Give
 ) -> None:
     """kube-apiserver itself refuses whatever would write."""
-    give(app.privileges(site.load()))
+    give(privileges.privileges(site.load()))
     all_are(site.apply(), "done", "kept")
-    looking = app.privileges(site.load(), [Use.PLAN])
+    looking = privileges.privileges(site.load(), [Use.PLAN])
     assert {verb.verb for verbs in looking.apis.values() for verb in verbs} <= {"get", "list"}
     give(looking)
-    planned, checked = site.plan(), app.drift(site.load(), context=SETTING)
+    planned, checked = site.plan(), bfinfra.drift(site.load(), context=SETTING)
     assert (planned.pending, planned.problems, dict(planned.unreadable)) == ((), (), {})
     assert (checked.found, checked.blind) == ((), False)
     site.given["namespace"]["training"]["labels"] = {"team": "b"}
     assert site.plan().pending
     with pytest.raises((BfinfraError, AssertionError), match="patch"):
         all_are(site.apply(), "done", "kept")
-    give(app.privileges(site.load()))
+    give(privileges.privileges(site.load()))
     all_are(site.apply(destroy=True), "done", "kept")
 
 
@@ -122,7 +123,7 @@ def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(
     ],
 )
 def test_one_fewer_is_refused_and_named_on_a_real_server(name: str, site: SiteFile, give: Give) -> None:
-    rights = app.privileges(site.load())
+    rights = privileges.privileges(site.load())
     give(
         replace(
             rights,

@@ -18,7 +18,7 @@ from kinds.lifecycle import EVERYTHING, endings
 from peers.machines import Real, running
 from peers.test_gpu_guest import apply, guest, own, written
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox.factories.token import make_token
 
@@ -114,8 +114,8 @@ def test_packages_of_rpm_come_and_go(program: str, tmp_path: Path, monkeypatch: 
 
         def ended(**how: Any) -> set[str]:
             found = endings(
-                app.apply(
-                    app.load(tmp_path / "site.yaml"),
+                bfinfra.apply(
+                    bfinfra.load(tmp_path / "site.yaml"),
                     approve=lambda _: EVERYTHING,
                     options=Options(deadline=60),
                     **how,

@@ -24,7 +24,7 @@ from lxml import etree
 from recorded.conftest import Held
 from recorded.sources import stored
 
-from bfinfra import app
+import bfinfra
 from bfinfra.app import init
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter
@@ -113,7 +113,7 @@ def site(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def load(**kinds: Any) -> Any:
         path = tmp_path / "site.yaml"
         path.write_text(yaml.safe_dump({"site": "vmc", "vcenter": vcenter, **kinds}))
-        return app.load(path)
+        return bfinfra.load(path)
 
     return load
 
@@ -128,7 +128,7 @@ def of_host(saved: Path, name: str) -> list[Any]:
 
 
 def test_doctor_finds_it_well(site: Any, held: Held) -> None:
-    found = app.diagnose(site(gpu_host={HOST: {"cluster": CLUSTER, "passthrough": [BOARD]}}))
+    found = bfinfra.diagnose(site(gpu_host={HOST: {"cluster": CLUSTER, "passthrough": [BOARD]}}))
     held(
         f"{SOURCE}: doctor",
         [f"{each.check}: {each.what}" for each in found if each.health is not Health.GOOD],
@@ -142,7 +142,7 @@ def test_a_plan_is_made_and_says_what_is_there_already(site: Any, held: Held) ->
         distributed_switch={"vmc-hostswitch": {}},
         port_group={"mine": {"switch": "vmc-hostswitch", "vlan": 7}},
     )
-    plan = app.plan(given)
+    plan = bfinfra.plan(given)
     wrong = (
         []
         if [each.what for each in plan.problems]
@@ -153,7 +153,7 @@ def test_a_plan_is_made_and_says_what_is_there_already(site: Any, held: Held) ->
 
 
 def test_a_plan_for_what_is_not_there_yet_has_no_problem(site: Any, held: Held) -> None:
-    plan = app.plan(
+    plan = bfinfra.plan(
         site(
             gpu_host={HOST: {"cluster": CLUSTER}},
             distributed_switch={"pods": {"hosts": {HOST: ["vmnic7"]}}},
@@ -165,12 +165,12 @@ def test_a_plan_for_what_is_not_there_yet_has_no_problem(site: Any, held: Held) 
 
 
 def test_drift_reports_only_facts(site: Any, held: Held) -> None:
-    report = app.drift(site(gpu_host={HOST: {"cluster": CLUSTER}}))
+    report = bfinfra.drift(site(gpu_host={HOST: {"cluster": CLUSTER}}))
     held(f"{SOURCE}: drift", [str(each) for each in report.problems], 1)
 
 
 def test_a_refusal_on_a_real_host_is_one_line(site: Any, held: Held) -> None:
-    (problem,) = app.plan(site(gpu_host={HOST: {"cluster": CLUSTER, "passthrough": [BOARD]}})).problems
+    (problem,) = bfinfra.plan(site(gpu_host={HOST: {"cluster": CLUSTER, "passthrough": [BOARD]}})).problems
     wrong = (
         []
         if problem.why.count("0000:") == 4 and "and 46 more are not capable of passthrough" in problem.why
@@ -185,10 +185,10 @@ def test_it_is_described_and_to_adopt_it_changes_no_field(site: Any, tmp_path: P
     found = init.described(init.empty("mine", settings, tmp_path), settings)
     path = tmp_path / "described.yaml"
     path.write_text(found.text)
-    described = app.load(path)
+    described = bfinfra.load(path)
     kinds = {key.kind for key in described.resources}
     assert {"distributed_switch", "port_group", "resource_pool", "virtual_machine"} <= kinds, found.text
-    plan = app.plan(described, adopt=frozenset(described.resources))
+    plan = bfinfra.plan(described, adopt=frozenset(described.resources))
     wrong = [str(each) for each in plan.problems]
     wrong += [
         f"{item.key}: {change.field}"

@@ -22,8 +22,9 @@ from pyVim.connect import Disconnect, SmartConnect
 from pyVmomi import vim, vmodl
 from rights.life import kind_of, life_of
 
-from bfinfra import app
+import bfinfra
 from bfinfra import sandbox as sandboxes
+from bfinfra.app import privileges
 from bfinfra.model.rights import READ, Api, Entity, Rights, Use, Verb
 from bfinfra.render.privileges import manifests, rules
 from bfinfra.sandbox import Running
@@ -98,7 +99,7 @@ class Site:
         return path
 
     def rights(self, sandbox: Running, *uses: Use) -> Rights:
-        return app.privileges(app.load(self.path(), sandbox=sandbox), uses)
+        return privileges.privileges(bfinfra.load(self.path(), sandbox=sandbox), uses)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from kinds.lifecycle import apply, endings, made, setting
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.sandbox import Running
 
 SITE = Path(__file__).with_name("guest.yaml")
@@ -22,7 +22,7 @@ def kubeconfig(sandbox: Running, address: str = CLUSTER) -> dict[str, Any]:
     done = apply(SITE, sandbox)
     assert made(done), endings(done)
     given: dict[str, Any] = yaml.safe_load(
-        app.kubeconfig(app.load(SITE, sandbox=sandbox), address, context=setting(sandbox))
+        bfinfra.kubeconfig(bfinfra.load(SITE, sandbox=sandbox), address, context=setting(sandbox))
     )
     return given
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from kinds.lifecycle import EVERYTHING, endings, made
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox import Running, running
 from bfinfra.sandbox.process import Running as Here
@@ -200,11 +200,11 @@ def main(site: str, state: str, gateway: str, marker: str) -> int:
         Path(marker).touch()
         return EVERYTHING
 
-    outcome = app.apply(
-        app.load(site, sandbox=far),
+    outcome = bfinfra.apply(
+        bfinfra.load(site, sandbox=far),
         approve=approve,
         options=Options(parallelism=2),
-        context=app.RunContext(sandbox=far),
+        context=bfinfra.RunContext(sandbox=far),
     )
     sys.stdout.write("\n".join(f"{key}: {ending}" for key, ending in endings(outcome).items()))
     return 0 if made(outcome) else 1

@@ -13,7 +13,7 @@ from typing import Any
 from forks import forks
 from peers.site_files import PATIENCE, everything
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.backends import writes
 from bfinfra.engine.apply import Options
 
@@ -45,11 +45,11 @@ class Striking:
 def _child(site: Path, state: Path, deadline: float, nth: int, when: str) -> None:
     os.environ["BFINFRA_STATE_HOME"] = str(state)
     counted: list[int] = []
-    setting = app.RunContext(
+    setting = bfinfra.RunContext(
         patience=PATIENCE, middleware=(lambda inner: Striking(inner, counted, nth, when),)
     )
-    outcome = app.apply(
-        app.load(site),
+    outcome = bfinfra.apply(
+        bfinfra.load(site),
         approve=everything,
         options=Options(patience=PATIENCE, deadline=deadline),
         context=setting,

@@ -13,7 +13,8 @@ from trust import plants
 from trust.driver import Tap
 from trust.scan import Scanner
 
-from bfinfra import app, sandbox
+import bfinfra
+from bfinfra import sandbox
 
 FIELDS = (
     "site",
@@ -42,11 +43,11 @@ def test_a_recorded_apply_holds_no_secret(planted, tmp_path):
     running, taken = sandbox.start(planted.world, tmp_path / "sandbox", pace=0), set()
     tape = Tape(tmp_path / "tape.yaml", Scrub({}, tuple(planted.secrets.values())), recording=True)
     try:
-        context = app.RunContext(
+        context = bfinfra.RunContext(
             sandbox=running, patience=QUICK, middleware=(functools.partial(Tap, taken), tape.filling)
         )
-        outcome = app.apply(
-            app.load(planted.site, sandbox=running), approve=lambda _: EVERYTHING, context=context
+        outcome = bfinfra.apply(
+            bfinfra.load(planted.site, sandbox=running), approve=lambda _: EVERYTHING, context=context
         )
     finally:
         sandbox.stop(tmp_path / "sandbox")

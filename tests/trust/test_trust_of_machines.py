@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from kinds.lifecycle import EXAMPLES
 
-import bfinfra.app as app
+import bfinfra
+from bfinfra.app import trust
 from bfinfra.render import host_keys
 from bfinfra.sandbox import Running
 
 
 def shown(path: Path, sandbox: Running) -> list[Any]:
-    return app.host_keys(app.load(path, sandbox=sandbox), context=app.RunContext(sandbox=sandbox))
+    return trust.host_keys(bfinfra.load(path, sandbox=sandbox), context=bfinfra.RunContext(sandbox=sandbox))
 
 
 @pytest.fixture
@@ -52,5 +53,8 @@ def test_another_key_is_not_and_the_line_that_would_trust_it_is_shown_and_works(
     assert shown(pinned, sandbox)[0].objection == ""
     assert json.dumps(host_keys.data([found]))
     assert (
-        app.plan(app.load(pinned, sandbox=sandbox), context=app.RunContext(sandbox=sandbox)).unreadable == {}
+        bfinfra.plan(
+            bfinfra.load(pinned, sandbox=sandbox), context=bfinfra.RunContext(sandbox=sandbox)
+        ).unreadable
+        == {}
     )

@@ -78,14 +78,14 @@ def _rights(args: argparse.Namespace, site: Site, check: Check) -> list[dict[str
     """The rights of its account in the cluster that it runs in. Raises BfinfraError if the site has no such
     cluster.
     """
-    from bfinfra import app
+    from bfinfra.app.privileges import privileges as needed
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.refs import Key
     from bfinfra.model.rights import Use
     from bfinfra.render import privileges
     from bfinfra.render import schedule as render
 
-    found, cluster = app.privileges(site, [Use.PLAN]), Key.parse(args.in_cluster)
+    found, cluster = needed(site, [Use.PLAN]), Key.parse(args.in_cluster)
     if cluster not in privileges.clusters(found):
         there = ", ".join(map(str, privileges.clusters(found))) or "none"
         raise BfinfraError(

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from bfinfra import app
+import bfinfra
 from bfinfra.engine.retry import RetryPolicy
 
 SITE = """
@@ -54,9 +54,9 @@ def test_who_lets_nobody_in_is_asked_once(
     monkeypatch.setenv("SHUT_PASSWORD", "hunter2-long")
     (tmp_path / "site.yaml").write_text(SITE)
     server = Answering(status, body)
-    found = app.plan(
-        app.load(tmp_path / "site.yaml"),
-        context=app.RunContext(middleware=(lambda _: server,), patience=RetryPolicy(sleep=never)),
+    found = bfinfra.plan(
+        bfinfra.load(tmp_path / "site.yaml"),
+        context=bfinfra.RunContext(middleware=(lambda _: server,), patience=RetryPolicy(sleep=never)),
     )
     why = set(found.unreadable.values())  # of each of the two APIs
     assert len(why) <= 2

@@ -13,7 +13,7 @@ from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, se
 from pyVmomi import vim
 from rights.given import administrator
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra import sandbox as sandboxes
 from bfinfra.engine.apply import Options
 from bfinfra.engine.retry import RetryPolicy
@@ -47,8 +47,8 @@ def test_a_lease_that_ran_out_is_reported_leaves_nothing_and_the_next_apply_fini
         {"api": "esx", "method": "P* *", "do": {"delay": 1.5 * LEASE}},
     )
     once = RetryPolicy(attempts=1, lasts=0)
-    outcome = app.apply(
-        app.load(EXAMPLE, sandbox=hasty),
+    outcome = bfinfra.apply(
+        bfinfra.load(EXAMPLE, sandbox=hasty),
         approve=lambda _: EVERYTHING,
         options=Options(patience=once),
         context=setting(hasty),

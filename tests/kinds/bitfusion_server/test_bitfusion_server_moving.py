@@ -12,7 +12,7 @@ import pytest
 from kinds.lifecycle import EVERYTHING, EXAMPLES, LONG, QUICK, endings, made, setting
 from pyVmomi import vim
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import VCenter, refs
 from bfinfra.engine.apply import Options
@@ -27,7 +27,7 @@ TEMPLATE = "centos-7.6"  # of the small world
 @pytest.fixture
 def vcenter(sandbox: Running) -> Iterator[VCenter]:
     """Somebody else's."""
-    found = VCenter(app.load(PATH, sandbox=sandbox).vcenter, Transport(route=sandbox.lookup))
+    found = VCenter(bfinfra.load(PATH, sandbox=sandbox).vcenter, Transport(route=sandbox.lookup))
     yield found
     found.close()
 
@@ -37,8 +37,8 @@ def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how
         between()
         return EVERYTHING
 
-    return app.apply(
-        app.load(path, sandbox=sandbox),
+    return bfinfra.apply(
+        bfinfra.load(path, sandbox=sandbox),
         approve=approve,
         options=Options(patience=QUICK, deadline=LONG),
         context=setting(sandbox),

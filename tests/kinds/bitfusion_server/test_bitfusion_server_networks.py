@@ -9,7 +9,8 @@ import yaml
 from kinds.lifecycle import EXAMPLES, KILLED, apply, difference, endings, kill_at, made, plan, world
 from kinds.servers import context, spec, steps
 
-import bfinfra.app as app
+import bfinfra
+from bfinfra.app import privileges
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.mark import Mark
@@ -67,7 +68,7 @@ def test_a_destroy_that_was_killed_goes_on_in_the_same_order(nth, site, sandbox,
 
 
 def test_rights_are_wanted_on_all_networks_as_nobody_has_any_on_one_that_is_not_there(site, sandbox):
-    entities = app.privileges(app.load(site, sandbox=sandbox)).entities
+    entities = privileges.privileges(bfinfra.load(site, sandbox=sandbox)).entities
     assert [
         (entity.path, entity.propagate)
         for entity, privileges in entities.items()

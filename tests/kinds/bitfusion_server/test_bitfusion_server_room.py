@@ -11,7 +11,7 @@ import pytest
 from kinds.lifecycle import EXAMPLES, QUICK, apply, made, setting, world
 from kinds.servers import GIB, HOST, machine, spec, state
 
-from bfinfra import app
+import bfinfra
 from bfinfra.backends.vcenter.esxi import PciDevice, Room
 from bfinfra.kinds.vcenter.bitfusion_server.kind import BitfusionServer
 from bfinfra.kinds.vcenter.bitfusion_server.state import BitfusionServerFacts
@@ -122,11 +122,11 @@ def test_a_running_server_is_not_shut_down_for_memory_that_its_host_does_not_hav
     assert made(apply(path, sandbox))
     before, larger = world(sandbox), tmp_path / "site.yaml"
     larger.write_text(path.read_text().replace("    gpus: 1\n", "    gpus: 1\n    memory: 256GiB\n"))
-    site = app.load(larger, sandbox=sandbox)
-    [problem] = app.plan(site, context=setting(sandbox)).problems
+    site = bfinfra.load(larger, sandbox=sandbox)
+    [problem] = bfinfra.plan(site, context=setting(sandbox)).problems
     assert str(problem).startswith(
         f"{larger}:16:13: bitfusion_server/bf-01: its 256GiB don't fit on esx1.small.test, which has 128GiB"
     )
     with pytest.raises(BfinfraError, match="don't fit"):
-        app.apply(site, context=app.RunContext(sandbox=sandbox, patience=QUICK))
+        bfinfra.apply(site, context=bfinfra.RunContext(sandbox=sandbox, patience=QUICK))
     assert world(sandbox) == before

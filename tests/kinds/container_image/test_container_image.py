@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kinds.lifecycle import EVERYTHING, endings, made
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.kinds.cluster.bitfusion_device_plugin.spec import Images
 from bfinfra.kinds.image.container_image import Build, Commit, Push
 from bfinfra.model.errors import BfinfraError
@@ -53,13 +53,13 @@ class Place:
         (self.folder / "site.yaml").write_text(
             json.dumps({"site": "g", **({} if absent else {"container_image": {"webhook": wanted}})})
         )
-        return app.load(self.folder / "site.yaml")
+        return bfinfra.load(self.folder / "site.yaml")
 
     def steps(self, **fields: Any) -> tuple[Step, ...]:
-        return tuple(step for item in app.plan(self.site(**fields)).pending for step in item.steps)
+        return tuple(step for item in bfinfra.plan(self.site(**fields)).pending for step in item.steps)
 
     def apply(self, **fields: Any) -> Outcome:
-        return app.apply(self.site(**fields), approve=lambda _: EVERYTHING)
+        return bfinfra.apply(self.site(**fields), approve=lambda _: EVERYTHING)
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_what_can_not_be_built_is_refused_before_anything_is_run(
 
 def test_a_folder_that_is_not_there_is_awaited_and_what_was_made_of_it_stays(place: Place) -> None:
     place.install()
-    (item,) = app.plan(place.site(source="nowhere")).held
+    (item,) = bfinfra.plan(place.site(source="nowhere")).held
     assert item.held.what == f"{item.key}: nowhere is not there yet"
     assert made(place.apply())
     (place.folder / "clone").rename(place.folder / "away")

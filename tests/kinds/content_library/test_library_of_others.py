@@ -14,7 +14,7 @@ import pytest
 from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, setting
 from sandbox.asking import Https, Rest, read
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.backends.vcenter import library
 from bfinfra.engine.apply import Options
 from bfinfra.engine.retry import RetryPolicy
@@ -117,8 +117,8 @@ def other(site: Path, sandbox: Running) -> Other:
 
 def once(site: Path, sandbox: Running) -> str:
     """An apply that tries nothing twice; how the server ended."""
-    outcome = app.apply(
-        app.load(site, sandbox=sandbox),
+    outcome = bfinfra.apply(
+        bfinfra.load(site, sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=Options(patience=RetryPolicy(attempts=1, lasts=0)),
         context=setting(sandbox),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.backends.ansible import Answer
 from bfinfra.kinds.machine.linux_host.checks import connect, judged, ways
 from bfinfra.model.finding import Finding, Health
@@ -35,8 +35,8 @@ SITE = {
 
 def findings(tmp_path: Path, sandbox: Running) -> dict[str, list[Finding]]:
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(SITE))
-    found = app.diagnose(
-        app.load(tmp_path / "site.yaml", sandbox=sandbox), context=app.RunContext(sandbox=sandbox)
+    found = bfinfra.diagnose(
+        bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox), context=bfinfra.RunContext(sandbox=sandbox)
     )
     return {
         check: [each for each in found if each.check == check]
@@ -46,7 +46,7 @@ def findings(tmp_path: Path, sandbox: Running) -> dict[str, list[Finding]]:
 
 def test_nodes_reach_each_other_their_control_plane_and_the_license_server(tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(SITE))
-    assert ways(app.load(tmp_path / "site.yaml").resources) == {
+    assert ways(bfinfra.load(tmp_path / "site.yaml").resources) == {
         "cpu-01": (("10.5.0.1", 10250), ("10.5.0.1", 179)),
         "gpu-01": (("10.5.0.11", 6443), ("10.5.0.11", 10250), ("10.5.0.11", 179), ("172.16.7.5", 7070)),
     }

@@ -9,7 +9,7 @@ from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, apply, endings, made, p
 from kinds.unmanaged import Entry, Look, mpi
 from rights.given import other
 
-from bfinfra import app
+import bfinfra
 from bfinfra.engine import guard
 from bfinfra.engine.apply import Options
 from bfinfra.kinds.cluster.mpi_job.decide import Clear, Create, Replace, State, Withdraw, WriteRecord, decide
@@ -251,11 +251,11 @@ def test_workers_that_find_no_node_are_reported_in_the_schedulers_words_and_repl
     del site["nvidia_device_plugin"]
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
     options = Options(patience=QUICK, deadline=2)
-    outcome = app.apply(
-        app.load(tmp_path / "site.yaml", sandbox=sandbox),
+    outcome = bfinfra.apply(
+        bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=options,
-        context=app.RunContext(sandbox=sandbox),
+        context=bfinfra.RunContext(sandbox=sandbox),
     )
     ending = endings(outcome)["mpi_job/tensorflow-benchmarks"]
     assert ending.startswith("still-waiting")
@@ -265,13 +265,13 @@ def test_workers_that_find_no_node_are_reported_in_the_schedulers_words_and_repl
     ) in ending
     site["mpi_job"]["tensorflow-benchmarks"]["gpus"] = 0
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
-    changed = app.load(tmp_path / "site.yaml", sandbox=sandbox)
-    guard.check(app.plan(changed, context=app.RunContext(sandbox=sandbox)), guard.Allow())
-    again = app.apply(
+    changed = bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox)
+    guard.check(bfinfra.plan(changed, context=bfinfra.RunContext(sandbox=sandbox)), guard.Allow())
+    again = bfinfra.apply(
         changed,
         approve=lambda _: guard.Allow(),
         options=Options(patience=QUICK, deadline=60),
-        context=app.RunContext(sandbox=sandbox),
+        context=bfinfra.RunContext(sandbox=sandbox),
     )
     assert made(again), endings(again)
 

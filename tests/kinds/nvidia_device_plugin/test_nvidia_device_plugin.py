@@ -19,8 +19,8 @@ from kinds.nvidia_manifests import OLD, OLDEST, UPSTREAM
 from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import other
 
+import bfinfra
 import bfinfra.sandbox
-from bfinfra import app
 from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.engine.apply import Options
 from bfinfra.kinds.cluster.nvidia_device_plugin.kind import Clear, Create, NvidiaDevicePlugin, State, Update
@@ -179,7 +179,7 @@ def test_two_of_one_site_in_a_cluster_are_refused_where_they_are_written(tmp_pat
         )
     )
     with pytest.raises(SiteError, match="NVIDIA's device plug-in"):
-        app.load(tmp_path / "site.yaml")
+        bfinfra.load(tmp_path / "site.yaml")
 
 
 def test_another_plugin_in_the_cluster_is_refused():
@@ -330,11 +330,11 @@ def test_it_waits_for_the_runtime_of_its_machines_and_says_on_which_and_why(tmp_
     running = bfinfra.sandbox.start(tmp_path / "world.yaml", tmp_path / "sandbox", pace=0)
     try:
         options = Options(patience=QUICK, deadline=2)
-        late = app.apply(
-            app.load(tmp_path / "site.yaml", sandbox=running),
+        late = bfinfra.apply(
+            bfinfra.load(tmp_path / "site.yaml", sandbox=running),
             approve=lambda _: EVERYTHING,
             options=options,
-            context=app.RunContext(sandbox=running),
+            context=bfinfra.RunContext(sandbox=running),
         )
         assert (
             "node-1: its pod is CrashLoopBackOff: error starting plugins: "

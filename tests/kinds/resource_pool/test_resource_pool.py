@@ -11,7 +11,7 @@ from kinds.unmanaged import Entry, Look
 from pyVmomi import vim
 from rights.given import administrator
 
-from bfinfra import app
+import bfinfra
 from bfinfra.kinds.vcenter.base.pending import LONGEST, pending, pending_name
 from bfinfra.kinds.vcenter.resource_pool import Spec
 from bfinfra.model.errors import SiteError
@@ -43,7 +43,9 @@ def test_a_pending_name_says_which_site_makes_what():
 
 def test_a_limit_below_the_reservation_is_refused_at_its_line(site):
     with pytest.raises(SiteError) as refused:
-        app.load(site("  gpu:\n    cluster: farm\n    memory:\n      reservation: 2GiB\n      limit: 1GiB\n"))
+        bfinfra.load(
+            site("  gpu:\n    cluster: farm\n    memory:\n      reservation: 2GiB\n      limit: 1GiB\n")
+        )
     (problem,) = refused.value.problems
     assert problem.what.endswith("memory.limit: it is less than memory.reservation, which vCenter refuses")
     assert problem.where.line == len(HEAD.splitlines()) + 6

@@ -13,7 +13,7 @@ from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, apply, drift, endings, 
 from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import supervisor
 
-from bfinfra import app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.model.errors import SiteError
 from bfinfra.sandbox import Running
@@ -196,8 +196,8 @@ def test_an_object_of_others_under_a_parts_name_is_refused(sandbox, tmp_path):
 def test_it_waits_for_its_probe(sandbox, tmp_path):
     path = site(tmp_path, ready={"tcp": 9999})
     options = Options(patience=QUICK, deadline=0.2)
-    site_file = app.load(path, sandbox=sandbox)
-    done = app.apply(site_file, approve=lambda _: EVERYTHING, options=options, context=setting(sandbox))
+    site_file = bfinfra.load(path, sandbox=sandbox)
+    done = bfinfra.apply(site_file, approve=lambda _: EVERYTHING, options=options, context=setting(sandbox))
     assert "Ready: dial tcp" in str(endings(done)["service_vm/dl-01"])
 
 
@@ -213,7 +213,7 @@ def test_it_waits_for_its_probe(sandbox, tmp_path):
 )
 def test_the_file_alone_shows_what_is_wrong(fields, why, sandbox, tmp_path):
     with pytest.raises(SiteError, match=why):
-        app.load(site(tmp_path, **fields), sandbox=sandbox)
+        bfinfra.load(site(tmp_path, **fields), sandbox=sandbox)
 
 
 def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:

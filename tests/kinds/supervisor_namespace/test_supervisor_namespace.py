@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from rights.given import supervisor
 from sandbox.asking import Rest, until
 
-from bfinfra import app
+import bfinfra
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec
 from bfinfra.model.errors import BfinfraError
 from bfinfra.sandbox import Running
@@ -62,13 +62,13 @@ def accessed(path: Path, access: str) -> Path:
 )
 def test_access_for_nobody_is_refused_before_the_first_write(sandbox, tmp_path, access, at, says):
     path = accessed(tmp_path, access)
-    before, site = world(sandbox), app.load(path, sandbox=sandbox)
-    [problem] = app.plan(site, context=setting(sandbox)).problems
+    before, site = world(sandbox), bfinfra.load(path, sandbox=sandbox)
+    [problem] = bfinfra.plan(site, context=setting(sandbox)).problems
     column = len("    access: [{") + access.index(": ") + 2
     assert str(problem).startswith(f"{path}:12:{column}: supervisor_namespace/team-a: {at}")
     assert says in str(problem)
     with pytest.raises(BfinfraError, match=at):
-        app.apply(site, context=setting(sandbox))
+        bfinfra.apply(site, context=setting(sandbox))
     assert world(sandbox) == before
 
 

@@ -13,7 +13,7 @@ import pytest
 from at_cluster import LONG, QUICK, Site
 from kube_api import until
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.cli import main
 from bfinfra.engine.apply import Options
 from bfinfra.engine.guard import Allow
@@ -28,12 +28,12 @@ class Rotating(Site):
     """A site whose token can be rotated; `order` tells which Secrets were written, in which order."""
 
     def rotate(self, token="", **how):
-        return app.rotate(
+        return bfinfra.rotate(
             self._load(),
             token,
             approve=self.approve,
             options=Options(patience=QUICK, deadline=LONG),
-            context=app.RunContext(patience=QUICK),
+            context=bfinfra.RunContext(patience=QUICK),
             **how,
         )
 
@@ -154,7 +154,8 @@ def test_a_plain_apply_leaves_copies_stale_and_the_next_rotation_still_knows_the
     assert f"there are copies of the earlier token in {space} of k" in warned.what
     assert warned.next == "bfinfra token rotate SITE tok"
     (warning,) = [
-        each.problem for each in app.drift(site._load(), context=app.RunContext(patience=QUICK)).warnings
+        each.problem
+        for each in bfinfra.drift(site._load(), context=bfinfra.RunContext(patience=QUICK)).warnings
     ]
     assert warning == warned
     well(site.rotate())

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from kinds.lifecycle import SPECS
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.kinds.cluster.mpi_job.nodes import gpus_of_workers
 from bfinfra.model.refs import Key
 
@@ -17,5 +17,5 @@ def test_a_pool_counts_with_the_gpus_of_its_class_as_often_as_it_may_have_nodes(
     given["vm_class"]["guaranteed-large"] = {"cpus": 4, "memory": "16GiB"}
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(given))
     (tmp_path / "ca.pem").touch()
-    site = app.load(tmp_path / "site.yaml").resources
+    site = bfinfra.load(tmp_path / "site.yaml").resources
     assert gpus_of_workers(Key("vks_cluster", "ml-01"), site) == (0, 0, 0, 1, 1, 1, 1)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, plan
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.kinds.supervisor.base import variables
 from bfinfra.model.errors import SiteError
 from bfinfra.sandbox import Running
@@ -130,7 +130,7 @@ def test_a_name_with_dots_is_no_class_of_tanzu_clusters(tmp_path):
     }
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
     with pytest.raises(SiteError, match="vks_cluster"):
-        app.load(tmp_path / "site.yaml")
+        bfinfra.load(tmp_path / "site.yaml")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import yaml
 from kinds.lifecycle import EVERYTHING, LONG, QUICK, endings, made
 from operations import Exchange, judged
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox import Running
 
@@ -68,9 +68,9 @@ class Recorder:
 
 def run(site: dict[str, Any], folder: Path, sandbox: Running, recorder: Recorder, **how: Any) -> None:
     (folder / "site.yaml").write_text(yaml.safe_dump(site))
-    setting = app.RunContext(sandbox=sandbox, middleware=(recorder,), patience=QUICK)
-    given = app.load(folder / "site.yaml", sandbox=sandbox)
-    done = app.apply(
+    setting = bfinfra.RunContext(sandbox=sandbox, middleware=(recorder,), patience=QUICK)
+    given = bfinfra.load(folder / "site.yaml", sandbox=sandbox)
+    done = bfinfra.apply(
         given,
         approve=lambda _: EVERYTHING,
         options=Options(patience=QUICK, deadline=LONG),

@@ -24,7 +24,7 @@ from torture.command import Desk, desk
 from torture.counting import Count, Effort
 from torture.worlds import DEMO, Place, sandbox_of
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.sandbox import Running
 
@@ -132,10 +132,12 @@ def wrong_field(folder: Path, sandbox: Running, count: Count) -> None:
     sent: list[str] = []
     options, setting = (
         Options(patience=QUICK),
-        app.RunContext(sandbox=sandbox, patience=QUICK, middleware=(lambda inner: Meddling(inner, sent),)),
+        bfinfra.RunContext(
+            sandbox=sandbox, patience=QUICK, middleware=(lambda inner: Meddling(inner, sent),)
+        ),
     )
-    outcome = app.apply(
-        app.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, context=setting
+    outcome = bfinfra.apply(
+        bfinfra.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, context=setting
     )
     (problem,) = [ended.problem for ended in outcome.endings.values() if ended.problem]
     count.figures |= {"applies sent": len(sent)}

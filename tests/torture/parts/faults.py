@@ -24,7 +24,7 @@ from torture.counting import Count, Effort, spread
 from torture.parts.crash import finished, undisturbed
 from torture.worlds import DEMO, sandbox_of
 
-import bfinfra.app as app
+import bfinfra
 from bfinfra.engine.apply import Options
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ending
@@ -248,12 +248,12 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
         time.sleep(min(seconds, QUICK.longest))
 
     patience = replace(QUICK, sleep=sleep)
-    setting = app.RunContext(
+    setting = bfinfra.RunContext(
         sandbox=sandbox, patience=patience, middleware=(lambda inner: Impatient(inner, fault.timeout),)
     )
     try:
-        outcome = app.apply(
-            app.load(DEMO.site, sandbox=sandbox),
+        outcome = bfinfra.apply(
+            bfinfra.load(DEMO.site, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
             options=Options(patience=patience, deadline=20),
             context=setting,
