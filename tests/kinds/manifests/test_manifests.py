@@ -14,16 +14,22 @@ from kinds.unmanaged import Entry, Look, kube_object
 from kube_api import somebody_patches
 from rights.given import other
 
+from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
 
 QUEUES = "/apis/sched.example.com/v1/namespaces/default/queues"
 ADDRESS = "manifests/queues"
 FIVE = "5 objects (1 ServiceAccount, 1 ConfigMap, 1 ClusterRole, 1 ClusterRoleBinding, 1 Deployment)"
+ALL = (
+    "7 objects (1 CustomResourceDefinition, 1 ServiceAccount, 1 ConfigMap, 1 ClusterRole, "
+    "1 ClusterRoleBinding, 1 Deployment, 1 Queue)"
+)
 pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
 
 
 @pytest.fixture
-def site(api: Any, tmp_path: Path) -> Site:
+def site(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     shutil.copytree(SPECS / "manifests/queues", tmp_path / "queues")
     found = Site(tmp_path, api, "poc")
     found.resources = {"manifests": {"queues": {"cluster": "k", "files": ["queues"]}}}
@@ -168,7 +174,7 @@ def test_the_content_of_a_secret_is_in_no_plan(site):
         ("apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n", "it has the namespace default"),
         (
             'apiVersion: batch/v1\nkind: Job\nmetadata: {name: x, annotations: {"helm.sh/hook": pre-upgrade}}\n',
-            "Helm would run as hooks, and bfinfra does not: Job/x (pre-upgrade)",
+            "Helm would run hooks: Job/x (pre-upgrade); write the name of each under run_hooks or under skip_hooks",
         ),
         ("apiVersion: a.example.com/v1\nkind: Thing\nmetadata: {name: x}\n", "the cluster has no Thing"),
         ("a: b: c", "it is not YAML"),
@@ -185,6 +191,113 @@ def test_hooks_that_the_site_names_are_left_out(site):
     (site.folder / "queues/more.yaml").write_text(hook)
     site.resources["manifests"]["queues"]["skip_hooks"] = ["Job/x"]
     assert not site.plan().problems
+
+
+def hook(name: str, when: str, **annotations: str) -> dict[str, Any]:
+    notes = {"helm.sh/hook": when, **{f"helm.sh/hook-{key}": value for key, value in annotations.items()}}
+    pod = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "tool:1", "command": ["go", name]}],
+    }
+    spec = {"backoffLimit": 0, "template": {"spec": pod}}
+    metadata = {"name": name, "annotations": notes}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+@pytest.fixture
+def hooked(site: Site) -> Site:
+    every = [
+        hook("second", "pre-install,pre-upgrade", weight="2", **{"delete-policy": "hook-succeeded"}),
+        hook("first", "pre-install", weight="-1"),
+        hook("last", "post-install,post-upgrade"),
+    ]
+    (site.folder / "queues/hooks.yaml").write_text(yaml.safe_dump_all(every))
+    site.resources["manifests"]["queues"]["run_hooks"] = ["Job/first", "Job/second", "Job/last"]
+    return site
+
+
+def hook_titles(site: Site) -> list[str]:
+    return [title for title in site.titles(ADDRESS) if "hook" in title]
+
+
+def jobs(cluster: Any) -> dict[str, str]:
+    return {
+        job["metadata"]["name"]: job["metadata"]["uid"] for job in cluster.list("batch/v1", "Job", "default")
+    }
+
+
+def test_hooks_that_the_site_lets_run_are_steps_in_helms_order(hooked):
+    assert hook_titles(hooked) == [
+        "run the chart's hook Job default/first in k before the other objects, and wait until it has finished",
+        "run the chart's hook Job default/second in k before the other objects, and wait until it has finished",
+        "note in bfinfra-manifests-queues that the hooks before the other objects have run",
+        "delete Job default/second from k, which a hook of the chart left",
+        f"wait until {ALL} in k are ready, before hooks run",
+        "run the chart's hook Job default/last in k after the other objects, and wait until it has finished",
+        "note in bfinfra-manifests-queues that the hooks after the other objects have run",
+    ]
+    assert differing(hooked)["Job default/first"] == (None, "runs: pre-install: tool:1 go first")
+
+
+def test_hooks_run_once_for_a_rendering_and_those_of_upgrades_for_the_next(hooked, cluster):
+    hooked.applied()
+    before = jobs(cluster)
+    assert {*before} == {"first", "last"}, "the policy of the second is hook-succeeded"
+    assert hooked.item(ADDRESS).steps == ()
+    somebody_patches(cluster, "namespaces/default/configmaps/queues", {"data": {"policy": "greedy"}})
+    assert hook_titles(hooked) == [], "drift is no upgrade"
+    edit(hooked, "operator.yaml", "--policy=fair", "--policy=greedy")
+    hooked.applied()
+    after = jobs(cluster)
+    assert {*after} == {"first", "last"}
+    assert (after["first"] == before["first"], after["last"] == before["last"]) == (True, False)
+    hooked.applied(destroy=True)
+    assert jobs(cluster) == {}
+
+
+def test_a_hook_that_does_not_finish_holds_the_objects_and_runs_again_once_it_is_corrected(hooked, cluster):
+    path = hooked.folder / "queues/hooks.yaml"
+    good = path.read_text()
+    path.write_text(good.replace("image: tool:1", "image: closed.test/tool:1"))
+    ended = hooked.apply(deadline=0.1).endings
+    assert {str(key): str(each.ending) for key, each in ended.items()}[ADDRESS] == "still-waiting"
+    assert cluster.get("apps/v1", "Deployment", "queues", "default") is None
+    assert hook_titles(hooked)[0] == "wait until the chart's hook Job default/first in k has finished"
+    path.write_text(good)
+    assert hook_titles(hooked)[:2] == [
+        "delete Job default/first from k, which a hook of the chart left",
+        "run the chart's hook Job default/first in k before the other objects, and wait until it has finished",
+    ]
+    hooked.applied()
+
+
+def test_a_job_of_others_is_not_replaced_by_a_hook(hooked, cluster):
+    cluster.create({**hook("first", ""), "metadata": {"name": "first", "namespace": "default"}})
+    (problem,) = hooked.plan(adopt=frozenset({Key("manifests", "queues")})).problems
+    assert "the cluster has Job default/first already, which a hook would replace" in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        (
+            ["Job/x"],
+            "bfinfra only runs hooks of installs and upgrades, and this is one of pre-delete; skip it",
+        ),
+        (["Job/y"], "Helm would run hooks: Job/x (pre-delete: tool:1 go x)"),
+    ],
+)
+def test_hooks_of_removals_can_not_run_and_all_hooks_have_to_be_named(site, named, why):
+    (site.folder / "queues/hooks.yaml").write_text(yaml.safe_dump(hook("x", "pre-delete")))
+    site.resources["manifests"]["queues"]["run_hooks"] = named
+    (problem,) = site.plan().problems
+    assert why in str(problem)
+
+
+def test_a_hook_that_the_chart_does_not_have_is_named(site):
+    site.resources["manifests"]["queues"]["run_hooks"] = ["Job/y"]
+    (problem,) = site.plan().problems
+    assert "it has no hook Job/y, which run_hooks names" in str(problem)
 
 
 def test_objects_can_not_move(site):

@@ -50,7 +50,7 @@ class GpuOperator(RenderedObjects[Spec]):
         """The objects of its chart or files, with its settings. Raises SecretMissing."""
         found = documents_of(name, spec, capabilities, namespace)
         text = spec.license.token.reveal() if spec.license else ""
-        return rendering(with_settings(found, spec, text), namespace, spec.skip_hooks, of)
+        return rendering(with_settings(found, spec, text), namespace, (spec.skip_hooks, spec.run_hooks), of)
 
     @staticmethod
     def missing(spec: Spec) -> Absent | None:

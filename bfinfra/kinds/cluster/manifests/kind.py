@@ -28,7 +28,7 @@ class Manifests(RenderedObjects[Spec]):
     ) -> Rendering:
         """The objects in its files, or in its rendered chart."""
         found = documents_of(name, spec, capabilities, namespace)
-        return rendering(found, namespace, spec.skip_hooks, of)
+        return rendering(found, namespace, (spec.skip_hooks, spec.run_hooks), of)
 
     @staticmethod
     def missing(spec: Spec) -> Absent | None:

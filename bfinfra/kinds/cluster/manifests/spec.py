@@ -100,8 +100,12 @@ class Spec(resource.Spec):
     values_files: tuple[LocalFile, ...] = ()
     """Files with the chart's values, the later above the earlier, as `helm --values` reads them."""
     skip_hooks: tuple[Hook, ...] = ()
-    """Hooks of the chart that are left out, as Job/name. bfinfra runs no hooks; it refuses those that are not
-    named here. Tests need not be named.
+    """Hooks of the chart that are left out, as Job/name. A chart with hooks is refused until each is named
+    here or in `run_hooks`. Tests need not be named.
+    """
+    run_hooks: tuple[Hook, ...] = ()
+    """Hooks of the chart that run before or after the objects are applied, as Job/name: on the first apply
+    those of installs, on each later change of the rendering those of upgrades.
     """
     wait: Literal["ready", "served"] = "ready"
     """What apply waits for: ready, until everything is ready; served, until the cluster serves the types that
@@ -117,6 +121,8 @@ class Spec(resource.Spec):
         for field in ("values", "values_files", "release"):
             if self.chart is None and getattr(self, field):
                 raise FieldError("it goes with chart", field)
+        if both := {*self.skip_hooks} & {*self.run_hooks}:
+            raise FieldError(f"skip_hooks names {min(both)}, too", "run_hooks")
         return self
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:

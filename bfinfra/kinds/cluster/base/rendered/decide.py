@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from bfinfra.kinds.cluster.base.rendered.differ import AS_RENDERED, field_changes
+from bfinfra.kinds.cluster.base.rendered.hooks import AFTER, BEFORE, Hook
+from bfinfra.kinds.cluster.base.rendered.hooks import steps as hook_steps
 from bfinfra.kinds.cluster.base.rendered.immutable import needs_replacement
 from bfinfra.kinds.cluster.base.rendered.objects import (
     CUSTOM,
@@ -16,9 +19,11 @@ from bfinfra.kinds.cluster.base.rendered.objects import (
     Id,
     order,
 )
+from bfinfra.kinds.cluster.base.rendered.readiness import readiness
 from bfinfra.kinds.cluster.base.rendered.rendering import Rendering
 from bfinfra.kinds.cluster.base.rendered.state import State, record_name
 from bfinfra.kinds.cluster.base.rendered.steps import (
+    AwaitObjects,
     Begin,
     Commit,
     Create,
@@ -26,18 +31,21 @@ from bfinfra.kinds.cluster.base.rendered.steps import (
     Define,
     Delete,
     Extend,
+    Fields,
     Forget,
     Objects,
     Prune,
     PrunePrecious,
     Redefine,
     Replace,
+    RunHook,
     Update,
 )
 from bfinfra.model import compare
 from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
+from bfinfra.model.readiness import READY
 from bfinfra.model.step import Step
 
 
@@ -52,7 +60,7 @@ def standing(
         if thing.mark is not None:
             context.mark.refuse_others(thing.mark, f"the cluster has {each} already")
     home = state.home if state else context.needs["cluster"].get("endpoint")
-    record: dict[str, Any] = {
+    record: Fields = {
         "record": record_name(context.mark.address.partition("/")[0], name),
         "namespace": rendering.namespace,
         "cluster": spec.cluster,
@@ -66,11 +74,19 @@ def standing(
     elif further := {*rendering.types} - {*noted.types}:
         every = (*noted.types, *further)
         yield Extend(**record, mark=context.mark, types=every, changes=_added(rendering, state) or file)
-    place: dict[str, Any] = {"name": name, "cluster": spec.cluster, "home": home, "mark": context.mark}
+    place: Fields = {"name": name, "cluster": spec.cluster, "home": home, "mark": context.mark}
+    run = partial(
+        hook_steps, hooks=[Hook(each) for each in rendering.hooks.values()], rendered=rendering.digest
+    )
+    yield from run(BEFORE, state=state, place={**record, **place})
     changed = list(_changed(place, rendering, state))
     yield from changed
     pruned = list(_pruned(place, rendering, state))
     yield from pruned
+    after = list(run(AFTER, state=state, place={**record, **place}))
+    if any(isinstance(step, RunHook) for step in after) and getattr(spec, "wait", "") == "ready":
+        yield from _until_ready(place, rendering, state)
+    yield from after
     mark = context.mark.committed(spec.applied())
     if (
         noted is None
@@ -88,7 +104,7 @@ def gone(name: str, state: State, context: PlanContext) -> Iterator[Step]:
     others, the definitions, the record.
     """
     kind = context.mark.address.partition("/")[0]
-    place: dict[str, Any] = {"name": name, "cluster": state.cluster, "home": state.home, "mark": context.mark}
+    place: Fields = {"name": name, "cluster": state.cluster, "home": state.home, "mark": context.mark}
     for group in _groups(state.things, backwards=True):
         # an object that waits for its controller is deleted again, which waits for it, too
         left = tuple(
@@ -116,6 +132,18 @@ def _stays(spec: Any, namespace: str, state: State | None) -> None:
             )
 
 
+def _until_ready(place: Fields, rendering: Rendering, state: State | None) -> Iterator[Step]:
+    """A wait for objects that are not ready."""
+    there = state.things if state else {}
+    late = tuple(
+        each
+        for each in rendering.manifests
+        if each not in there or readiness(each, there[each].manifest) != READY
+    )
+    if late:
+        yield AwaitObjects(**place, objects=late)
+
+
 def _added(rendering: Rendering, state: State | None) -> tuple[Change, ...]:
     there = state.things if state else {}
     return tuple(Change(str(each), None, AS_RENDERED) for each in rendering.manifests if each not in there)
@@ -130,7 +158,7 @@ def _groups(objects: Any, *, backwards: bool = False) -> Iterator[tuple[Id, ...]
             yield tuple(found)
 
 
-def _changed(place: dict[str, Any], rendering: Rendering, state: State | None) -> Iterator[Step]:
+def _changed(place: Fields, rendering: Rendering, state: State | None) -> Iterator[Step]:
     there = state.things if state else {}
     for group in _groups(rendering.manifests):
         stage = group[0].stage
@@ -164,11 +192,11 @@ def _creation(stage: int, fresh: Any, rendering: Rendering) -> type[Create]:
     return Create
 
 
-def _pruned(place: dict[str, Any], rendering: Rendering, state: State | None) -> Iterator[Step]:
+def _pruned(place: Fields, rendering: Rendering, state: State | None) -> Iterator[Step]:
     left = [
         each
         for each, thing in (state.things if state else {}).items()
-        if each not in rendering.manifests and not thing.going
+        if each not in rendering.manifests and each not in rendering.hooks and not thing.going
     ]
     for group in _groups(left, backwards=True):
         for step, objects in (
@@ -179,7 +207,7 @@ def _pruned(place: dict[str, Any], rendering: Rendering, state: State | None) ->
                 yield _step(step, place, {each: (Change(str(each), "there", None),) for each in objects})
 
 
-def _step(of: type[Objects], place: dict[str, Any], objects: dict[Id, tuple[Change, ...]]) -> Objects:
+def _step(of: type[Objects], place: Fields, objects: dict[Id, tuple[Change, ...]]) -> Objects:
     return of(
         **place,
         objects=tuple(objects),

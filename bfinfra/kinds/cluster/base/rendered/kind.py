@@ -12,20 +12,26 @@ from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
 from bfinfra.kinds.cluster.base.rendered import decide
+from bfinfra.kinds.cluster.base.rendered.hooks import run_of, unfinished
 from bfinfra.kinds.cluster.base.rendered.objects import DEFINITION, RENDERED, Id, digest, group_of
 from bfinfra.kinds.cluster.base.rendered.readiness import readiness
 from bfinfra.kinds.cluster.base.rendered.rendering import Namespaced, Rendering
 from bfinfra.kinds.cluster.base.rendered.rights import of_types
-from bfinfra.kinds.cluster.base.rendered.state import State, record_name, record_of, state_of
+from bfinfra.kinds.cluster.base.rendered.state import HOOKS, State, record_name, record_of, state_of
 from bfinfra.kinds.cluster.base.rendered.steps import (
     STEPS,
+    AwaitHook,
+    AwaitObjects,
     Begin,
     Create,
     Delete,
+    DropHook,
     Forget,
+    NoteHooks,
     Objects,
     Prune,
     Replace,
+    RunHook,
     Update,
 )
 from bfinfra.kinds.cluster.base.rendered.survey import (
@@ -153,6 +159,9 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
 
     def ready(self, spec: S, state: State) -> Readiness:
         """Ready when all objects that exist are, and the cluster serves the types that they define."""
+        if spec is not None and (running := unfinished(state)):
+            answers = (readiness(each, thing.manifest) for each, thing in running.items())
+            return next((each for each in answers if each != READY), READY)
         patient = spec is None or getattr(spec, "wait", "ready") == "ready"
         for each, thing in state.things.items():
             if not patient and each.type != DEFINITION and not thing.going:
@@ -191,6 +200,9 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
                     _patch(self._clusters.at(home), manifest)
             case Forget(home=home):
                 self._clusters.at(home).delete("v1", "ConfigMap", step.record, step.namespace)
+            case NoteHooks(home=Endpoint() as home):
+                body = {"data": {f"{HOOKS}{step.phase}": step.rendered}}
+                self._clusters.at(home).patch("v1", "ConfigMap", step.record, body, step.namespace)
             case Objects(home=Endpoint() as home):
                 for each in step.objects:
                     self._run_one(step, self._clusters.at(home), each)
@@ -203,7 +215,9 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
                 cluster.create(self._manifest(step, each))
             case Update():
                 cluster.apply(self._manifest(step, each), force=True)  # the plan showed the changes of others
-            case Replace() | Prune() | Delete():
+            case AwaitHook() | AwaitObjects():
+                return  # the engine waits
+            case Replace() | Prune() | Delete() | DropHook():
                 api = self._api(step.name, each)
                 try:
                     cluster.delete(api, each.kind, each.name, each.namespace)
@@ -215,9 +229,10 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
     def _manifest(self, step: Objects, each: Id) -> dict[str, Any]:
         result = self._results[step.name]
         assert isinstance(result, Rendering)
-        manifest = result.manifests[each]
+        manifest = (result.hooks if isinstance(step, RunHook) else result.manifests)[each]
         found = marked(manifest, step.mark)
-        found["metadata"]["annotations"][RENDERED] = digest(manifest)
+        noted = run_of(step.phase, result.digest) if isinstance(step, RunHook) else digest(manifest)
+        found["metadata"]["annotations"][RENDERED] = noted
         return found
 
     def _api(self, name: str, each: Id) -> str:

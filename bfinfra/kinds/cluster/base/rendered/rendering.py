@@ -7,8 +7,10 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
 
+from bfinfra.kinds.cluster.base.rendered.hooks import described, digest_of, refused
 from bfinfra.kinds.cluster.base.rendered.objects import (
     CLUSTER_WIDE,
     Id,
@@ -43,16 +45,24 @@ class Rendering:
     manifests: Mapping[Id, Manifest]
     namespace: str = "default"
     unknown: tuple[str, ...] = ()
+    hooks: Mapping[Id, Manifest] = field(default_factory=dict)
+    """The chart's hooks that the site lets run."""
 
     @property
     def apis(self) -> dict[tuple[str, str], str]:
-        """Group and kind → apiVersion."""
-        return {each.type: manifest["apiVersion"] for each, manifest in self.manifests.items()}
+        """Group and kind → apiVersion, of hooks too."""
+        every = {**self.hooks, **self.manifests}
+        return {each.type: manifest["apiVersion"] for each, manifest in every.items()}
 
     @property
     def types(self) -> tuple[str, ...]:
         """`apps/v1 Deployment`, …: what the record notes."""
         return tuple(sorted({f"{api} {kind}" for (_, kind), api in self.apis.items()}))
+
+    @property
+    def digest(self) -> str:
+        """The digest of all objects and hooks."""
+        return digest_of((*self.manifests.values(), *self.hooks.values()))
 
     @property
     def defined(self) -> frozenset[tuple[str, str]]:
@@ -109,16 +119,19 @@ def _file(path: Path, _: tuple[int, ...]) -> tuple[Manifest, ...]:
 
 
 def rendering(
-    found: Iterable[Manifest], namespace: str, skipped: Iterable[str], namespaced: Namespaced
+    found: Iterable[Manifest],
+    namespace: str,
+    chosen: tuple[Iterable[str], Iterable[str]],
+    namespaced: Namespaced,
 ) -> Rendering:
-    """Return the objects to send. `skipped`: hooks that are left out, as `Job/name`. Raises ValueError for
-    other hooks and for an object that is there twice.
+    """Return the objects to send. `chosen`: hooks that are left out, and those that run, as `Job/name`.
+    Raises ValueError for other hooks and for an object that is there twice.
     """
-    standing = _without_hooks(found, frozenset(skipped))
+    standing, run = _without_hooks(found, *(frozenset(each) for each in chosen))
     own = {of: scoped for of, scoped, _ in definitions(standing)}
     manifests: dict[Id, Manifest] = {}
     unknown: dict[str, None] = {}
-    for each in standing:
+    for each in (*standing, *run):
         scoped = _scope(each, own, namespaced)
         if scoped is None:
             unknown[f"{each['apiVersion']} {each['kind']}"] = None
@@ -134,7 +147,9 @@ def rendering(
         if each["kind"] == "Secret":
             _hide(manifest)
         manifests[at] = manifest
-    return Rendering({at: manifests[at] for at in sorted(manifests, key=order)}, namespace, tuple(unknown))
+    ordered = sorted(manifests, key=order)
+    ran = {at: manifests[at] for at in ordered if _named(manifests[at]) in {_named(each) for each in run}}
+    return Rendering({at: manifests[at] for at in ordered if at not in ran}, namespace, tuple(unknown), ran)
 
 
 def _scope(manifest: Manifest, own: Mapping[tuple[str, str], bool], namespaced: Namespaced) -> bool | None:
@@ -144,22 +159,37 @@ def _scope(manifest: Manifest, own: Mapping[tuple[str, str], bool], namespaced: 
     return namespaced(manifest["apiVersion"], kind) if custom(group) else kind not in CLUSTER_WIDE
 
 
-def _without_hooks(found: Iterable[Manifest], skipped: frozenset[str]) -> tuple[Manifest, ...]:
+def _named(manifest: Manifest) -> str:
+    return f"{manifest['kind']}/{manifest['metadata']['name']}" if hooks(manifest) else ""
+
+
+def _without_hooks(
+    found: Iterable[Manifest], skipped: frozenset[str], run: frozenset[str]
+) -> tuple[list[Manifest], list[Manifest]]:
+    """The objects without hooks, and the hooks that run."""
     standing: list[Manifest] = []
-    refused: list[str] = []
+    runs: list[Manifest] = []
+    undecided: list[str] = []
     for each in found:
-        when = {*hooks(each)}
-        name = f"{each['kind']}/{each['metadata']['name']}"
+        when, name = {*hooks(each)}, _named(each)
         if not when or when == {"crd-install"}:
             standing.append(each)
+        elif name in run:
+            if why := refused(each):
+                raise ValueError(
+                    f"{name} can't run: {why}, and this is one of {', '.join(sorted(when))}; skip it"
+                )
+            runs.append(each)
         elif name not in skipped and not when <= TESTS:
-            refused.append(f"{name} ({', '.join(sorted(when))})")
-    if refused:
+            undecided.append(f"{name} ({described(each)})")
+    if undecided:
         raise ValueError(
-            f"Helm would run as hooks, and bfinfra does not: {', '.join(refused)}; look at what they do, "
-            "then write their names under skip_hooks, and what they do in your site"
+            f"Helm would run hooks: {', '.join(undecided)}; write the name of each under run_hooks or under "
+            "skip_hooks"
         )
-    return tuple(standing)
+    if left := run - {_named(each) for each in runs}:
+        raise ValueError(f"it has no hook {', '.join(sorted(left))}, which run_hooks names")
+    return standing, runs
 
 
 def _hide(secret: Manifest) -> None:

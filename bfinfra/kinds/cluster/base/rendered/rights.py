@@ -25,6 +25,8 @@ def of_types(rendering: Rendering) -> Iterator[tuple[Use, Right]]:
     resources = " ".join(named)
     yield Use.PLAN, may("get list", resources, PLACE)
     yield Use.APPLY, may("get list create patch", resources, PLACE)
+    if rendering.hooks:
+        yield Use.APPLY, may("delete", resources, PLACE)
     yield Use.DESTROY, may("get list delete", resources, PLACE)
     for resource in (f"{each.lower()}s.{RBAC}" for each in ROLES if (RBAC, each) in rendering.apis):
         yield Use.APPLY, may("escalate bind", resource, PLACE)

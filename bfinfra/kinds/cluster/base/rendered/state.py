@@ -17,6 +17,9 @@ from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Ref
 
+HOOKS = "hooks-"
+"""The record's key for a phase of hooks begins so."""
+
 
 @dataclass(frozen=True)
 class Thing:
@@ -38,6 +41,8 @@ class Record:
     mark: Mark | None
     types: tuple[str, ...]
     going: bool = False
+    hooks: Mapping[str, str] = field(default_factory=dict)
+    """Phase → digest of the rendering whose hooks ran."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +68,12 @@ def record_of(obj: Object) -> Record:
     except ValueError:
         types = []
     known = tuple(str(each) for each in types if str(each).count(" ") == 1) if isinstance(types, list) else ()
-    return Record(mark_of(obj), known, bool(obj["metadata"].get("deletionTimestamp")))
+    ran = {
+        key.removeprefix(HOOKS): str(value)
+        for key, value in (obj.get("data") or {}).items()
+        if key.startswith(HOOKS)
+    }
+    return Record(mark_of(obj), known, bool(obj["metadata"].get("deletionTimestamp")), ran)
 
 
 def state_of(

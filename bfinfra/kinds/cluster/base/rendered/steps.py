@@ -16,6 +16,8 @@ from bfinfra.model.rights import Right, Use, may
 from bfinfra.model.step import Step
 
 RECORD = "configmaps"
+Fields = dict[str, Any]
+"""The fields that the steps of a resource have in common."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +135,49 @@ class Delete(Objects):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunHook(Create):
+    """run the chart's hook objects in {cluster} {phase} the other objects, and wait until it has finished"""
+
+    settles = True
+    phase: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwaitHook(Objects):
+    """wait until the chart's hook objects in {cluster} has finished"""
+
+    settles = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwaitObjects(Objects):
+    """wait until objects in {cluster} are ready, before hooks run"""
+
+    settles = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropHook(Objects):
+    """delete objects from {cluster}, which a hook of the chart left"""
+
+    settles = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoteHooks(Step):
+    """note in {record} that the hooks {phase} the other objects have run"""
+
+    rights = (may("patch", RECORD, "record"),)
+
+    record: str
+    namespace: str
+    cluster: str
+    home: Endpoint | Unknown
+    phase: str
+    rendered: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Forget(Step):
     """delete the record {record} from namespace {namespace} of {cluster}"""
 
@@ -149,6 +194,11 @@ class Forget(Step):
 STEPS: tuple[type[Step], ...] = (
     Begin,
     Extend,
+    RunHook,
+    AwaitHook,
+    NoteHooks,
+    DropHook,
+    AwaitObjects,
     Define,
     Create,
     CreateAndWait,

@@ -67,9 +67,8 @@ def types(noted: Sequence[str], rendering: Rendering | None) -> Types:
 
 def places(rendering: Rendering | None, of: tuple[str, str]) -> list[Place]:
     """The places that the rendering wants objects of a type in."""
-    return [
-        (each.namespace, each.name) for each in (rendering.manifests if rendering else ()) if each.type == of
-    ]
+    wanted = (*rendering.manifests, *rendering.hooks) if rendering else ()
+    return [(each.namespace, each.name) for each in wanted if each.type == of]
 
 
 def in_a_served_version(
