@@ -23,7 +23,9 @@ SITE = SPECS / "vks-gpu.yaml"
 @pytest.fixture(scope="module")
 def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     state: Path = tmp_path_factory.mktemp("vks-gpu") / "state"
-    yield sandboxes.start(SPECS / "worlds/vks-gpu.yaml", state, pace=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
+        yield sandboxes.start(SPECS / "worlds/vks-gpu.yaml", state, pace=0)
     sandboxes.stop(state)
 
 

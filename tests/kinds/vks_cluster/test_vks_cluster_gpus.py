@@ -12,7 +12,9 @@ from bfinfra.kinds.supervisor.base.fit import Environment
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec as Namespace
 from bfinfra.kinds.supervisor.vks_cluster.gpus import conflicts
 from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
+from bfinfra.kinds.vcenter.host_graphics import Spec as Graphics
 from bfinfra.kinds.vcenter.vm_class.spec import Spec as VmClass
+from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.refs import Key
 
@@ -21,17 +23,20 @@ PROFILE = "nvidia_h100-40c"
 CARD = 81559 << 20  # as a card of 80 GiB tells it
 
 
-def found(hosts: int, **gpu: Any) -> list[Conflict]:
-    """Of hosts with one card each."""
+def found(hosts: int, graphics: str = "", **gpu: Any) -> list[Conflict]:
+    """Of hosts with one card each. `graphics`: one more host, which offers nothing yet and gets this type."""
     given = SITE["vks_cluster"]["ml-01"]
     pool = {"vm_class": "h100-40c", **gpu}
-    wanted = {
+    wanted: dict[Key, resource.Spec] = {
         Key("vm_class", "h100-40c"): VmClass.model_validate(SITE["vm_class"]["h100-40c"]),
         Key("supervisor_namespace", "ml"): Namespace.model_validate(SITE["supervisor_namespace"]["ml"]),
         Key("vks_cluster", "ml-01"): Spec.model_validate({**given, "workers": {"gpu": pool}}),
     }
-    offers = tuple(HostOffer(f"esx{n}", "gpu", (PROFILE,), {}, (CARD,)) for n in range(hosts))
-    return [*conflicts(wanted, Environment(offers=offers))]
+    offers = [HostOffer(f"esx{n}", "gpu", (PROFILE,), {}, (CARD,)) for n in range(hosts)]
+    if graphics:
+        wanted[Key("host_graphics", "vgpu")] = Graphics(hosts=("esx-new",), type=graphics)
+        offers.append(HostOffer("esx-new", "gpu"))
+    return [*conflicts(wanted, Environment(offers=tuple(offers)))]
 
 
 def test_more_nodes_than_the_hosts_have_vgpus_are_refused() -> None:
@@ -46,6 +51,11 @@ def test_a_surge_without_a_spare_gpu_is_refused() -> None:
     assert conflict.next == "write rollout: {max_surge: 0, max_unavailable: 1}"
     assert found(1, count=2, rollout={"max_surge": 0, "max_unavailable": 1}) == []
     assert found(2, count=2) == []
+
+
+def test_a_host_that_the_site_is_about_to_share_leaves_the_sum_open() -> None:
+    assert found(1, graphics="sharedDirect", count=3) == []
+    assert len(found(1, graphics="shared", count=3)) == 1
 
 
 def test_hosts_without_known_profiles_refuse_nothing() -> None:

@@ -28,14 +28,18 @@ Need = tuple[Spot, Workers, Counter[str]]
 
 def conflicts(wanted: Specs, environment: Environment) -> Iterator[Conflict]:
     """Pools whose most nodes take more vGPUs than there are, and those that have none to spare while their
-    nodes are replaced.
+    nodes are replaced. A cluster with a host that this site still shares is not counted: what the host will
+    offer, nobody tells.
     """
     by_cluster: dict[str, list[Need]] = {}
     for key, spec in wanted.items():
         if isinstance(spec, Spec) and (home := _home(spec, wanted, environment)):
             by_cluster.setdefault(home, []).extend(_needs(key, spec, wanted, environment))
+    soon = {host for key, spec in wanted.items() if key.kind == "host_graphics" for host in _shared(spec)}
     for cluster, needs in by_cluster.items():
         hosts = [each for each in environment.offers if each.cluster == cluster]
+        if any(each.host in soon and not each.profiles for each in hosts):
+            continue
         for profile in dict.fromkeys(name for *_, each in needs for name in each):
             if slots := sum(_slots(each, profile) for each in hosts):
                 yield from _of(profile, [each for each in needs if profile in each[2]], slots, cluster)
@@ -75,6 +79,12 @@ def _home(spec: Spec, wanted: Specs, environment: Environment) -> str:
     own = wanted.get(Key("supervisor_namespace", spec.namespace))
     there = environment.spaces.get(spec.namespace)
     return str(own.cluster) if own is not None else there.cluster if there else ""
+
+
+def _shared(graphics: Any) -> Iterator[str]:
+    """The hosts that give vGPUs by a `host_graphics` of the site."""
+    if graphics.type == "sharedDirect":
+        yield from graphics.hosts
 
 
 def _slots(host: HostOffer, profile: str) -> int:
