@@ -20,7 +20,8 @@ from pyVmomi import vim
 from rights.given import administrator
 
 import bfinfra
-from bfinfra.app.listener import Listener, Listeners, Sight
+from bfinfra.app.listener import Listener, Listeners
+from bfinfra.app.sight import Sight
 from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.cli.main import main
 from bfinfra.model.drift import Report
