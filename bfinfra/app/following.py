@@ -25,18 +25,32 @@ QUIET = 0.1  # seconds without a further change, after which a change is looked 
 BUSY = 1.0  # seconds after which it is looked at in any case
 LOOK = 0.25  # seconds between two looks at whether the watch shall end
 LAST = 10.0  # seconds that the end waits for calls that are under way
-PAUSE = 5.0  # seconds until a cluster that can't be followed is tried again
+FIRST, LONGEST = 1.0, 60.0  # seconds until a cluster is tried again that twice can't be followed
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Changes of a kind of object in a cluster that were not followed, for so many seconds at most. `over`:
+    whether they are followed again.
+    """
+
+    cluster: str
+    kind: str
+    why: str
+    seconds: float
+    over: bool
 
 
 @dataclass(frozen=True)
 class Seen:
     """The changes of one moment. `changes`: vCenter's; `keys`: resources whose objects in clusters changed;
-    `clusters`: whether more may have changed there.
+    `clusters`: whether more may have changed there; `gaps`: those that began or ended.
     """
 
     changes: tuple[Change, ...] = ()
     keys: frozenset[Key] = frozenset()
     clusters: bool = False
+    gaps: tuple[Gap, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.count)
@@ -50,10 +64,11 @@ class Seen:
 @dataclass
 class Stream:
     """The reports of all servers, in the order of their arrival. After an error of vCenter, nothing more
-    comes from it.
+    comes from it. `heard`: when it answered last, by the monotonic clock; 0 if it never did.
     """
 
     site: str
+    heard: float = 0.0
     arrived: SimpleQueue[Seen | RemoteError] = field(default_factory=SimpleQueue)
     over: Flag = field(default_factory=Flag)
 
@@ -73,32 +88,43 @@ class Stream:
             tuple(change for each in found for change in each.changes),
             frozenset(key for each in found for key in each.keys),
             any(each.clusters for each in found),
+            tuple(gap for each in found for gap in each.gaps),
         )
 
     def of_vcenter(self, changes: Changes) -> None:
         """Pass on what vCenter reports."""
         try:
             while not self.over.is_set():
-                if found := changes.wait(ROUND):
+                found = changes.wait(ROUND)
+                self.heard = time.monotonic()
+                if found:
                     self.arrived.put(Seen(changes=found))
         except RemoteError as error:
             self.arrived.put(error)
 
     def of_cluster(self, changes: ObjectChanges) -> None:
-        """Pass on what a cluster reports of one kind of object. What an interruption hides is looked for
-        afterwards.
-        """
+        """Pass on what a cluster reports of one kind of object, and what interrupts that."""
+        heard, failures, followed, why = time.monotonic(), 0, False, ""
         while not self.over.is_set():
             try:
-                changes.wait(ROUND, self._object)
-            except Denied:
-                return  # an account that may only list: its objects are read at the interval
-            except RemoteError:
-                if self.over.wait(PAUSE):
-                    return
-                with suppress(RemoteError):
+                if failures:
                     changes.start()
-                self.arrived.put(Seen(clusters=True))
+                    self._gap(changes, why, heard, over=True)
+                    heard = time.monotonic()
+                changes.wait(ROUND, self._object)
+                heard, failures, followed = time.monotonic(), 0, True
+            except RemoteError as error:
+                if isinstance(error, Denied) and not followed:
+                    return  # an account that may only list: its objects are read at the interval
+                failures, why = failures + 1, str(error.problems[0])
+                if failures == 2:
+                    self._gap(changes, why, heard, over=False)
+                if failures > 1:  # the first time it is tried again at once
+                    self.over.wait(min(LONGEST, FIRST * 2.0 ** (failures - 2)))
+
+    def _gap(self, changes: ObjectChanges, why: str, heard: float, *, over: bool) -> None:
+        gap = Gap(changes.cluster, changes.kind, why, time.monotonic() - heard, over)
+        self.arrived.put(Seen(clusters=True, gaps=(gap,)))
 
     def _object(self, found: dict[str, Any]) -> None:
         from bfinfra.backends.kubernetes.marks import mark_of
@@ -111,10 +137,11 @@ class Stream:
 
 
 @contextmanager
-def following(site: str, backends: Backends) -> Iterator[Stream]:
+def following(stream: Stream, backends: Backends) -> Iterator[Stream]:
     """Follow everything that was read of vCenter, and the site's objects in clusters. Raises RemoteError."""
-    stream = Stream(site)
     vcenter, clusters = _vcenter(backends), _clusters(backends)
+    if vcenter:
+        stream.heard = time.monotonic()
     threads = [*_start(stream.of_vcenter, vcenter), *_start(stream.of_cluster, clusters)]
     try:
         yield stream

@@ -17,8 +17,8 @@ class Listener:
     def report(self, sight: Sight) -> None:
         """Drift started or ended, or servers are followed again."""
 
-    def interrupted(self, why: str) -> None:
-        """Servers are not followed any more, until the next report."""
+    def interrupted(self, why: str, blind: float) -> None:
+        """A server is not followed any more, for so many seconds already, until a report without `lost`."""
 
     def turned(self, changes: int) -> None:
         """Servers have reported so many changes since the last turn. There are several turns a second, and
@@ -40,16 +40,16 @@ class Listeners(Listener):
         self.following = False
 
     def report(self, sight: Sight) -> None:
-        """Servers are followed."""
-        self.following = True
+        """Servers are followed, or some of them."""
+        self.following = not sight.lost
         for each in self._each:
             each.report(sight)
 
-    def interrupted(self, why: str) -> None:
+    def interrupted(self, why: str, blind: float) -> None:
         """Servers are not followed."""
         self.following = False
         for each in self._each:
-            each.interrupted(why)
+            each.interrupted(why, blind)
 
     def turned(self, changes: int) -> None:
         """Pass it on."""

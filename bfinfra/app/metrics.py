@@ -83,9 +83,12 @@ class WatchMetrics(Listener):
     def report(self, sight: Sight) -> None:
         """Count its drift. Of what changed before the watch started, nobody could know sooner."""
         found = sight.report
+        if not self._lost:
+            self._blind.inc(sight.blind)
         self._seen()
-        self._lost = 0.0
-        self._following.set(1)
+        if not sight.lost:
+            self._lost = 0.0
+        self._following.set(not sight.lost)
         self._drifted.set(len(found.alarming))
         self._unreadable.set(len(found.unreadable) + len(found.problems))
         for each in found.alarming:
@@ -93,9 +96,9 @@ class WatchMetrics(Listener):
                 self._seconds.observe(max(0.0, time.time() - each.at))
         self._write()
 
-    def interrupted(self, why: str) -> None:
-        """Count the time until the next report."""
-        self._lost = time.monotonic()
+    def interrupted(self, why: str, blind: float) -> None:
+        """Count the time until all is followed again."""
+        self._lost = self._lost or time.monotonic() - blind
         self._following.set(0)
         self._write()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
-from bfinfra.app.following import following
+from bfinfra.app.following import Gap, Stream, following
 from bfinfra.app.listener import Listener
 from bfinfra.app.sight import Sight
 from bfinfra.model.drift import Drifted, Report, judged
@@ -51,20 +51,24 @@ def watch(
     last: Report | None = None
     lost, why, pause = 0.0, "", FIRST
     while not ended.is_set():
+        stream = Stream(site.name)
         try:
-            for found in _followed(site, options, context, listener):
-                blind = time.monotonic() - lost if lost else 0.0
-                if last is None or lost or found.new or found.ended or _unseen(found) != _unseen(last):
-                    listener.report(Sight(found, blind, why))
+            for seen in _followed(site, options, context, listener, stream):
+                found = seen.report
+                sight = replace(seen, blind=time.monotonic() - lost, why=why) if lost else seen
+                told = last is not None and not sight.why and _unseen(found) == _unseen(last)
+                if not told or found.new or found.ended:
+                    listener.report(sight)
                 last, lost, why, pause = found, 0.0, "", FIRST
                 if options.once_settled:
                     return last
         except RemoteError as error:
             if last is None:
                 raise
+            why = str(error.problems[0])
             if not lost:
-                listener.interrupted(str(error.problems[0]))
-            lost, why = lost or time.monotonic(), str(error.problems[0])
+                lost = stream.heard or time.monotonic()
+                listener.interrupted(why, time.monotonic() - lost)
             listener.turned(0)
             ended.wait(pause)
             pause = min(LONGEST, 2 * pause)
@@ -76,7 +80,9 @@ def _unseen(found: Report) -> object:
     return found.problems, found.unreadable
 
 
-def _followed(site: Site, options: WatchOptions, context: RunContext, listener: Listener) -> Iterator[Report]:
+def _followed(
+    site: Site, options: WatchOptions, context: RunContext, listener: Listener, stream: Stream
+) -> Iterator[Sight]:
     """The report after each look. Raises RemoteError once changes can't be followed any more."""
     from bfinfra.engine.plan import DesiredState
     from bfinfra.engine.watch import Watched
@@ -84,7 +90,7 @@ def _followed(site: Site, options: WatchOptions, context: RunContext, listener: 
     desired = DesiredState.of(site)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
         observed = wiring.observe(bound, desired.wanted, context)
-        with following(site.name, bound.backends) as stream:
+        with following(stream, bound.backends):
             followed = {name for name, kind in bound.kinds.items() if kind.followed}
             in_clusters = wiring.IN_CLUSTERS & bound.kinds.keys()
             watched = Watched.of(site, desired, observed, bound.kinds, context.patience)
@@ -92,11 +98,13 @@ def _followed(site: Site, options: WatchOptions, context: RunContext, listener: 
             watched.decide(watched.survey(bound.kinds.keys()))
             polled = time.monotonic()
             writers: dict[tuple[str, str], Drifted] = {}
-            yield _reported(site, watched, writers)
+            away: dict[tuple[str, str], Gap] = {}
+            yield Sight(_reported(site, watched, writers))
             words = watched.words()
             while not context.stop.flag.is_set():
                 seen = stream.gathered()
                 listener.turned(seen.count)
+                gaps = _over(seen.gaps, away, listener)
                 due = time.monotonic() - polled >= options.interval
                 if not seen and not due:
                     continue
@@ -110,7 +118,25 @@ def _followed(site: Site, options: WatchOptions, context: RunContext, listener: 
                 watched.look([key for key in touched if key.kind not in kinds])
                 watched.decide(touched | watched.survey(kinds))
                 polled = time.monotonic() if due else polled
-                yield _reported(site, watched, writers)
+                yield Sight(_reported(site, watched, writers), *gaps)
+
+
+def _over(
+    gaps: tuple[Gap, ...], away: dict[tuple[str, str], Gap], listener: Listener
+) -> tuple[float, str, tuple[str, ...]]:
+    """Note in `away` which gaps began and ended. Returns what a report says of them: the seconds, the reason,
+    the clusters that are away.
+    """
+    for gap in gaps:
+        if gap.over:
+            away.pop((gap.cluster, gap.kind), None)
+            continue
+        if all(cluster != gap.cluster for cluster, _ in away):
+            listener.interrupted(gap.why, gap.seconds)
+        away[gap.cluster, gap.kind] = gap
+    lost = tuple(sorted({cluster for cluster, _ in away}))
+    seconds, why = max(((gap.seconds, gap.why) for gap in gaps if gap.over), default=(0.0, ""))
+    return seconds, why, lost
 
 
 def _may_be_ours(change: Change, words: frozenset[str]) -> bool:

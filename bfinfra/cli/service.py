@@ -43,7 +43,7 @@ class Service(Listener):
         blind = len(found.unreadable) + len(found.problems)
         self._say("READY=1", f"STATUS={said}{f'; {blind} can not be read' if blind else ''}")
 
-    def interrupted(self, why: str) -> None:
+    def interrupted(self, why: str, blind: float) -> None:
         """Still at work, but blind."""
         self._say(f"STATUS=changes are not followed: {' '.join(why.split())}")
 

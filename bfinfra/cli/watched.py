@@ -35,16 +35,17 @@ class Printed(Listener):
     def report(self, sight: Sight) -> None:
         """Print it."""
         if sight.why:
-            self._screen.say(f"changes were not followed for {sight.blind:.0f} s: {sight.why}")
+            self._screen.say(f"changes were not followed for up to {sight.blind:.0f} s: {sight.why}")
         found, whole = sight.report, self._first or sight.report.blind
+        gap = {"not_followed": {"seconds": round(sight.blind, 3), "why": sight.why}} if sight.why else {}
         self._screen.show(
             lambda style: render.text(found, style) if whole else render.changes(found, style),
-            lambda: render.data(found),
+            lambda: {**render.data(found), **gap},
         )
         sys.stdout.flush()
         self._first = False
 
-    def interrupted(self, why: str) -> None:
+    def interrupted(self, why: str, blind: float) -> None:
         """Say it."""
         self._screen.say(f"changes are not followed until a new survey succeeds: {why}")
 
@@ -60,11 +61,11 @@ class WatchedPage(Listener):
     def report(self, sight: Sight) -> None:
         """Show it."""
         self._last = sight.report
-        self._write(replace(self._followed, lost=0.0, why=""))
+        self._write(self._followed if sight.lost else replace(self._followed, lost=0.0, why=""))
 
-    def interrupted(self, why: str) -> None:
+    def interrupted(self, why: str, blind: float) -> None:
         """Say since when the last report may be out of date."""
-        self._write(replace(self._followed, lost=time.time(), why=why))
+        self._write(replace(self._followed, lost=time.time() - blind, why=why))
 
     def close(self) -> None:
         """Say that the page is not renewed any more."""

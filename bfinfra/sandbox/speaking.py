@@ -34,7 +34,9 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER of no time: close sends a reset
 
 @dataclass(frozen=True)
 class Spoken:
-    """A handler with what surrounds each of its calls. `name` "" leaves faults and tally to the handler."""
+    """A handler with what surrounds each of its calls. `name` "" leaves faults and tally to the handler. The
+    object of a watch is its path, and "watch".
+    """
 
     handler: Handler
     name: str
@@ -47,7 +49,8 @@ class Spoken:
             return self.handler(request)
         method = f"{request.method} {request.path}"
         self.tally.count(self.name, method, writes=writes(request))
-        with self.faults.around(self.name, method, request.path, writes=writes(request)) as effect:
+        objects = (request.path, *(["watch"] if request.params.get("watch") in ("1", "true") else []))
+        with self.faults.around(self.name, method, *objects, writes=writes(request)) as effect:
             answer = self.handler(request)
             return refused(effect.message) if effect.message else answer
 

@@ -72,7 +72,7 @@ class Watch(Listener):
     def report(self, sight: Sight) -> None:
         self._seen.put(sight)
 
-    def interrupted(self, why: str) -> None:
+    def interrupted(self, why: str, blind: float) -> None:
         self.interruptions.append(why)
 
     def turned(self, changes: int) -> None:
@@ -195,6 +195,66 @@ def test_a_change_of_an_object_in_a_cluster_is_reported(sandbox: Running, tmp_pa
         assert [str(each.cause) for each in watched.next().report.found] == ["vanished"]
 
 
+def labelled(sandbox: Running, team: str) -> None:
+    """Somebody labels the namespace."""
+    sandbox.change(
+        {
+            "address": "10.3.0.1:6443",
+            "method": "PATCH",
+            "content_type": "application/merge-patch+json",
+            "path": "/api/v1/namespaces/team-a",
+            "body": {"metadata": {"labels": {"team": team}}},
+        }
+    )
+
+
+def test_a_cluster_that_ends_a_watch_once_is_followed_again_and_the_report_says_so(
+    sandbox: Running, tmp_path: Path
+) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(IN_CLUSTER)
+    assert made(apply(path, sandbox))
+    sandbox.faults({"api": "kubernetes", "object": "watch", "nth": 1, "do": {"status": 410}})
+    with watching(path, sandbox) as watched:
+        first, again = watched.next(), watched.next()
+        assert (first.why, again.lost, watched.interruptions) == ("", (), [])
+        assert "410" in again.why
+        assert again.blind > 0
+        labelled(sandbox, "other")
+        assert fields(watched.next().report) == ["labels.team"]
+
+
+def test_a_cluster_that_is_away_is_said_to_be_lost_until_it_is_followed_again(
+    sandbox: Running, tmp_path: Path
+) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(IN_CLUSTER)
+    assert made(apply(path, sandbox))
+    sandbox.faults({"api": "kubernetes", "object": "watch", "nth": 1, "times": 3, "do": "reset_before"})
+    with watching(path, sandbox) as watched:
+        sights = [watched.next()]
+        while not sights[-1].why or sights[-1].lost:
+            sights.append(watched.next())
+        assert len(watched.interruptions) == 1
+        assert "10.3.0.1:6443" in watched.interruptions[0]
+        labelled(sandbox, "other")
+        assert fields(watched.next().report) == ["labels.team"]
+
+
+def test_of_a_cluster_that_lets_nobody_watch_changes_are_found_at_intervals(
+    sandbox: Running, tmp_path: Path
+) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(IN_CLUSTER)
+    assert made(apply(path, sandbox))
+    sandbox.faults({"api": "kubernetes", "object": "watch", "do": {"status": 403}})
+    with watching(path, sandbox, interval=0.2) as watched:
+        assert watched.next().report.found == ()
+        labelled(sandbox, "other")
+        assert fields(watched.next().report) == ["labels.team"]
+        assert watched.interruptions == []
+
+
 def test_after_its_session_ended_it_surveys_anew_and_says_how_long_it_saw_nothing(sandbox: Running) -> None:
     path = EXAMPLES["bitfusion_server"]
     assert made(apply(path, sandbox))
@@ -277,7 +337,9 @@ def test_a_watch_that_does_not_follow_when_a_signal_comes_could_not_say_what_dri
     assert not heard.following
     heard.report(Sight(Report("poc", (), 1)))
     assert heard.following
-    heard.interrupted("vCenter ended the session")
+    heard.report(Sight(Report("poc", (), 1), lost=("10.3.0.1:6443",)))
+    assert not heard.following
+    heard.interrupted("vCenter ended the session", 0)
     assert not heard.following
 
 

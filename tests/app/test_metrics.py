@@ -67,7 +67,7 @@ def test_what_drifted_before_the_watch_started_is_not_late(read):
 def test_blind_seconds_grow_while_nothing_is_followed(read):
     metrics, figures = read
     metrics.report(Sight(NOTHING))
-    metrics.interrupted("vCenter ended the session")
+    metrics.interrupted("vCenter ended the session", 0)
     assert figures()["bfinfra_watch_following"] == 0
     time.sleep(0.01)
     metrics.turned(0)
@@ -130,3 +130,16 @@ def test_an_alert_is_promql_on_metrics_that_there_are(rule, read):
     promql_parser.parse(rule["expr"])
     assert any(name in rule["expr"] for name in figures())
     assert "$labels.site" in rule["annotations"]["summary"]
+
+
+def test_a_short_gap_counts_and_a_cluster_that_is_away_is_not_followed(read):
+    metrics, figures = read
+    metrics.report(Sight(NOTHING, 3, "410"))
+    assert figures()["bfinfra_watch_blind_seconds_total"] == 3
+    metrics.interrupted("no answer", 20)
+    metrics.report(Sight(NOTHING, lost=("10.3.0.1:6443",)))
+    assert figures()["bfinfra_watch_following"] == 0
+    assert 23 <= figures()["bfinfra_watch_blind_seconds_total"] < 30
+    metrics.report(Sight(NOTHING, 20, "no answer"))
+    assert figures()["bfinfra_watch_following"] == 1
+    assert 23 <= figures()["bfinfra_watch_blind_seconds_total"] < 30

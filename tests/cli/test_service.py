@@ -43,7 +43,7 @@ def service(manager: socket.socket, **more: str) -> Service:
 def test_systemd_hears_that_it_is_ready_how_it_is_and_that_it_ends(manager):
     found = service(manager)
     found.report(Sight(Report("poc", (), 3)))
-    found.interrupted("vCenter ended\nthe session")
+    found.interrupted("vCenter ended\nthe session", 0)
     found.report(Sight(Report("poc", (MOVED,), 2, unreadable={"esx": "it is off"})))
     found.close()
     assert heard(manager) == [

@@ -24,6 +24,7 @@ class ObjectChanges:
 
     def __init__(self, client: ClusterClient, of: Selected) -> None:
         self._client, self._of = client, of
+        self.cluster, self.kind = client.name, of.kind
         self._revision = ""
         self._cancelled = False
         self._answer: httpx2.Response | None = None

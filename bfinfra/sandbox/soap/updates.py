@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -185,21 +186,21 @@ def differences(call: Call, spec: Any, seen: Seen) -> list[str]:
     left = [(kind, gone) for gone, (kind, _) in seen.objects.items() if gone not in now]
     parts += [update("leave", kind, gone, {}) for kind, gone in left]
     seen.objects = now
-    return parts + missing(call, spec, seen)
-
-
-def missing(call: Call, spec: Any, seen: Seen) -> list[str]:
-    """The `missingSet` elements of a filter: named objects that there never were. They are sent once."""
-    if seen.told or not spec.reportMissingObjectsInResults:
-        return []
+    if not seen.told and spec.reportMissingObjectsInResults:
+        parts += missing(call, [each.obj for each in spec.objectSet])
     seen.told = True
+    return parts
+
+
+def missing(call: Call, named: Iterable[object]) -> list[str]:
+    """The `missingSet` elements of a filter: those of the objects that there are not."""
     parts = []
-    for each in spec.objectSet:
-        if moid(each.obj) not in call.inventory.objects:
-            kind = support.GetWsdlName(type(each.obj))
-            fault = vmodl.fault.ManagedObjectNotFound(obj=each.obj)
+    for ref in named:
+        if moid(ref) not in call.inventory.objects:
+            fault = vmodl.fault.ManagedObjectNotFound(obj=ref)
             why = written("fault", fault, vmodl.LocalizedMethodFault, call.version)
-            parts.append(f'<missingSet><obj type="{kind}">{escaped(moid(each.obj))}</obj>{why}</missingSet>')
+            kind = support.GetWsdlName(type(ref))
+            parts.append(f'<missingSet><obj type="{kind}">{escaped(moid(ref))}</obj>{why}</missingSet>')
     return parts
 
 
