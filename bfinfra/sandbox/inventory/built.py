@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory import permissions, saved
@@ -20,7 +21,7 @@ class BuiltInventory(Inventory):
 
     def __init__(self, world: Any, clock: Clock) -> None:
         super().__init__(world, clock)
-        build(self)
+        self._build()
 
     def save(self) -> dict[str, Any]:
         """Everything that survives a restart, as JSON values; tasks, leases and what belongs to sessions
@@ -59,9 +60,31 @@ class BuiltInventory(Inventory):
             for vm in self.vms():
                 if vm["runtime"].powerState == "poweredOn":
                     self.powered(vm, on=False)
-            self.objects, self.counters, self.events = {}, defaultdict(int), []
-            build(self)
-            self.touch(*self.objects.values())
+            if self._unchanged():  # a tenth of the work, and what was serialised for clients still holds
+                self.objects = {moid: managed for moid, (managed, _, _) in self._new.items()}
+                self.counters, self.events = self._counted.copy(), []
+                self.touch()
+            else:
+                self.objects, self.counters, self.events = {}, defaultdict(int), []
+                self._build()
+
+    def _build(self) -> None:
+        build(self)
+        self.touch(*self.objects.values())
+        self._counted = self.counters.copy()
+        self._new = {
+            moid: (managed, managed.version, deepcopy(managed.hidden))
+            for moid, managed in self.objects.items()
+        }
+
+    def _unchanged(self) -> bool:
+        """Whether all that was built is there as it was built; others may have come."""
+        return all(
+            self.objects.get(moid) is managed
+            and managed.hidden == hidden
+            and (managed.version == version or managed.kind == "SessionManager")  # each login touches it
+            for moid, (managed, version, hidden) in self._new.items()
+        )
 
     def dump(self) -> dict[str, Any]:
         """Return the inventory by path, without generated ids and times: equal inventories dump equal."""

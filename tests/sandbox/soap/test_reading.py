@@ -233,3 +233,33 @@ def test_a_reset_gives_the_world_as_it_was(site: Any, client: Any) -> None:
     assert site.inventory.dump() != before
     site.inventory.reset()
     assert site.inventory.dump() == before
+
+
+def test_a_reset_after_looks_only_leaves_what_was_built_and_takes_away_what_the_looks_made(
+    site: Any, client: Any
+) -> None:
+    site.inventory.reset()
+    built, counted = dict(site.inventory.objects), dict(site.inventory.counters)
+    all_vms(client)
+    assert set(site.inventory.objects) > set(built)
+    site.inventory.reset()
+    assert {moid: id(each) for moid, each in site.inventory.objects.items()} == {
+        moid: id(each) for moid, each in built.items()
+    }
+    assert site.inventory.counters == counted
+
+
+def test_a_reset_undoes_what_only_the_sandbox_knows(site: Any) -> None:
+    site.inventory.reset()
+    manager = site.inventory.objects["AuthorizationManager"]
+    held = len(manager.hidden["permissions"])
+    manager.hidden["permissions"].clear()
+    site.inventory.reset()
+    assert len(site.inventory.objects["AuthorizationManager"].hidden["permissions"]) == held > 0
+
+
+def test_a_reset_brings_back_what_was_removed(site: Any) -> None:
+    host = next(each for each in site.inventory.hosts())
+    site.inventory.remove(host)
+    site.inventory.reset()
+    assert site.inventory.objects[host.moid].name == host.name
