@@ -81,10 +81,10 @@ def _home(spec: Spec, wanted: Specs, environment: Environment) -> str:
     return str(own.cluster) if own is not None else there.cluster if there else ""
 
 
-def _shared(graphics: Any) -> Iterator[str]:
+def _shared(graphics: object) -> tuple[str, ...]:
     """The hosts that give vGPUs by a `host_graphics` of the site."""
-    if graphics.type == "sharedDirect":
-        yield from graphics.hosts
+    hosts: tuple[str, ...] = getattr(graphics, "hosts", ())
+    return hosts if getattr(graphics, "type", "") == "sharedDirect" else ()
 
 
 def _slots(host: HostOffer, profile: str) -> int:
