@@ -65,6 +65,8 @@ def watch(
         except RemoteError as error:
             if last is None:
                 raise
+            if ended.is_set():
+                break
             why = str(error.problems[0])
             if not lost:
                 lost = stream.heard or time.monotonic()

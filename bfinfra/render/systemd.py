@@ -57,14 +57,14 @@ def timed(check: Check, user: str = "") -> dict[str, str]:
 
 def watching(check: Check, user: str = "") -> dict[str, str]:
     """File name → unit, of a watch. It is started again whenever it ends, unless somebody stops it; then an
-    end with 2, drift, is no failure.
+    end with 2, drift, is no failure. A stop reaches the watch first, which ends what it started.
     """
     name = check.name.replace("bfinfra-drift-", "bfinfra-watch-", 1)
     service = (
         _unit(f"bfinfra watch of {check.site}", "StartLimitIntervalSec=0")
         + f"\n[Service]\nType=notify\n{_run(check, name, user)}"
         f"ExecStart={_command(check, 'watch')}\nSuccessExitStatus=2\nRestart=always\nRestartSec={AGAIN}\n"
-        f"TimeoutStartSec={STARTS}\nWatchdogSec={WATCHDOG}\n{HARDENED}\n"
+        f"TimeoutStartSec={STARTS}\nWatchdogSec={WATCHDOG}\nKillMode=mixed\n{HARDENED}\n"
         "[Install]\nWantedBy=multi-user.target\n"
     )
     return {f"{name}.service": service}

@@ -25,6 +25,7 @@ from bfinfra.app.sight import Sight
 from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.cli.main import main
 from bfinfra.model.drift import Report
+from bfinfra.model.errors import Unreachable
 from bfinfra.model.stop import Stop
 from bfinfra.sandbox import SMALL_WORLD, Running
 
@@ -330,6 +331,22 @@ def test_a_signal_ends_it_as_drift_would_end_then_and_its_page_says_so(
     other.join()
     assert "The watch ended" in page.read_text()
     assert [each.name for each in tmp_path.iterdir() if each.name != "state"] == ["watch.html"]
+
+
+def test_a_connection_that_is_lost_after_the_signal_takes_nothing_back(
+    sandbox: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, stop, heard = Report("poc", (), 1), Stop(), Listeners([])
+
+    def followed(*_: object) -> Iterator[Sight]:
+        yield Sight(found)
+        stop.ask(15)
+        raise Unreachable("cannot connect", server="vc.small.test")
+
+    monkeypatch.setattr("bfinfra.app.watch._followed", followed)
+    site = bfinfra.load(EXAMPLES["bitfusion_server"])
+    assert watch(site, heard, context=bfinfra.RunContext(sandbox=sandbox, stop=stop)) is found
+    assert heard.following
 
 
 def test_a_watch_that_does_not_follow_when_a_signal_comes_could_not_say_what_drifted() -> None:

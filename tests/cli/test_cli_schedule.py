@@ -63,6 +63,7 @@ def test_a_watch_is_one_service_that_tells_systemd_how_it_is(folder, capsys):
     assert {
         "Type=notify",
         "WatchdogSec=300",
+        "KillMode=mixed",
         "Restart=always",
         "SuccessExitStatus=2",
         "StateDirectory=bfinfra-watch-poc",
