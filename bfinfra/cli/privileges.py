@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bfinfra.model.refs import Key
     from bfinfra.model.rights import Rights
 
-USES = ("plan", "apply", "destroy")
+USES = ("plan", "watch", "apply", "destroy")
 
 
 def add(verbs: arguments.Verbs, about: str) -> None:
@@ -23,7 +23,7 @@ def add(verbs: arguments.Verbs, about: str) -> None:
         dest="uses",
         action="append",
         choices=USES,
-        help="plan, apply (creates and changes) or destroy (deletes and replaces); repeat; default all",
+        help="plan, watch, apply (creates, changes) or destroy (deletes, replaces); repeat; default all",
     )
     parser.add_argument(
         "--as",

@@ -22,6 +22,7 @@ from bfinfra.model.rights import (
     Privileges,
     Right,
     Rights,
+    Rule,
     Use,
     Verb,
 )
@@ -35,6 +36,7 @@ DATACENTER_FOLDERS = ("vm", "host", "datastore", "network")
 def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
     """All rights for these uses. Every use reads, so reading is always included."""
     wanted = tuple(dict.fromkeys(uses))
+    follows = Use.WATCH in wanted
     entities: dict[Entity, set[str]] = {ROOT: set(READ)} if site.vcenter else {}
     apis: dict[Api, dict[Verb, None]] = {}
     for right, place in _granted(site, kinds, wanted):
@@ -42,7 +44,9 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
             entities.setdefault(_settable(place), set()).update(right.names)
         elif isinstance(place, Api) and not isinstance(right, Privileges):
             apis.setdefault(place, {}).update(
-                dict.fromkeys(Verb(r, verb, right.optional) for r in right.resources for verb in right.verbs)
+                dict.fromkeys(
+                    Verb(r, verb, right.optional) for r in right.resources for verb in _verbs(right, follows)
+                )
             )
     found = _bare({api: tuple(verbs) for api, verbs in apis.items()})
     return Rights(
@@ -51,6 +55,11 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
         {e: tuple(sorted(entities[e])) for e in sorted(_merged(entities))},
         {a: tuple(sorted(found[a])) for a in sorted(found, key=str)},
     )
+
+
+def _verbs(right: Rule, follows: bool) -> tuple[str, ...]:
+    """Return the verbs of a rule. What is listed can be watched: the server shows nothing more by it."""
+    return (*right.verbs, "watch") if follows and "list" in right.verbs else right.verbs
 
 
 def places(site: Site, kinds: Kinds) -> dict[Key, PrivilegePlaces]:
@@ -80,18 +89,25 @@ def _granted(site: Site, kinds: Kinds, uses: tuple[Use, ...]) -> Iterator[Grante
             yield from ((right, place) for place in everywhere[right.on])
     for key, words in where.items():
         kind = kinds[key.kind]
-        own = (right for use, right in kind.own_rights(key.name, site.resources[key]) if use in uses)
+        own = (
+            right for use, right in kind.own_rights(key.name, site.resources[key]) if use in _reading(uses)
+        )
         for right in (*_of(kind, uses), *own):
             yield from ((right, place) for place in words.get(right.on, ()))
 
 
 def _of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
     """The rights that one resource of this kind needs."""
-    if set(uses) & {Use.PLAN, Use.APPLY}:
+    if set(uses) & {Use.PLAN, Use.WATCH, Use.APPLY}:
         yield from kind.resource_privileges
     for step in kind.step_types:
         if set(uses) & set(step.uses):
             yield from step.rights
+
+
+def _reading(uses: tuple[Use, ...]) -> tuple[Use, ...]:
+    """The same uses, with that of a plan for a watch, which reads the same."""
+    return (*uses, Use.PLAN) if Use.WATCH in uses else uses
 
 
 def _settable(entity: Entity) -> Entity:

@@ -28,6 +28,7 @@ class Use(enum.StrEnum):
     """The use that rights are for. An apply that also deletes or replaces needs those of destroy too."""
 
     PLAN = "plan"
+    WATCH = "watch"
     APPLY = "apply"
     DESTROY = "destroy"
 

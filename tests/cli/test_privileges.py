@@ -103,9 +103,20 @@ def test_destroying_takes_other_rights_than_applying(sandbox):
     assert any(verb.resource == "services" for verbs in destroy.apis.values() for verb in verbs)
 
 
+def test_a_watch_may_watch_what_a_plan_lists_and_nothing_else(sandbox):
+    site = bfinfra.load(SPECS / "kinds" / "namespace.yaml", sandbox=sandbox)
+    plan, watch = privileges.privileges(site, [Use.PLAN]), privileges.privileges(site, [Use.WATCH])
+    assert plan.entities == watch.entities
+    assert plan.apis
+    for api, verbs in plan.apis.items():
+        listed = {verb.resource for verb in verbs if verb.verb == "list"}
+        more = {(verb.resource, verb.verb) for verb in {*watch.apis[api]} - {*verbs}}
+        assert more == {(resource, "watch") for resource in listed}
+
+
 def test_the_text_says_who_where_and_what(capsys):
     text = output(capsys, POC, "--account", "svc@aiml.local")
-    assert "What svc@aiml.local needs to plan and apply and destroy singapore-poc" in text
+    assert "What svc@aiml.local needs to plan and watch and apply and destroy singapore-poc" in text
     assert "vCenter: HostSystem /*/host/gpu-farm/esx209-161.aiml.local\n  Global.SetCustomField\n" in text
     assert "granted by the namespace's access: {user: svc@aiml.local, role: edit}" in text
 

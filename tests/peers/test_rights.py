@@ -5,9 +5,12 @@ enough, and one fewer is refused and named.
 from __future__ import annotations
 
 import json
+import queue
 import ssl
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,14 +26,43 @@ from rights.given import ACCOUNT, Site, named, world
 
 import bfinfra
 from bfinfra.app import privileges
+from bfinfra.app.listener import Listener
+from bfinfra.app.sight import Sight
+from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
+from bfinfra.model.stop import Stop
 from bfinfra.render.privileges import govc, manifest
 
 pytestmark = pytest.mark.peers
 REAL = Key("kubernetes_cluster", "real")
 Give = Callable[[Rights], str]
+SOON, AT_ONCE = 30, 8  # seconds within which a first report must come, and one of a change
+LABEL = ("label", "--overwrite", "namespace")
+
+
+class Heard(Listener):
+    def __init__(self) -> None:
+        self.seen: queue.SimpleQueue[Sight] = queue.SimpleQueue()
+
+    def report(self, sight: Sight) -> None:
+        self.seen.put(sight)
+
+
+@contextmanager
+def watching(site: SiteFile) -> Iterator[queue.SimpleQueue[Sight]]:
+    """A watch that reads nothing at an interval."""
+    heard, stop = Heard(), Stop()
+    stop.begin_writing()
+    how = {"options": WatchOptions(interval=3600), "context": replace(SETTING, stop=stop)}
+    running = threading.Thread(target=watch, args=(site.load(), heard), kwargs=how)
+    running.start()
+    try:
+        yield heard.seen
+    finally:
+        stop.ask(15)
+        running.join(SOON)
 
 
 @pytest.fixture
@@ -96,6 +128,34 @@ def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(
     assert site.plan().pending
     with pytest.raises((BfinfraError, AssertionError), match="patch"):
         all_are(site.apply(), "done", "kept")
+    give(privileges.privileges(site.load()))
+    all_are(site.apply(destroy=True), "done", "kept")
+
+
+def test_a_watch_follows_everything_with_what_is_printed_for_it(
+    peers: Peers, site: SiteFile, give: Give
+) -> None:
+    give(privileges.privileges(site.load(), [Use.PLAN, Use.APPLY, Use.DESTROY]))
+    all_are(site.apply(), "done", "kept")
+    space = site.given["namespace"]["training"]["namespace"]
+
+    def followed(*uses: Use) -> bool:
+        """Whether a change is reported at once; the interval never comes."""
+        rights = privileges.privileges(site.load(), uses)
+        give(rights)
+        assert {verb.verb for verbs in rights.apis.values() for verb in verbs} <= {"get", "list", "watch"}
+        with watching(site) as seen:
+            assert seen.get(timeout=SOON).report.found == ()
+            peers.kubectl(*LABEL, space, "team=x")
+            try:
+                return [each.field for each in seen.get(timeout=AT_ONCE).report.found] == ["labels.team"]
+            except queue.Empty:
+                return False
+            finally:
+                peers.kubectl(*LABEL, space, "team=a")
+
+    assert followed(Use.WATCH)
+    assert not followed(Use.PLAN)
     give(privileges.privileges(site.load()))
     all_are(site.apply(destroy=True), "done", "kept")
 
