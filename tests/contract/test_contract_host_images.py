@@ -36,6 +36,7 @@ def test_a_depot_comes_and_goes(vcenter: VCenterSide) -> None:
     "host_images.hosts",
     "host_images.check",
     "host_images.apply",
+    "host_images.discard",
     case="a component is set, installed and removed",
 )
 @lacks(NO_VLCM)
@@ -46,7 +47,11 @@ def test_a_component_is_installed_and_removed(vcenter: VCenterSide) -> None:
     host = next(each.moid for each in inventory.hosts if each.cluster == cluster)
     images.import_depot(LOCATION, "ours")
     assert images.image(cluster) == {}
-    vc.rest.post(f"/api/esx/settings/clusters/{cluster}/software/drafts")  # as a killed run leaves one
+    drafts = f"/api/esx/settings/clusters/{cluster}/software/drafts"
+    vc.rest.post(drafts)  # as a killed run leaves one
+    images.discard(cluster, DRIVER)
+    assert vc.rest.get(drafts) == {}
+    vc.rest.post(drafts)
     images.commit(cluster, DRIVER, (), "set")
     assert images.image(cluster) == DRIVER
     assert images.hosts(cluster)[host].status == "NON_COMPLIANT"

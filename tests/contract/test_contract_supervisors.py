@@ -84,6 +84,62 @@ def test_a_supervisor_is_enabled_changed_and_disabled(vcenter: VCenterSide, acco
     supervisors.disable(cluster)
 
 
+def of_9(client: VCenter, **more: Any) -> dict[str, Any]:
+    """The same by the API of supervisors, with the Foundation load balancer."""
+    inventory, policy = client.inventory.read(), StoragePolicies(client.session, client.rest).list()[0].id
+    network = inventory.networks[0].moid
+    assigned = [
+        {"assignee": "NODE", "ranges": [{"address": "10.6.0.10", "count": 20}]},
+        {"assignee": "SERVICE", "ranges": [{"address": "10.96.0.0", "count": 512}]},
+    ]
+    inside = {"dhcp_enabled": False, "gateway_address": "10.6.0.1/24", "ip_assignments": assigned}
+    return {
+        "name": "of-9",
+        "control_plane": {
+            "network": {
+                "backing": {"backing": "NETWORK", "network": network},
+                "ip_management": {"dhcp_enabled": True},
+            },
+            "storage_policy": policy,
+        },
+        "workloads": {
+            "network": {
+                "network": "primary",
+                "network_type": "VSPHERE",
+                "vsphere": {"dvpg": network},
+                "ip_management": inside,
+            },
+            "edge": {
+                "provider": "VSPHERE_FOUNDATION",
+                "load_balancer_address_ranges": [{"address": "10.6.0.100", "count": 20}],
+                "foundation": {},
+            },
+        },
+        **more,
+    }
+
+
+@call("supervisors.enable_on_cluster", "supervisors.enable_on_zones", case="on a cluster, and in its zone")
+@lacks(NONE)
+def test_a_supervisor_is_enabled_by_the_api_of_supervisors(vcenter: VCenterSide, account: Account) -> None:
+    client = vcenter.open()
+    supervisors, (cluster, _) = (
+        Supervisors(client.rest),
+        client.cluster_notes.read(NOTE, everyone=True)["DC0_C0"],
+    )
+    vcenter.closing.append(lambda: supervisors.disable(cluster))
+    for enable in (
+        lambda: supervisors.enable_on_cluster(cluster, of_9(client)),
+        lambda: supervisors.enable_on_zones(of_9(client, zones=["rack-1"])),
+    ):
+        enable()
+        assert supervisors.read([cluster])[cluster].info["size_hint"] == "SMALL"
+        with account.refused(Exists):
+            enable()
+        supervisors.disable(cluster)
+        vcenter.until(lambda: not supervisors.read([cluster]))
+
+
 @call("supervisors.namespaces", case="those of one cluster, with their descriptions")
 def test_namespaces_of_a_cluster_are_listed(vcenter: VCenterSide) -> None:
     client = vcenter.open()

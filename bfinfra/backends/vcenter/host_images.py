@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -132,6 +133,18 @@ class HostImages:
         )
         self._finished(task, "the hosts can't be scanned")
 
+    def discard(self, cluster: str, components: Collection[str]) -> None:
+        """Discard the drafts of this account that differ from the image in these components only, which a
+        run has left.
+        """
+        path, image = f"{CLUSTERS}/{quote(cluster)}/software/drafts", self.image(cluster) or {}
+        kept = {name: version for name, version in image.items() if name not in components}
+        for draft in self._own_drafts(cluster):
+            found = self._of_draft(cluster, draft)
+            if {name: version for name, version in found.items() if name not in components} == kept:
+                with contextlib.suppress(Missing):
+                    self._rest.delete(f"{path}/{quote(draft)}")
+
     def check(self, cluster: str, hosts: Sequence[str]) -> tuple[str, ...]:
         """Return the reasons that prevent the remediation of these hosts, in vCenter's words."""
         task = self._alone(
@@ -182,7 +195,7 @@ class HostImages:
             pass
         image = self.image(cluster) or {}
         kept = {name: version for name, version in image.items() if name not in {*wanted, *unwanted}}
-        listed = _object(self._rest.get(f"{CLUSTERS}/{quote(cluster)}/software/drafts"), self._rest)
+        listed = self._own_drafts(cluster)
         for draft in listed:
             found = self._of_draft(cluster, draft)
             ours = {name: version for name, version in found.items() if name not in {*wanted, *unwanted}}
@@ -195,6 +208,15 @@ class HostImages:
             why=f"there are {len(listed)} drafts, and none has only this site's changes",
             next="commit or discard them in vCenter (Updates, Image), then run this again",
         )
+
+    def _own_drafts(self, cluster: str) -> list[str]:
+        """The drafts of this account."""
+        listed = _object(self._rest.get(f"{CLUSTERS}/{quote(cluster)}/software/drafts"), self._rest)
+        return [
+            draft
+            for draft, each in listed.items()
+            if _account(str((each.get("metadata") or {}).get("owner") or "")) == _account(self._rest.account)
+        ]
 
     def _of_draft(self, cluster: str, draft: str) -> Components:
         info = self._rest.get(f"{CLUSTERS}/{quote(cluster)}/software/drafts/{quote(draft)}")
@@ -228,6 +250,12 @@ class HostImages:
             time.sleep(pause)
             pause = min(2 * pause, LONGEST)
         raise Busy(what, server=self._rest.server, why="its task still runs")
+
+
+def _account(name: str) -> str:
+    """`VSPHERE.LOCAL\\Administrator`, as vLCM names owners, and `administrator@vsphere.local` are one."""
+    domain, _, user = name.lower().rpartition("\\")
+    return f"{user}@{domain}" if domain else user
 
 
 def _object(found: Any, rest: Rest) -> Mapping[str, Any]:

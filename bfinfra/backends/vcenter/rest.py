@@ -100,6 +100,11 @@ class Rest:
                 http.delete(self._session_path, headers={HEADER: token})
         http.close()
 
+    @property
+    def account(self) -> str:
+        """The name of the account that logs in."""
+        return credentials(self._settings, self._env).username
+
     def _call(
         self, method: str, path: str, body: Any, params: Params | None, timeout: float | None = None
     ) -> Any:

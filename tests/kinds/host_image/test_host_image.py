@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan, world
+from kinds.lifecycle import EXAMPLES, KILLED, apply, drift, endings, kill_at, made, plan, world
 from pydantic import ValidationError
+from pyVmomi import vim
 from rights.given import administrator
-from sandbox.asking import Rest
+from sandbox.asking import Rest, generated
 
 from bfinfra.kinds.vcenter.host_image.spec import Spec
 
 SITE = EXAMPLES["host_image"]
 CLUSTERS = "/api/esx/settings/clusters"
 DRIVER = "NVIDIA-vGPU"
+READER = "reader@small.test"
 
 
 def ids(sandbox: Any) -> tuple[str, str]:
@@ -105,6 +107,34 @@ def test_a_left_draft_of_ours_is_used_again(sandbox):
     draft = draft_of(sandbox)
     assert made(apply(SITE, sandbox))
     assert draft not in Rest(sandbox).get(f"{CLUSTERS}/{ids(sandbox)[0]}/software/drafts")
+
+
+def test_a_destroy_after_a_killed_apply_leaves_neither_depot_nor_draft(sandbox, tmp_path):
+    before = world(sandbox)
+    drafts = f"{CLUSTERS}/{ids(sandbox)[0]}/software/drafts"
+    left = set()
+    for nth in range(1, 9):
+        sandbox.reset()
+        assert kill_at(SITE, sandbox, nth, "after", tmp_path / "killed") == KILLED
+        rest = Rest(sandbox)
+        left |= {what for what in (drafts, "/api/esx/settings/depots/offline") if rest.get(what)}
+        assert made(apply(SITE, sandbox, destroy=True))
+        assert world(sandbox) == before, f"after write {nth}"
+    assert len(left) == 2, "some of these writes leave a depot, and some a draft"
+
+
+def test_a_draft_of_another_account_is_left(sandbox):
+    with administrator(sandbox) as si:
+        everything = vim.AuthorizationManager.Permission(
+            principal=READER, group=False, roleId=-1, propagate=True
+        )
+        si.content.authorizationManager.SetEntityPermissions(si.content.rootFolder, [everything])
+    rest = Rest(sandbox, READER, generated(sandbox, READER))
+    drafts = f"{CLUSTERS}/{ids(sandbox)[0]}/software/drafts"
+    theirs = rest.call("POST", drafts).data
+    assert made(apply(SITE, sandbox))
+    assert made(apply(SITE, sandbox, destroy=True))
+    assert list(Rest(sandbox).get(drafts)) == [theirs]
 
 
 def test_a_draft_with_changes_of_others_is_left_alone(sandbox, tmp_path):

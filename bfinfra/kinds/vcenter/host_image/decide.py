@@ -73,14 +73,21 @@ def _set(spec: Spec, here: Sequence[HostValue], state: State, context: PlanConte
     due = [each for each in here if each.now != spec.components[each.key]]
     if not due:
         return
+    notes = _notes(spec, here, context)
     if spec.depot and spec.depot.url not in {each.location for each in state.depots}:
-        yield Import(url=spec.depot.url, description=f"by bfinfra\n{context.mark.encode()}")
+        yield Import(
+            cluster=spec.cluster,
+            moid=due[0].moid,
+            url=spec.depot.url,
+            description=f"by bfinfra\n{context.mark.encode()}",
+            notes=notes,
+        )
     yield SetImage(
         cluster=spec.cluster,
         moid=due[0].moid,
         what=", ".join(f"{each.key} {spec.components[each.key]}" for each in due),
         components={each.key: spec.components[each.key] for each in due},
-        notes=_notes(spec, here, context),
+        notes=notes,
         changes=(
             *(Change(f"components.{each.key}", each.now or None, spec.components[each.key]) for each in due),
             *_changed(spec, state, {f"components.{each.key}" for each in due}),

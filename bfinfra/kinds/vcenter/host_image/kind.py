@@ -127,9 +127,12 @@ class HostImageKind(host_setting.Settings[Spec, State]):
         raise AssertionError(key)
 
     def run(self, step: Step, report: Report) -> None:
-        """Runs one step. A note is written before the image changes, and removed at the end."""
+        """Runs one step. A note is written before a depot comes or the image changes, and removed at the
+        end.
+        """
         match step:
             case Import():
+                self._write_notes(step.moid, step.notes)
                 self._images.import_depot(step.url, step.description)
             case SetImage():
                 self._write_notes(step.moid, step.notes)
@@ -146,6 +149,7 @@ class HostImageKind(host_setting.Settings[Spec, State]):
             case Drop():
                 self._images.drop_depot(step.identity)
             case Forget():
+                self._images.discard(step.moid, step.components)
                 for each in step.components:
                     self.forget(step.moid, self.prefix + each)
 

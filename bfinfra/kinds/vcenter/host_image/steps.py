@@ -64,12 +64,14 @@ class OfCluster(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Import(Step):
+class Import(OfCluster):
     """let vCenter import the depot {url}"""
 
-    rights = (IMPORT,)
+    rights = (IMPORT, *NOTED)
     url: str
     description: str
+    notes: Mapping[str, str]
+    """Component → the note about it, without which a destroy would not find the depot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +132,6 @@ class Drop(Step):
 class Forget(OfCluster):
     """take the notes about its image off {cluster}"""
 
-    rights = NOTED
+    rights = (WRITE, *NOTED)
     uses = (Use.APPLY, Use.DESTROY)
     components: tuple[str, ...]
