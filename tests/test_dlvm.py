@@ -143,6 +143,29 @@ def test_one_field_is_one_write(running, tmp_path):
     assert running.tally()["written"] <= written + 4
 
 
+def test_another_vgpu_is_a_replacement_that_only_disks_to_keep_outlive(running, tmp_path):
+    given = yaml.safe_load(SITE.read_text())
+    given["vm_class"]["h100-80c"] = {**given["vm_class"]["h100-40c"], "vgpus": ["nvidia_h100-80c"]}
+    given["supervisor_namespace"]["ml"]["vm_classes"].append("h100-80c")
+    given["service_vm"]["dl-01"]["disks"]["scratch"] = {"size": "1GiB"}
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump(given))
+    assert made(apply(path, running))
+    kube = supervisor(running, "GPU")
+    disks = [CLAIM, CLAIM.replace("dl-01-data", "dl-01-scratch")]
+    before = [kube.call("GET", each)["metadata"]["uid"] for each in (VM, *disks)]
+    given["service_vm"]["dl-01"]["vm_class"] = "h100-80c"
+    path.write_text(yaml.safe_dump(given))
+    titles = [step.title() for item in plan(path, running).pending for step in item.steps]
+    assert titles[0] == (
+        "delete VM dl-01 in ml to make it anew with another vGPU or card; its disks data stay"
+    )
+    assert made(apply(path, running))
+    after = [kube.call("GET", each)["metadata"]["uid"] for each in (VM, *disks)]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [False, True, False]
+    assert kube.call("GET", VM)["status"]["class"]["name"] == "h100-80c"
+
+
 def test_its_secrets_are_in_no_object_but_its_secret(running):
     assert made(apply(SITE, running))
     shown: dict[str, Any] = running.world()

@@ -253,7 +253,7 @@ class HostImages:
 
 
 def _account(name: str) -> str:
-    """`VSPHERE.LOCAL\\Administrator`, as vLCM names owners, and `administrator@vsphere.local` are one."""
+    """Return `user@domain` in small letters, also of `DOMAIN` backslash `user`, as vLCM names owners."""
     domain, _, user = name.lower().rpartition("\\")
     return f"{user}@{domain}" if domain else user
 

@@ -19,7 +19,7 @@ class AdmittingCluster(ClusterState):
 
     def __init__(self, name: str, version: str, clock: Clock, *, tokens: Tokens | None = None) -> None:
         super().__init__(name, version, clock, tokens=tokens)
-        PodSecurity(self)
+        self.pod_security = PodSecurity(self)
         self.webhooks = Webhooks(self)
 
     def admit(self, write: Write, normal: Callable[[Object], Object]) -> Object:

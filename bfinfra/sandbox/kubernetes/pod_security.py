@@ -5,7 +5,7 @@ of.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,10 +50,14 @@ class Policy:
 
 
 class PodSecurity:
-    """The admission plug-in of one cluster; of a release that has it."""
+    """The admission plug-in of one cluster; of a release that has it. `defaults`: mode → level for namespaces
+    without a label, but for those of `exempt`, whose pods nothing is asked of.
+    """
 
     def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
+        self.defaults: Mapping[str, str] = {}
+        self.exempt: frozenset[str] = frozenset()
         cluster.validations.append(self._check)
 
     def _check(self, target: Target, before: Object | None, after: Object, _: Options) -> None:
@@ -62,9 +66,11 @@ class PodSecurity:
             return
         if target.resource.key == ("", "namespaces"):
             self._labels(before, after)
+        elif target.namespace in self.exempt:
+            return
         elif not target.resource.custom and (kind := target.resource.kind) in ("Pod", *TEMPLATES):
-            labels = dig(
-                self._cluster.get("", "namespaces", target.namespace), "metadata", "labels", default={}
+            labels = self._levels(
+                dig(self._cluster.get("", "namespaces", target.namespace), "metadata", "labels", default={})
             )
             pod = dig(after, *TEMPLATES.get(kind, ()), default={})
             if kind == "Pod" and (before is None or _changed(before, after)):
@@ -77,14 +83,18 @@ class PodSecurity:
             ):
                 self._cluster.warn(f'would violate PodSecurity "{policy}": {why}')
 
+    def _levels(self, labels: Object | None) -> Object:
+        """The labels of a namespace with the cluster's defaults."""
+        return {**{PREFIX + mode: level for mode, level in self.defaults.items()}, **(labels or {})}
+
     def _labels(self, before: Object | None, after: Object) -> None:
         """Words that it knows; a stricter level is warned of where pods run already."""
         labels, old = (dig(each, "metadata", "labels", default={}) or {} for each in (after, before))
         wrong = list(_wrong(labels))
         if wrong and wrong != list(_wrong(old)):
             raise invalid("Namespace", "", name_of(after), wrong)
-        policy = _policy(labels, "enforce")
-        if before is None or policy == _policy(old, "enforce"):
+        policy = _policy(self._levels(labels), "enforce")
+        if before is None or policy == _policy(self._levels(old), "enforce"):
             return
         newest = self._cluster.registry.minor
         pods = [

@@ -103,7 +103,9 @@ def test_a_namespace_that_refuses_its_pods_is_refused(site, cluster):
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tight", "labels": labels}})
     (problem,) = given(site, namespace="tight").plan().problems
-    assert "the namespace tight refuses its pods: its Pod Security is baseline" in str(problem)
+    assert "the namespace tight refuses its pods, which need the host; its Pod Security is baseline" in str(
+        problem
+    )
 
 
 def test_the_policy_goes_first(site, cluster):

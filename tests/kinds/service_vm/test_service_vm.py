@@ -100,28 +100,6 @@ def test_another_image_is_a_replacement_that_keeps_the_disk_and_the_plan_says_so
     assert plan(path, sandbox).pending == ()
 
 
-def test_another_vgpu_is_a_replacement_and_a_disk_without_keep_goes_with_the_machine(sandbox, tmp_path):
-    given = yaml.safe_load(EXAMPLES["service_vm"].read_text())
-    given["vm_class"] = {
-        name: {"cpus": 2, "memory": "4GiB", "memory_reservation": 100, "vgpus": [profile]}
-        for name, profile in (("small-gpu", "grid_t4-4c"), ("large-gpu", "grid_t4-8c"))
-    }
-    given["supervisor_namespace"]["team-a"]["vm_classes"] = ["small-gpu", "large-gpu"]
-    given["service_vm"]["dl-01"] |= {"vm_class": "small-gpu", "disks": {"scratch": {"size": "1GiB"}}}
-    path = tmp_path / "gpu.yaml"
-    path.write_text(yaml.safe_dump(given))
-    assert made(apply(path, sandbox))
-    disk = uid(sandbox, f"{CLAIMS}/dl-01-scratch")
-    given["service_vm"]["dl-01"]["vm_class"] = "large-gpu"
-    path.write_text(yaml.safe_dump(given))
-    assert titles(sandbox, path)[0] == (
-        "delete VM dl-01 in team-a to make it anew with another vGPU or card; all its disks go with it"
-    )
-    assert made(apply(path, sandbox))
-    assert uid(sandbox, f"{CLAIMS}/dl-01-scratch") != disk
-    assert live(sandbox)["status"]["class"]["name"] == "large-gpu"
-
-
 def test_a_disk_that_leaves_the_file_goes_after_the_machine_let_go_of_it(sandbox, tmp_path):
     assert made(apply(site(tmp_path), sandbox))
     path = site(tmp_path, disks=None)

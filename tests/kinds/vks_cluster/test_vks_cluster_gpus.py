@@ -9,8 +9,8 @@ from kinds.lifecycle import SPECS
 
 from bfinfra.backends.vcenter.vgpus import HostOffer
 from bfinfra.kinds.supervisor.base.fit import Environment
+from bfinfra.kinds.supervisor.base.gpus import conflicts
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec as Namespace
-from bfinfra.kinds.supervisor.vks_cluster.gpus import conflicts
 from bfinfra.kinds.supervisor.vks_cluster.spec import Spec
 from bfinfra.kinds.vcenter.host_graphics import Spec as Graphics
 from bfinfra.kinds.vcenter.vm_class.spec import Spec as VmClass
@@ -23,20 +23,25 @@ PROFILE = "nvidia_h100-40c"
 CARD = 81559 << 20  # as a card of 80 GiB tells it
 
 
-def found(hosts: int, graphics: str = "", **gpu: Any) -> list[Conflict]:
-    """Of hosts with one card each. `graphics`: one more host, which offers nothing yet and gets this type."""
+def found(
+    hosts: int, graphics: str = "", cards: tuple[int, ...] = (), reserved: int = 0, **gpu: Any
+) -> list[Conflict]:
+    """Of hosts with one card each. `graphics`: one more host with `cards`, which offers nothing yet and gets
+    this type; `reserved`: VMs that the namespace keeps free.
+    """
+    space = {**SITE["supervisor_namespace"]["ml"], "reserved": {"h100-40c": reserved} if reserved else {}}
     given = SITE["vks_cluster"]["ml-01"]
     pool = {"vm_class": "h100-40c", **gpu}
     wanted: dict[Key, resource.Spec] = {
         Key("vm_class", "h100-40c"): VmClass.model_validate(SITE["vm_class"]["h100-40c"]),
-        Key("supervisor_namespace", "ml"): Namespace.model_validate(SITE["supervisor_namespace"]["ml"]),
+        Key("supervisor_namespace", "ml"): Namespace.model_validate(space),
         Key("vks_cluster", "ml-01"): Spec.model_validate({**given, "workers": {"gpu": pool}}),
     }
     offers = [HostOffer(f"esx{n}", "gpu", (PROFILE,), {}, (CARD,)) for n in range(hosts)]
     if graphics:
         wanted[Key("host_graphics", "vgpu")] = Graphics(hosts=("esx-new",), type=graphics)
-        offers.append(HostOffer("esx-new", "gpu"))
-    return [*conflicts(wanted, Environment(offers=tuple(offers)))]
+        offers.append(HostOffer("esx-new", "gpu", cards=cards))
+    return [*conflicts("vks_cluster", wanted, {}, Environment(offers=tuple(offers)))]
 
 
 def test_more_nodes_than_the_hosts_have_vgpus_are_refused() -> None:
@@ -53,7 +58,21 @@ def test_a_surge_without_a_spare_gpu_is_refused() -> None:
     assert found(2, count=2) == []
 
 
-def test_a_host_that_the_site_is_about_to_share_leaves_the_sum_open() -> None:
+def test_a_host_that_the_site_is_about_to_share_counts_by_the_memory_of_its_cards() -> None:
+    assert found(1, graphics="sharedDirect", cards=(CARD,), count=3) == []
+    [conflict] = found(1, graphics="sharedDirect", cards=(CARD,), count=5)
+    assert conflict.what == f"its nodes can take 5 vGPUs {PROFILE}; the hosts of gpu have 4"
+
+
+def test_what_a_namespace_keeps_free_counts() -> None:
+    [conflict] = found(2, count=1, reserved=5)
+    assert conflict.what == (
+        f"its nodes can take 1 vGPUs {PROFILE}, namespaces reserve 4 more; the hosts of gpu have 4"
+    )
+    assert found(2, count=4, reserved=4, rollout={"max_surge": 0, "max_unavailable": 1}) == []
+
+
+def test_a_host_without_known_cards_that_the_site_is_about_to_share_leaves_the_sum_open() -> None:
     assert found(1, graphics="sharedDirect", count=3) == []
     assert len(found(1, graphics="shared", count=3)) == 1
 

@@ -13,12 +13,14 @@ from bfinfra.kinds.cluster.base.rendered.kind import RenderedObjects
 from bfinfra.kinds.cluster.base.rendered.rendering import Namespaced, Rendering, rendering
 from bfinfra.kinds.cluster.base.rendered.state import State
 from bfinfra.kinds.cluster.gpu_operator import token
+from bfinfra.kinds.cluster.gpu_operator.conflicts import BELOW, ON_SUPERVISORS, default_level
 from bfinfra.kinds.cluster.gpu_operator.policy import GROUP, KIND, with_settings
 from bfinfra.kinds.cluster.gpu_operator.spec import Spec
 from bfinfra.kinds.cluster.manifests.source import asks_of, documents_of, missing_of, remote_of, source_of
 from bfinfra.model.awaited import Absent
 from bfinfra.model.context import ResolvedRef
 from bfinfra.model.document import Document
+from bfinfra.model.errors import Refusal
 from bfinfra.model.readiness import READY, Readiness, failed, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import may
@@ -72,21 +74,27 @@ class GpuOperator(RenderedObjects[Spec]):
         """Return the APIs that the chart's templates look for in a cluster."""
         return asks_of(spec)
 
-    def _objection(
+    def _check(
         self, spec: Spec, client: ClusterClient | None, needs: Mapping[Key, ResolvedRef], namespace: str
-    ) -> str:
+    ) -> None:
         if spec.license and (why := token.wrong(spec.license.token.reveal(), datetime.now(UTC))):
-            return why
+            raise Refusal(
+                why,
+                field="license.token",
+                why="without a license a vGPU slows down",
+                next="get the client configuration token from NVIDIA's license portal",
+            )
         if client is None:
-            return ""
+            return
         if spec.allocate == "dra" and "v1" not in client.versions("resource.k8s.io"):
-            return "allocate: dra needs the API resource.k8s.io/v1, which the cluster does not serve"
+            raise Refusal(
+                "resource claims need the API resource.k8s.io/v1, which the cluster does not serve",
+                field="allocate",
+                next="write allocate: device_plugin, or upgrade the cluster to Kubernetes 1.34",
+            )
         own = needs.get(Key("namespace", spec.namespace))
-        space = None if own is not None and own.spec else client.get("v1", "Namespace", namespace)
-        level = ((space or {}).get("metadata", {}).get("labels") or {}).get(ENFORCED)
-        if level in ("baseline", "restricted"):
-            return f"the namespace {namespace} refuses its pods: its Pod Security is {level}, not privileged"
-        return ""
+        if own is None or not own.spec:
+            _check_level(client, spec, needs, namespace)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
         """Ready when the ClusterPolicy says so, and each node with GPUs offers them."""
@@ -106,6 +114,28 @@ class GpuOperator(RenderedObjects[Spec]):
                 if not _offers(node):
                     return waiting(f"{node['metadata']['name']} offers no {NVIDIA} yet")
         return READY
+
+
+def _check_level(client: ClusterClient, spec: Spec, needs: Mapping[Key, ResolvedRef], namespace: str) -> None:
+    """Raises Refusal for an existing namespace whose Pod Security refuses the operator's pods."""
+    space = client.get("v1", "Namespace", namespace)
+    level = ((space or {}).get("metadata", {}).get("labels") or {}).get(ENFORCED)
+    home = next((each for key, each in needs.items() if key.name == spec.cluster and _own(each)), None)
+    default = default_level(home.spec) if home is not None else "privileged"
+    if space is not None and (level or default) in BELOW:
+        raise Refusal(
+            f"the namespace {namespace} refuses its pods, which need the host",
+            field="namespace",
+            why=f"its Pod Security is {level}"
+            if level
+            else f"it has no level of its own, and {home.key if home else 'its cluster'} enforces {default}",
+            next=f"label it {ENFORCED}=privileged, or write it as a namespace of the site",
+        )
+
+
+def _own(need: ResolvedRef) -> bool:
+    """Return whether it is a cluster on a supervisor that the site makes."""
+    return need.key.kind in ON_SUPERVISORS and need.spec is not None
 
 
 def _offers(node: Mapping[str, object]) -> bool:

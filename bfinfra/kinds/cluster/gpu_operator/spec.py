@@ -8,13 +8,14 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import NVIDIA, allocatable
+from bfinfra.kinds.cluster.gpu_operator import conflicts
 from bfinfra.kinds.cluster.manifests import spec as manifests
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.model import conflict
-from bfinfra.model.conflict import Conflict, Spot, Taken
+from bfinfra.model.conflict import Conflict, Taken
 from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
-from bfinfra.model.refs import Key, Ref
+from bfinfra.model.refs import Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.secret import Secret
 
@@ -67,18 +68,8 @@ class Spec(manifests.Spec):
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
-        """A namespace of the site whose Pod Security refuses the operator's pods."""
-        for key, spec in mine.items():
-            at = Key("namespace", spec.namespace)
-            space = site.get(at)
-            level = space.pod_security.enforce if space is not None else None
-            if space is not None and space.cluster == spec.cluster and level in ("baseline", "restricted"):
-                yield Conflict(
-                    Spot(key, "namespace"),
-                    f"its pods are refused in a namespace of the level {level}: they need the host",
-                    (Spot(at, "pod_security.enforce"),),
-                    next="write enforce: privileged there",
-                )
+        """Those with its namespace and its cluster."""
+        return conflicts.found(mine, site)
 
     @model_validator(mode="after")
     def _no_parts_of_vgpus(self) -> Spec:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from bfinfra.model.conflict import Spot
 from bfinfra.model.records import dataclass
 
 
@@ -19,6 +20,24 @@ class Pool:
     vm_class: str
     storage_class: str
     volumes: int = 0
+
+
+class Need(NamedTuple):
+    """Nodes, or a machine, that are alike: `most` of them, each of `vm_class`; `least`: how many must run;
+    `surge`: how many more come before old ones go.
+    """
+
+    spot: Spot
+    namespace: str
+    vm_class: str
+    most: int
+    least: int
+    surge: int = 0
+
+
+def surge_of(surge: int | str, nodes: int) -> int:
+    """Return how many new nodes may come before old ones go."""
+    return surge if isinstance(surge, int) else -(-int(surge.rstrip("%")) * nodes // 100)
 
 
 class InNamespace(Protocol):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.kubernetes.marks import mark_of, ours, selector
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
-from bfinfra.kinds.supervisor.base import fit, offers
+from bfinfra.kinds.supervisor.base import fit, gpus, offers
 from bfinfra.kinds.supervisor.base.words import Fields, Object
 from bfinfra.kinds.supervisor.service_vm import catalog, steps
 from bfinfra.kinds.supervisor.service_vm import manifest as form
@@ -19,12 +19,14 @@ from bfinfra.kinds.supervisor.service_vm.spec import Spec
 from bfinfra.kinds.supervisor.service_vm.state import State
 from bfinfra.kinds.supervisor.service_vm.write import content, write
 from bfinfra.model import kind
+from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.document import Document
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.errors import Busy, Denied, Missing
 from bfinfra.model.kind import LastWriter, Observation, Report
+from bfinfra.model.order import Specs
 from bfinfra.model.readiness import READY, Readiness, Ready, waiting
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import CLUSTERS as HERE
@@ -163,6 +165,12 @@ class ServiceVm(kind.Kind[Spec, State]):
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See `decide`."""
         return decide(name, spec, state, context)
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: catalog.ServiceVmFacts | None) -> Iterator[Conflict]:
+        """More vGPUs than hosts have."""
+        if facts is not None:
+            yield from gpus.conflicts("service_vm", wanted, states, facts.environment)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

@@ -10,12 +10,13 @@ from pydantic import Field, StringConstraints, model_validator
 from bfinfra.kinds.capabilities import library
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.kinds.supervisor.base import in_namespace
+from bfinfra.kinds.supervisor.base.pools import Need
 from bfinfra.model import resource
 from bfinfra.model.choice import each_once
-from bfinfra.model.conflict import Conflict
+from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.errors import FieldError
 from bfinfra.model.order import Capability, Specs
-from bfinfra.model.refs import Ref
+from bfinfra.model.refs import Key, Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.secret import Secret
 from bfinfra.model.units import MIB, Bytes
@@ -134,6 +135,11 @@ class Spec(resource.Spec):
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
         """Classes that its namespace doesn't offer."""
         return in_namespace.conflicts(mine, site)
+
+    def needs(self, key: Key) -> Iterator[Need]:
+        """Itself, as far as it takes vGPUs."""
+        if self.power == "on":
+            yield Need(Spot(key, "vm_class"), self.namespace, self.vm_class, 1, 1)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """Its library, class, storage and hosts."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
-from bfinfra.kinds.supervisor.base import fit, guests, offers, upgrade
+from bfinfra.kinds.supervisor.base import fit, gpus, guests, offers, upgrade
 from bfinfra.kinds.supervisor.base.cluster_steps import (
     CLUSTERS,
     PLACES,
@@ -22,7 +22,7 @@ from bfinfra.kinds.supervisor.base.cluster_steps import (
     Wait,
 )
 from bfinfra.kinds.supervisor.base.guest_checks import guest_checks
-from bfinfra.kinds.supervisor.vks_cluster import catalog, gpus, state
+from bfinfra.kinds.supervisor.vks_cluster import catalog, state
 from bfinfra.kinds.supervisor.vks_cluster.decide import decide, drifted
 from bfinfra.kinds.supervisor.vks_cluster.describe import description
 from bfinfra.kinds.supervisor.vks_cluster.manifest import KIND, V1BETA1, V1BETA2, path_of
@@ -157,7 +157,7 @@ class VksCluster(kind.Kind[Spec, State]):
     def conflicts(wanted: Specs, states: Specs, facts: catalog.VksClusterFacts | None) -> Iterator[Conflict]:
         """More vGPUs than hosts have."""
         if facts is not None:
-            yield from gpus.conflicts(wanted, facts.environment)
+            yield from gpus.conflicts("vks_cluster", wanted, states, facts.environment)
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:

@@ -8,6 +8,7 @@ import ipaddress
 from collections.abc import Mapping
 
 from bfinfra.kinds.supervisor.base import fit, offers
+from bfinfra.kinds.supervisor.base.pools import surge_of
 from bfinfra.kinds.supervisor.base.variables import wrong
 from bfinfra.kinds.supervisor.vks_cluster.catalog import Catalog, ClusterClass, VksClusterFacts, of_release
 from bfinfra.kinds.supervisor.vks_cluster.manifest import body
@@ -186,8 +187,3 @@ def _blocks(cidr: str) -> int:
 
 def _wide(parts: int) -> str:
     return f"a /{NODE_BITS - (parts - 1).bit_length()}"
-
-
-def surge_of(surge: int | str, nodes: int) -> int:
-    """Return how many new nodes may come before old ones go."""
-    return surge if isinstance(surge, int) else -(-int(surge.rstrip("%")) * nodes // 100)

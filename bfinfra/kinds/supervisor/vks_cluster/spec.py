@@ -11,13 +11,13 @@ from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_
 
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.kinds.supervisor.base import in_namespace
-from bfinfra.kinds.supervisor.base.pools import Pool
+from bfinfra.kinds.supervisor.base.pools import Need, Pool, surge_of
 from bfinfra.model import resource
-from bfinfra.model.conflict import Conflict, Inner
+from bfinfra.model.conflict import Conflict, Inner, Spot
 from bfinfra.model.errors import FieldError
 from bfinfra.model.names import DNS_LABEL, DNS_LABEL_RULE
 from bfinfra.model.order import Capability, Specs
-from bfinfra.model.refs import Ref
+from bfinfra.model.refs import Key, Ref
 from bfinfra.model.resource import Part
 from bfinfra.model.units import Bytes
 
@@ -251,6 +251,18 @@ class Spec(resource.Spec):
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """The classes of its nodes, and the hosts that they can be on."""
         return in_namespace.requires(self, site)
+
+    def needs(self, key: Key) -> Iterator[Need]:
+        """Its workers, as far as they may take vGPUs."""
+        for name, nodes in self.workers.items():
+            yield Need(
+                Spot(key, f"workers.{name}.vm_class"),
+                self.namespace,
+                nodes.vm_class or self.vm_class,
+                nodes.most,
+                nodes.least,
+                surge_of(nodes.rollout.max_surge if nodes.rollout else 1, nodes.most),
+            )
 
     def roles(self) -> dict[str, Nodes]:
         """Dotted field → the nodes there, the control plane's first."""

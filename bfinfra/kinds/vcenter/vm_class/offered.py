@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.vcenter.vm_class.spec import Spec, clusters
@@ -29,7 +29,8 @@ class VmClassFacts:
 
 def unoffered(wanted: Specs, states: Specs, facts: VmClassFacts) -> Iterator[Conflict]:
     """Profiles and groups that no host offers of the clusters where the class is used; of any, if no
-    namespace of the site offers it. Without a word of theirs it is a warning: their driver may be missing.
+    namespace of the site offers it. If no host offers any yet, it is a warning, as a driver may be missing;
+    not so if a machine is to run with it.
     """
     for key, spec in wanted.items():
         if key.kind != "vm_class" or not (spec.vgpus or spec.device_groups):
@@ -43,7 +44,19 @@ def unoffered(wanted: Specs, states: Specs, facts: VmClassFacts) -> Iterator[Con
             )
             continue
         for cluster in sorted(clusters(key.name, wanted)) or [""]:
-            yield from _of(key, spec, cluster, facts, _prepared(cluster, wanted, states))
+            prepared = _prepared(cluster, wanted, states)
+            for each in _of(key, spec, cluster, facts, prepared):
+                yield each if each.stops or prepared else replace(each, stops=_runs(key, wanted))
+
+
+def _runs(key: Key, wanted: Specs) -> bool:
+    """Return whether a machine or a node of this class is to run."""
+    return any(
+        need.least and need.vm_class == key.name
+        for other, spec in wanted.items()
+        if hasattr(spec, "needs")
+        for need in spec.needs(other)
+    )
 
 
 def _of(key: Key, spec: Spec, cluster: str, facts: VmClassFacts, prepared: bool) -> Iterator[Conflict]:

@@ -23,6 +23,7 @@ from bfinfra.sandbox.kubernetes.objects import (
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.releases import newer
 from bfinfra.sandbox.kubernetes.store import Change, Key
+from bfinfra.sandbox.kubernetes.tanzu_security import secure
 from bfinfra.sandbox.kubernetes.tanzu_shapes import (
     CLUSTER_API,
     CONTROL_PLANE,
@@ -295,6 +296,7 @@ class WorkloadClusters:
             for subject in binding.get("subjects", [])
         ]
         self._guests.furnish(where, classes, default, subjects)
+        secure(self._guests.running[where].cluster, values)
         value = base64.b64encode(self._guests.kubeconfig(where).encode()).decode()
         secret = {
             "metadata": {

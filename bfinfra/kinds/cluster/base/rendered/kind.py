@@ -47,7 +47,7 @@ from bfinfra.kinds.cluster_locator import WHOLE, Cluster, api_of, cluster_key, r
 from bfinfra.model.awaited import Absent, held
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import Problem, SecretMissing
+from bfinfra.model.errors import Problem, Refusal, SecretMissing
 from bfinfra.model.kind import LastWriter, Observation, Report
 from bfinfra.model.readiness import READY, Readiness, waiting
 from bfinfra.model.refs import Key
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient, Clusters
 
 S = TypeVar("S", bound=Spec)
-Result = Rendering | Problem
+Result = Rendering | Refusal | Problem
 """A rendering, or why there is none: Absent if a file is not there yet."""
 
 
@@ -115,7 +115,7 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
         include_unlisted: bool = True,
     ) -> Observation:
         """Lists the records, then the objects of each recorded or rendered type. Facts: name → Rendering, or
-        the Problem of one that can't be made.
+        the Problem or Refusal of one that can't be made.
         """
         for name in wanted:
             self._results.pop(name, None)
@@ -133,6 +133,8 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
         result = (context.facts or {}).get(name)
         if isinstance(result, Absent):
             raise held(result, cls.source(spec))
+        if isinstance(result, Refusal):
+            raise result
         if not isinstance(result, Rendering):
             why = str(result) if result is not None else "its cluster was not read"
             raise decide.refused(cls.source(spec), why)
@@ -302,21 +304,21 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
             asked = self.asks(spec)
             known = Capabilities() if client is None or asked is None else capabilities(client, asked)
             namespace = _namespace(spec, needs)
-            if objection := self._objection(spec, client, needs, namespace):
-                return Problem(objection)
+            self._check(spec, client, needs, namespace)
             return self.render(name, spec, known, namespace, scopes(client))
+        except Refusal as refusal:
+            return refusal
         except SecretMissing as error:
             return error.problems[0]
         except ValueError as error:
             return Problem(str(error))
 
-    def _objection(
+    def _check(
         self, spec: S, client: ClusterClient | None, needs: Mapping[Key, ResolvedRef], namespace: str
-    ) -> str:
-        """Return why the cluster can't take the objects, or "". `client`: None if the cluster can't be read
+    ) -> None:
+        """Raises Refusal if the cluster can't take the objects. `client`: None if the cluster can't be read
         now.
         """
-        return ""
 
     def _state(
         self, name: str, cluster: Cluster, record: Object | None, *, gone: bool, shared: bool
