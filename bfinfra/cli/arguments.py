@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
 
         wrong = next((each for each in left if each.startswith("-")), left[0])
         word = wrong.partition("=")[0]
-        near = option(word) or close(word, self._option_string_actions)
+        near = option(word, self.prog.partition(" ")[2]) or close(word, self._option_string_actions)
         self.error(f"there is no {wrong!r};{f' {near};' if near else ''} see {self.prog} --help")
 
     def _parse_optional(self, arg_string: str) -> tuple[argparse.Action | None, str, str | None] | None:
@@ -47,7 +47,8 @@ class Parser(argparse.ArgumentParser):
             from bfinfra.cli.habits import command
             from bfinfra.model.suggest import nearest
 
-            if action.dest == "verb" and (here := command(str(value))):
+            words = f"{self.prog} {value}".partition(" ")[2]
+            if action.dest in {"verb", "what"} and (here := command(words)):
                 self.exit(1, f"{self.prog}: error: there is no {str(value)!r}; {here}\n")
             near = nearest(str(value), map(str, action.choices))
             raise argparse.ArgumentError(
@@ -64,7 +65,7 @@ def _is_foreign(word: str) -> bool:
         return False
     from bfinfra.cli.habits import OPTIONS
 
-    return word in OPTIONS
+    return any(word == each.rpartition(" ")[2] for each in OPTIONS)
 
 
 Verbs: TypeAlias = "argparse._SubParsersAction[Parser]"

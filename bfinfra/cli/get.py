@@ -17,7 +17,9 @@ FORMS = ("table", "yaml", "name")
 def add(verbs: arguments.Verbs, about: str) -> None:
     """Add the command and its arguments."""
     parser = arguments.verb(verbs, "get", about, run, forms=FORMS)
-    arguments.site(parser, "kinds or addresses (default: all), and a site's files (default: site.yaml)")
+    arguments.site(
+        parser, "kinds or addresses (default: all of them), and a site's files (default: site.yaml)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +48,8 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     from bfinfra.model.suggest import nearest
 
     files = [word for word in words if word == "-" or Path(word).exists() or word.endswith((".yaml", ".yml"))]
-    only = [word for word in words if word not in files and word not in arguments.DEFAULT_SITES]
+    left = {*files, *arguments.DEFAULT_SITES, "all"}
+    only = [word for word in words if word not in left]
     if wrong := next((word for word in only if word.partition("/")[0] not in registry.names()), None):
         kind = wrong.partition("/")[0]
         raise BfinfraError(Problem(f"there is no kind {kind}", next=nearest(kind, registry.names())))

@@ -77,6 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code. Never raises."""
     _printable()
     words = sys.argv[1:] if argv is None else argv
+    if not words:
+        build(["--help"]).print_help(sys.stderr)
+        return 1
     try:
         args, left = build(words).parse_known_args(words)
         if left:

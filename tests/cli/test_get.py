@@ -60,6 +60,7 @@ def test_get_takes_kinds_addresses_and_forms(run) -> None:
         ("vm_class/big", "differs", 2)
     ]
     assert json.loads(run("get", "vm_class", "-o", "json")[1])["resources"][0] == found[0]
+    assert run("get", "all", "-o", "name") == run("get", "-o", "name")
 
 
 def test_what_there_is_not_is_an_error_with_the_nearest(run) -> None:

@@ -62,6 +62,8 @@ ANSWERED = {
         "untaint a.b", "providers", "login", "console", "force-unlock 1", "test",
         "plan -refresh-only", "plan -refresh=false", "apply -lock=false", "apply -replace=a.b",
         "plan -state=x", "fmt -recursive", "fmt -write=false", "apply -chdir=x",
+        "state mv a b", "state rm a", "state pull", "state push", "plan -input=false", "apply -input=false",
+        "plan -compact-warnings", "init -backend=false", "init -upgrade", "graph -type=plan",
         "plan -var a=b", "plan -var=a=b", "plan -var-file x", "apply -var-file=x",
     ],
     "kubectl": [
@@ -70,12 +72,18 @@ ANSWERED = {
         "auth can-i", "api-resources", "replace -f x", "apply -f x", "apply --filename x", "apply --dry-run",
         "apply --dry-run=server", "apply --prune", "apply --server-side", "apply --wait", "apply --force",
         "plan -n x", "plan --namespace x", "plan -A", "drift --watch", "drift -w", "apply --timeout 5m",
-        "plan --kubeconfig x", "plan --context x",
+        "plan --kubeconfig x", "plan --context x", "top pods", "exec x", "cp a b", "cordon x", "drain x",
+        "cluster-info", "events", "get --all-namespaces", "get -A", "plan -l a=b", "plan --selector a=b",
+        "apply -k x", "apply -R", "explain resource_pool --recursive", "version --client",
     ],
-    "govc": ["about", "env", "ls", "find", "vm.info x", "host.info", "import.ova x", "session.login", "plan -k",
+    "govc": ["about", "env", "ls", "find", "vm.info x", "host.info", "import.ova x", "session.login", "plan -k", "tree",
+             "device.info", "pool.create x", "vm.create x", "vm.power x", "host.maintenance.enter x",
+             "object.collect", "events",
              "plan -u x"],
     "ansible": ["playbook x", "inventory", "vault x", "apply --check", "apply -C", "apply --diff", "apply -D",
-                "apply -i x", "apply --become", "apply -b", "apply --ask-vault-pass"],
+                "apply -i x", "apply --become", "apply -b", "apply --ask-vault-pass", "galaxy install x",
+                "apply -e a=b", "apply --extra-vars a=b", "apply --limit x", "apply --tags x",
+                "apply --list-tasks", "apply --list-hosts", "apply --syntax-check"],
     "pulumi and helm": ["up", "preview", "stack ls", "down", "install x", "upgrade x", "uninstall x",
                         "rollback x", "template x", "list", "status"],
 }  # fmt: skip
@@ -108,6 +116,23 @@ def test_an_answer_names_commands_and_options_that_exist(answer):
             assert follows in (*VERBS, "keeps", "evaluates", "logs", "reads", "always")
         if word.startswith("--"):
             assert word in flags
+
+
+def test_an_answer_fits_the_command_that_the_option_follows(capsys):
+    for typed, answer in {
+        "fmt -recursive": "bfinfra fmt . prod",
+        "explain resource_pool --recursive": "bfinfra kinds KIND",
+        "apply -k x": "--overlay prod.yaml",
+        "plan -k": "bfinfra trust SITE",
+    }.items():
+        assert main(typed.split()) == 1
+        assert answer in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_nothing_typed_prints_the_help(capsys):
+    assert main([]) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, "\n    init " in printed.err) == ("", True)
 
 
 @pytest.mark.parametrize("word", COMMANDS)

@@ -51,7 +51,9 @@ class ResourcePools:
 
         def create(content: vim.ServiceInstanceContent) -> str:
             spec = vim.ResourceConfigSpec(cpuAllocation=_sent(cpu), memoryAllocation=_sent(memory))
-            return refs.moid(refs.refer(content, POOL, parent).CreateResourcePool(name, spec))
+            made = refs.refer(content, POOL, parent).CreateResourcePool(name, spec)
+            properties.renew(content, POOL)
+            return refs.moid(made)
 
         return self._session.write(create)
 

@@ -69,9 +69,10 @@ def below(
     _remember(content, beside)
     reads.of_session(content).all(root, asked)
     for _ in range(2):
-        if key not in views:
-            views[key] = content.viewManager.CreateContainerView(root, list(asked), recursive=True)
-        made = _through(content, views[key], asked, make, beside)
+        view = views.get(key)
+        if view is None:
+            view = views[key] = content.viewManager.CreateContainerView(root, list(asked), recursive=True)
+        made = _through(content, view, asked, make, beside)
         if made is not None:
             return made
         views.pop(key, None)
@@ -80,6 +81,15 @@ def below(
         server=refs.server(content),
         why="the server forgets its views",
     )
+
+
+def renew(content: vim.ServiceInstanceContent, kind: type[Any]) -> None:
+    """Let the next read of objects of this type create its view anew. vcsim adds no new resource pool to a
+    view that exists; vCenter does.
+    """
+    views = refs.views(content)
+    for key in [key for key in list(views) if kind.__name__ in key[1:]]:
+        views.pop(key, None)
 
 
 def _through(
