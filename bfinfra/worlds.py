@@ -35,7 +35,9 @@ def spoken() -> Iterator[None]:
     try:
         yield
     except SandboxError as error:
-        raise BfinfraError(Problem(str(error), next="bfinfra sandbox reset SITE sets it back")) from None
+        what, missing, package = str(error).partition(": pip install ")
+        then = f"pip install {package}" if missing else "bfinfra sandbox reset SITE sets it back"
+        raise BfinfraError(Problem(what, next=then)) from None
 
 
 def world_of(*sites: str | Path, world: str | Path = "") -> Path:

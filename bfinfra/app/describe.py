@@ -56,7 +56,9 @@ def differing(site: Site, specs: Mapping[Key, Spec], *, context: RunContext = LI
         and (fields := sorted({each.field for each in item.changes if each.field != UNFINISHED}))
     }
     refused = {each.what.partition(": ")[0]: each.what.partition(": ")[2] for each in found.problems}
-    return {**changed, **{address: why for address, why in refused.items() if why}, **found.unreadable}
+    known = {*map(str, specs), *(key.kind for key in specs)}
+    unreadable = {where: why for where, why in found.unreadable.items() if where in known}
+    return {**changed, **{address: why for address, why in refused.items() if why}, **unreadable}
 
 
 def describe_one(site: Site, key: Key, *, context: RunContext = LIVE) -> Written:

@@ -57,13 +57,19 @@ def described(
         )
     specs = {key: each.spec for key, each in found.resources.items()}
     changed = differing(site, specs, context=context) if specs else {}
-    left_out = {str(key): why for key, why in found.left_out} | {
-        kind: str(why) for kind, why in found.unreadable.items()
-    }
+    left_out = {str(key): why for key, why in found.left_out} | _by_kind(found.unreadable)
     notes = [(f"{each} (adopting it would change this)", why) for each, why in sorted(changed.items())]
     written = {key: (each.spec.applied(), each.description.fill_in) for key, each in found.resources.items()}
     text = describing(site.name, settings, written, [*sorted(left_out.items()), *notes])
     return Initial(text, tuple(found.resources), left_out, changed)
+
+
+def _by_kind(errors: Mapping[str, BfinfraError]) -> dict[str, str]:
+    """Kinds → why they could not be read; those with one reason together."""
+    kinds: dict[str, list[str]] = {}
+    for kind in sorted(errors):
+        kinds.setdefault(str(errors[kind]), []).append(kind)
+    return {", ".join(names): why for why, names in kinds.items()}
 
 
 def _distinct(errors: Iterable[BfinfraError]) -> list[Problem]:

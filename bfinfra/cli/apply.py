@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     must_be_able(args)
     if any(saved.is_plan(Path(path)) for path in args.sites):
         return _apply_plan(args)
-    if args.site:
+    if args.site and all(Path(path).exists() for path in args.sites):
         raise BfinfraError(
             Problem(
                 "--site needs a saved plan",

@@ -19,7 +19,6 @@ from bfinfra.model.context import ResolvedRef
 from bfinfra.model.description import Description
 from bfinfra.model.errors import RemoteError, Unreachable, Untrusted
 from bfinfra.model.kind import Kind, Observation
-from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Edge, Key, edges, kinds_named
 from bfinfra.model.resource import Spec, State
@@ -56,7 +55,7 @@ def describe(
     """Ask each kind for its objects. `site`: the site so far, with the resources that it has already. `only`:
     the kinds to describe, with what they need; empty for all.
     """
-    found, unreadable = _survey(kinds, site.resources, patience)
+    found, unreadable = _survey(kinds, site, patience)
     resources, left_out = _sorted_out(found, site.name, {name: kind.Spec for name, kind in kinds.items()})
     dangling = _dangling(resources, frozenset(site.resources))
     resources = {key: each for key, each in resources.items() if key not in dangling}
@@ -71,12 +70,13 @@ def describe(
 
 
 def _survey(
-    kinds: Kinds, wanted: Specs, patience: RetryPolicy
+    kinds: Kinds, site: Site, patience: RetryPolicy
 ) -> tuple[list[tuple[Key, Description]], dict[str, RemoteError]]:
     """Return the descriptions of each kind, and the errors of kinds that could not be read. A kind that can't
     describe its objects is only observed, as far as the site has resources of it: other kinds may refer to
-    them.
+    them. Raises Unreachable or Untrusted if it is the vCenter itself; what other servers have is left out.
     """
+    wanted = site.resources
     patience = replace(patience, first=min(FIRST, patience.lasts))
     observed, unreadable = ObservedState(), dict[str, RemoteError]()
     found: list[tuple[Key, Description]] = []
@@ -89,14 +89,19 @@ def _survey(
                     observed.take(name, ask(kind, name, wanted, observed, patience))
                 continue
             listed = patience.read(partial(_listed, kind, needs))
-        except (Unreachable, Untrusted):
-            raise
         except RemoteError as error:
+            if isinstance(error, Unreachable | Untrusted) and _of_vcenter(error, site):
+                raise
             unreadable[name] = error
             continue
         observed.take(name, Observation({each.name: each.state for each in listed}))
         found += [(Key(name, each.name), each) for each in listed]
     return found, unreadable
+
+
+def _of_vcenter(error: RemoteError, site: Site) -> bool:
+    server = site.vcenter.server if site.vcenter else ""
+    return not server or error.server in ("", server, f"{server}:443")
 
 
 def _listed(kind: Kind[Spec, State], needs: Mapping[Key, ResolvedRef]) -> list[Description]:

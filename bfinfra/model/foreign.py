@@ -42,6 +42,8 @@ def documents(text: str | bytes, largest: int = LARGEST) -> list[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        if "nesting depth" in str(error.problem):  # PyYAML 6.0.4 reads 1,000 levels ahead, and stops there
+            raise Unfit(f"more than {DEEPEST} nested collections{at}") from None
         reason = QUOTED.sub("…", error.problem or "")
         raise Unfit(f"it is not YAML{at}{f' ({reason})' if reason else ''}") from None
     except Unfit:

@@ -193,6 +193,10 @@ class _Composer:
 
     def syntax(self, error: yaml.MarkedYAMLError) -> Problem:
         """The parser's message. Its own place is where it failed, its context where the trouble began."""
+        if "nesting depth" in str(error.problem):  # PyYAML 6.0.4 reads 1,000 levels ahead, and stops there
+            return Problem(
+                f"more than {DEEPEST} nested collections", self.source.place(error.problem_mark or _START)
+            )
         started = error.context_mark
         here = started is None or started.index == getattr(error.problem_mark, "index", None)
         began = "" if started is None or here else f" (opened in line {started.line + 1})"

@@ -40,7 +40,7 @@ def test_a_verb_that_comes_first_is_read_as_among_all(verb: str) -> None:
 def test_all_arguments_are_listed_without_what_their_verbs_need() -> None:
     seen = loaded("from bfinfra.cli.parser import build; build()")
     assert verbs(seen) == {*VERBS}
-    assert not HEAVY & seen
+    assert not (HEAVY & seen) - loaded("import argparse; argparse.ArgumentParser().add_subparsers()")  # 3.14
 
 
 def test_one_verb_is_imported_where_it_is_typed_and_none_for_the_version() -> None:

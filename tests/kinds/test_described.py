@@ -145,6 +145,18 @@ def test_what_another_site_made_is_left_out_and_named(standing: Running, tmp_pat
     assert "#   vm_class/gpu-small: it belongs to" in found.text
 
 
+def test_the_kinds_of_a_server_that_is_not_trusted_are_left_out_and_named_together(
+    standing: Running, tmp_path: Path
+) -> None:
+    assert made(apply(EXAMPLES["supervisor_namespace"], standing))
+    vcenter = VCENTER | {"supervisor_trust": {"sha256": "ab" * 32}}
+    site = init.empty("mine", vcenter, tmp_path, sandbox=standing)
+    found = init.described(site, vcenter, context=setting(standing))
+    assert "certificate" in found.left_out["service_vm, tanzu_cluster, vks_addon, vks_cluster"]
+    assert found.differing == {}
+    assert "vm_class" in {key.kind for key in found.resources}
+
+
 def test_the_same_world_gives_the_same_text(standing: Running, tmp_path: Path) -> None:
     first = written(tmp_path, standing).read_text()
     assert written(tmp_path, standing).read_text() == first

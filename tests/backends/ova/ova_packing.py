@@ -83,5 +83,7 @@ def pack(
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))
         for member in members:
-            tar.addfile(member)
+            header = member.tobuf(form)
+            tar.fileobj.write(header)
+            tar.offset += len(header)
     return path

@@ -62,7 +62,8 @@ def put(site: Any, url: str, data: bytes) -> int:
         with urllib.request.urlopen(request, context=site.trust, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
-        return error.code
+        with error:
+            return error.code
 
 
 def upload_all(site: Any, lease: Any, result: Any, members: dict[str, bytes]) -> list[int]:
