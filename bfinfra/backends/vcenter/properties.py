@@ -83,7 +83,7 @@ def below(
     )
 
 
-def renew(content: vim.ServiceInstanceContent, kind: type[Any]) -> None:
+def renew(content: vim.ServiceInstanceContent, kind: type[object]) -> None:
     """Let the next read of objects of this type create its view anew. vcsim adds no new resource pool to a
     view that exists; vCenter does.
     """
