@@ -25,7 +25,9 @@ Rule = dict[str, list[str]]
 
 def text(rights: Rights, account: str, style: Style = PLAIN) -> str:
     """A paragraph for each object and each API."""
-    who = f"What {safe(account)} needs to {' and '.join(rights.uses)} {safe(rights.site)}"
+    *others, last = rights.uses
+    uses = f"{', '.join(others)} and {last}" if others else last
+    who = f"What {safe(account)} needs to {uses} {safe(rights.site)}"
     blocks = [style.paint(who, "bold")]
     blocks += [
         "\n".join(

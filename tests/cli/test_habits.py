@@ -52,7 +52,7 @@ DONE = {
     "kinds": "resource_pool",
     "schema": "$schema",
     "completion bash --addresses plan --yes site.yaml": "resource_pool/gpu",
-    "privileges": "to plan and apply",
+    "privileges": "to plan, watch, apply and destroy",
 }
 """Typed in a folder with a site.yaml → what its output has."""
 

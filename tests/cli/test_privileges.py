@@ -116,7 +116,7 @@ def test_a_watch_may_watch_what_a_plan_lists_and_nothing_else(sandbox):
 
 def test_the_text_says_who_where_and_what(capsys):
     text = output(capsys, POC, "--account", "svc@aiml.local")
-    assert "What svc@aiml.local needs to plan and watch and apply and destroy singapore-poc" in text
+    assert "What svc@aiml.local needs to plan, watch, apply and destroy singapore-poc" in text
     assert "vCenter: HostSystem /*/host/gpu-farm/esx209-161.aiml.local\n  Global.SetCustomField\n" in text
     assert "granted by the namespace's access: {user: svc@aiml.local, role: edit}" in text
 
