@@ -266,7 +266,7 @@ def test_where_flexdirect_or_a_license_fails_no_job_is_made_and_without_that_ord
 )
 def test_they_go_in_the_reverse_order(name, last, first, tmp_path):
     site = loaded(name, tmp_path)
-    standing = {key: None for key in site.resources if not issubclass(kind(key.kind), Source)}
-    down = waits({}, standing, site.resources)
+    existing = {key: None for key in site.resources if not issubclass(kind(key.kind), Source)}
+    down = waits({}, existing, site.resources)
     order = [str(key) for key in sort(down)]
     assert order.index(first) < order.index(last)

@@ -19,13 +19,13 @@ def tokens(site: Site) -> dict[str, Token | Problem]:
     from bfinfra.kinds.source.bitfusion_token import BitfusionToken
 
     wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == "bitfusion_token"}
-    seen = BitfusionToken().observe(wanted, {})
+    observation = BitfusionToken().observe(wanted, {})
     unread = {
         name: Problem(
             f"bitfusion_token/{name} can't be read",
             site.place(Key("bitfusion_token", name), "source") or "",
-            str(seen.facts[name]),
+            str(observation.facts[name]),
         )
         for name in wanted
     }
-    return {name: seen.states.get(name) or unread[name] for name in wanted}
+    return {name: observation.states.get(name) or unread[name] for name in wanted}

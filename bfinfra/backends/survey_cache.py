@@ -131,8 +131,8 @@ class SurveyCache:
         if self._over:
             return ask()
         with self._lock:
-            turn = self._turns.setdefault(what, threading.Lock())
-        with turn:
+            lock = self._turns.setdefault(what, threading.Lock())
+        with lock:
             if what not in self._shared:
                 self._shared[what] = ask()
             return cast("T", self._shared[what])

@@ -75,7 +75,7 @@ class Transport:
         self.met: set[str] = set()
         """The servers that have answered, host:port."""
         self._route = route
-        self._fillings = tuple(middleware)
+        self._middleware = tuple(middleware)
         self._open: list[httpx2.BaseTransport] = []
         self._contexts: dict[tuple[str | None, ...], ssl.SSLContext] = {}
         self._lock = threading.Lock()
@@ -122,8 +122,8 @@ class Transport:
             raise Untrusted(f"{base_url} is not https", server=server, next="write an https address")
         context = self._context(trust, extra_pem, server, identity)
         inner: httpx2.BaseTransport = Network(context, trust.sha256 or "", self.where)
-        for filling in self._fillings:
-            inner = filling(inner)
+        for layer in self._middleware:
+            inner = layer(inner)
         outer = _Outermost(inner, self, server, public=public)
         with self._lock:
             self._open.append(outer)

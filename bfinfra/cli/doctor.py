@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.model.finding import Health
     from bfinfra.render import findings
 
-    site, setting = context.load(args)
-    found = diagnose(site, context=setting)
+    site, run_context = context.load(args)
+    found = diagnose(site, context=run_context)
     Screen.of(args).show(lambda style: findings.text(found, style), lambda: findings.data(site.name, found))
     return 1 if any(each.health is Health.BAD for each in found) else 0

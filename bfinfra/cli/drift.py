@@ -39,8 +39,8 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.render import drift as render
 
     context.has_folder(args.junit, args.html)
-    site, setting = context.load(args)
-    found = drift(site, targets=context.targets(args), context=setting)
+    site, run_context = context.load(args)
+    found = drift(site, targets=context.targets(args), context=run_context)
     screen = Screen.of(args)
     if not args.changes_only or found.partial or found.blind or found.new or found.ended:
         screen.show(
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             lines=lambda: render.lines(found),
         )
     _write_reports(args, site, found, screen)
-    reported = notify(site, found, setting, screen)
+    reported = notify(site, found, run_context, screen)
     if not args.forget:
         _remember(found, screen, reported=reported)
     return exit_code(found)

@@ -28,7 +28,7 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
     gc.enable()  # a run may last for hours
     context.has_folder(args.html)
     allow, screen, stop = ask.allowed(args), Screen.of(args), args.stop
-    site, setting = context.load(args)
+    site, run_context = context.load(args)
     with contextlib.ExitStack() as stack:
         display = Display(stack)
 
@@ -43,7 +43,7 @@ def execute(args: argparse.Namespace, **how: Any) -> int:
             return given
 
         options = Options(parallelism=args.parallelism, deadline=args.deadline, stop=stop.flag)
-        outcome = apply(site, approve=approve, options=options, on_event=display, context=setting, **how)
+        outcome = apply(site, approve=approve, options=options, on_event=display, context=run_context, **how)
     if outcome.declined:
         screen.say("Cancelled: nothing was written.")
         return 1

@@ -18,7 +18,7 @@ def exit_code(found: Report) -> int:
     return 1 if found.blind else DIFFERENT if found.alarming else 0
 
 
-def notify(site: Site, found: Report, setting: RunContext, screen: Screen) -> bool:
+def notify(site: Site, found: Report, run_context: RunContext, screen: Screen) -> bool:
     """Send the message to the webhook; whether nothing is left to send. The next check sends again what
     failed.
     """
@@ -26,7 +26,7 @@ def notify(site: Site, found: Report, setting: RunContext, screen: Screen) -> bo
     from bfinfra.model.errors import BfinfraError
 
     try:
-        notify(site, found, context=setting)
+        notify(site, found, context=run_context)
     except BfinfraError as error:
         screen.say(f"the webhook did not accept the message; the next check sends it again: {error}")
         return False

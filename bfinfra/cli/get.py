@@ -29,8 +29,8 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.render import observed as render
 
     only, args.sites = _split(args.sites)
-    site, setting = context.load(args)
-    found = get(site, only, context=setting)
+    site, run_context = context.load(args)
+    found = get(site, only, context=run_context)
     forms: dict[str, Callable[[], str]] = {
         "name": lambda: render.names(found),
         "yaml": lambda: render.as_yaml(site.name, found),

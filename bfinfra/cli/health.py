@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen
     from bfinfra.render import health as render
 
-    site, setting = context.load(args)
-    found = health(site, context=setting)
+    site, run_context = context.load(args)
+    found = health(site, context=run_context)
     Screen.of(args).show(lambda style: render.text(found, style), lambda: render.data(site.name, found))
     return 0 if all(each.good for each in found) else 1

@@ -26,10 +26,10 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.render import init as render
 
     key = context.address(args.address)
-    site, setting = context.load(args)
-    running = setting.sandbox
+    site, run_context = context.load(args)
+    running = run_context.sandbox
     file, text = import_object(
-        site, key, lambda: load(*map(Path, args.sites), sandbox=running), context=setting
+        site, key, lambda: load(*map(Path, args.sites), sandbox=running), context=run_context
     )
     Screen.of(args).show(
         lambda _: render.imported(key, file, text, managed=kind(key.kind).managed),

@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
                 "put the site into a file",
             )
         )
-    site, setting = context.load(args)
-    found = plan(site, destroy=args.destroy, targets=context.targets(args), context=setting)
+    site, run_context = context.load(args)
+    found = plan(site, destroy=args.destroy, targets=context.targets(args), context=run_context)
     undecided = bool(found.problems or found.unreadable)
     if args.out and not undecided:
         from bfinfra.app import saved

@@ -24,7 +24,7 @@ class Service(Listener):
 
     def __init__(self, address: str, lasts: float = 0) -> None:
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        self._pause, self._beaten = lasts / OFTEN, 0.0
+        self._pause, self._last_beat = lasts / OFTEN, 0.0
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Service | None:
@@ -39,9 +39,9 @@ class Service(Listener):
     def report(self, sight: Sight) -> None:
         """Ready, and what drifted."""
         found = sight.report
-        said = f"{len(found.alarming)} drifted" if found.alarming else "no drift"
+        status = f"{len(found.alarming)} drifted" if found.alarming else "no drift"
         blind = len(found.unreadable) + len(found.problems)
-        self._say("READY=1", f"STATUS={said}{f'; {blind} can not be read' if blind else ''}")
+        self._say("READY=1", f"STATUS={status}{f'; {blind} can not be read' if blind else ''}")
 
     def interrupted(self, why: str, blind: float) -> None:
         """Still at work, but blind."""
@@ -54,8 +54,8 @@ class Service(Listener):
     def beat(self) -> None:
         """A sign of life, where systemd expects one."""
         now = time.monotonic()
-        if self._pause and now >= self._beaten + self._pause:
-            self._beaten = now
+        if self._pause and now >= self._last_beat + self._pause:
+            self._last_beat = now
             self._say("WATCHDOG=1")
 
     def close(self) -> None:

@@ -25,9 +25,9 @@ def run(args: argparse.Namespace) -> int:
     from bfinfra.cli.screen import Screen
     from bfinfra.render import observed as render
 
-    site, setting = context.load(args)
+    site, run_context = context.load(args)
     only = (args.address,) if args.what == "show" else ()
-    everything = get(site, only, context=setting)
+    everything = get(site, only, context=run_context)
     found = everything if only else [each for each in everything if each.state is not None]
     screen = Screen.of(args)
     if found or args.output != "text":

@@ -49,20 +49,20 @@ def _of_server(args: argparse.Namespace) -> tuple[list[Shown], list[HostKeys]]:
     from bfinfra.app.context import RunContext
     from bfinfra.app.trust import certificate
 
-    setting = RunContext(sandbox=context.sandbox(args) if args.world else None, stop=args.stop)
-    return [certificate(args.sites[0], context=setting)], []
+    run_context = RunContext(sandbox=context.sandbox(args) if args.world else None, stop=args.stop)
+    return [certificate(args.sites[0], context=run_context)], []
 
 
 def _of_site(args: argparse.Namespace) -> tuple[list[Shown], list[HostKeys]]:
     from bfinfra.app.trust import certificates, host_keys
     from bfinfra.cli.screen import Screen
 
-    site, setting = context.load(args)
-    found, machines = certificates(site, context=setting), host_keys(site, context=setting)
-    return [*found, *_inside(site, setting, Screen.of(args))], machines
+    site, run_context = context.load(args)
+    found, machines = certificates(site, context=run_context), host_keys(site, context=run_context)
+    return [*found, *_inside(site, run_context, Screen.of(args))], machines
 
 
-def _inside(site: Site, setting: RunContext, screen: Screen) -> list[Shown]:
+def _inside(site: Site, run_context: RunContext, screen: Screen) -> list[Shown]:
     """The servers whose addresses only vCenter knows. If it can't be asked, a message says so, and the others
     are shown.
     """
@@ -70,7 +70,7 @@ def _inside(site: Site, setting: RunContext, screen: Screen) -> list[Shown]:
     from bfinfra.model.errors import BfinfraError
 
     try:
-        return certificates_inside(site, context=setting)
+        return certificates_inside(site, context=run_context)
     except BfinfraError as error:
         screen.say(f"supervisors and their clusters are not shown: {error.problems[0]}")
         return []

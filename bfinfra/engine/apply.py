@@ -75,8 +75,10 @@ class Apply:
         """Futures that ended and are not handled yet, so that the loop need not ask every running future."""
         patience = replace(options.patience, halt=options.stop)
         self._desired, self._observed, self._kinds, self._patience = desired, observed, kinds, patience
-        self._turn = Reconciler(desired, observed, kinds, patience, self._tell)
-        self._settle = ReadinessWait(desired, observed, kinds, self._turn, patience, options.deadline)
+        self._reconciler = Reconciler(desired, observed, kinds, patience, self._tell)
+        self._readiness = ReadinessWait(
+            desired, observed, kinds, self._reconciler, patience, options.deadline
+        )
         self._began: dict[Key, float] = {}
         self.endings: dict[Key, Ended] = {}
 
@@ -88,7 +90,7 @@ class Apply:
         # a pool of its own: a readiness check must not wait until a step ends
         polls = ThreadPoolExecutor(POLLS, thread_name_prefix="settle")
         try:
-            while self._blocked or self._running or self._settle or self._polling:
+            while self._blocked or self._running or self._readiness or self._polling:
                 if self._options.stop.is_set() and not self._running:
                     break
                 self._start(turns, polls)
@@ -116,7 +118,7 @@ class Apply:
             self._desired.wanted,
             self._observed,
             self._kinds,
-            self._turn,
+            self._reconciler,
             self._patience,
         )
         for item in changed:
@@ -142,8 +144,8 @@ class Apply:
                 else:
                     self._end(item, Verdict(Ending.WAITING, problem=item.held))
         if not self._options.stop.is_set():
-            for kind, keys in self._settle.due(set(self._polling.values())):
-                future = polls.submit(self._settle.poll, kind, keys)
+            for kind, keys in self._readiness.due(set(self._polling.values())):
+                future = polls.submit(self._readiness.poll, kind, keys)
                 self._polling[future] = kind
                 future.add_done_callback(self._over.put)
 
@@ -155,16 +157,16 @@ class Apply:
         else:
             self._wait_for(item, final=True)
 
-    def _wait_for(self, item: Item, *, final: bool, seen: bool = False) -> None:
-        if final and (verdict := self._settle.at_once(item.key)):
+    def _wait_for(self, item: Item, *, final: bool, just_read: bool = False) -> None:
+        if final and (verdict := self._readiness.at_once(item.key)):
             self._end(item, verdict)
         else:
-            self._settle.add(item.key, final=final, seen=seen)
+            self._readiness.add(item.key, final=final, just_read=just_read)
 
     def _collect(self, pool: ThreadPoolExecutor) -> None:
-        pause = min(TICK, self._settle.pause())
+        pause = min(TICK, self._readiness.pause())
         if not (self._running or self._polling):
-            self._options.stop.wait(pause if self._settle else 0)
+            self._options.stop.wait(pause if self._readiness else 0)
             return
         with contextlib.suppress(Empty):
             self._finish(self._over.get(timeout=pause), pool)
@@ -178,21 +180,21 @@ class Apply:
             self._turned(self._running.pop(future), future)
 
     def _take_turn(self, item: Item, pool: ThreadPoolExecutor) -> None:
-        future = pool.submit(self._turn.take, item)
+        future = pool.submit(self._reconciler.take, item)
         self._running[future] = item
         future.add_done_callback(self._over.put)
 
     def _turned(self, item: Item, future: Future[bool]) -> None:
         try:
             done = future.result()
-            self._wait_for(item, final=done, seen=done)
+            self._wait_for(item, final=done, just_read=done)
         except Halted:
             self._end(item, stopped(item))
         except BfinfraError as error:
             self._end(item, Verdict(Ending.FAILED, problem=located(error.problems[0], item.key)))
 
     def _polled(self, kind: str, answers: dict[Key, Any], pool: ThreadPoolExecutor) -> None:
-        verdicts, events = self._settle.judge(kind, answers)
+        verdicts, events = self._readiness.judge(kind, answers)
         for event in events:
             self._tell(event)
         for key, verdict in verdicts.items():
@@ -207,7 +209,7 @@ class Apply:
         to date.
         """
         try:
-            return bool(self._turn.left(item.key))
+            return bool(self._reconciler.left(item.key))
         except BfinfraError:
             return True  # the next attempt raises it again, and reports it
 

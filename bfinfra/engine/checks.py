@@ -19,12 +19,14 @@ MADE = ("create", "update", "replace", "keep")
 
 @dataclass(frozen=True)
 class Memory:
-    """`standing`: addresses of the resources that existed. `since`: identity of each drift → when a check
-    first saw it, in seconds since the epoch. `unreported`, `over`: identities of drift that started, and that
-    ended, and is not reported yet; the file calls the first `untold`.
+    """What the last check found. `existing`: addresses of the resources that existed. `since`: identity of
+    each drift → when a check first saw it, in seconds since the epoch. `unreported`: identities of drift that
+    started and is not reported yet; `over`: of drift that ended and is not reported yet.
+
+    The file calls `existing` `standing` and `unreported` `untold`, as earlier releases read it.
     """
 
-    standing: frozenset[str] = frozenset()
+    existing: frozenset[str] = frozenset()
     since: Mapping[str, float] = field(default_factory=dict)
     unreported: frozenset[str] = frozenset()
     over: frozenset[str] = frozenset()
@@ -35,17 +37,17 @@ def recall(site: str) -> Memory:
     try:
         found = json.loads(small(journal.place(site) / FILE, LARGEST))
         since = {str(name): float(at) for name, at in found["since"].items()}
-        standing, unreported, over = (
+        existing, unreported, over = (
             frozenset(map(str, found[name])) for name in ("standing", "untold", "over")
         )
-        return Memory(standing, since, unreported, over) if found["format_version"] == VERSION else Memory()
+        return Memory(existing, since, unreported, over) if found["format_version"] == VERSION else Memory()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Memory()
 
 
 def stood(site: str, memory: Memory) -> frozenset[str]:
     """Addresses of resources that existed at the last check, or when an apply from this machine ended."""
-    found = set(memory.standing)
+    found = set(memory.existing)
     for line in journal.read(site):
         if line.get("event") == "Ended" and line.get("ending") in ("done", "kept"):
             (found.add if line.get("action") in MADE else found.discard)(str(line.get("key", "")))
@@ -78,10 +80,10 @@ def remember(report: Report, memory: Memory, *, reported: bool = True) -> None:
     alarms = {each.identity: each.since for each in report.alarming}
     kept = {**memory.since, **alarms} if report.blind else alarms
     gone = {str(each.key) for each in report.found if each.cause is Cause.VANISHED}
-    standing = {*report.standing, *gone, *(memory.standing if report.blind else ())}
+    existing = {*report.existing, *gone, *(memory.existing if report.blind else ())}
     _keep(
         report.site,
-        sorted(standing),
+        sorted(existing),
         kept,
         [] if reported else sorted(report.new),
         [] if reported else list(report.ended),
@@ -89,20 +91,20 @@ def remember(report: Report, memory: Memory, *, reported: bool = True) -> None:
 
 
 def known(
-    site: str, identities: Iterable[str], standing: Iterable[str] = (), now: float | None = None
+    site: str, identities: Iterable[str], existing: Iterable[str] = (), now: float | None = None
 ) -> None:
     """Record these drifts and addresses as seen and reported, for a caller that keeps the state of the last
     check elsewhere. Raises BfinfraError, OSError.
     """
-    _keep(site, sorted(standing), dict.fromkeys(identities, time.time() if now is None else now), [], [])
+    _keep(site, sorted(existing), dict.fromkeys(identities, time.time() if now is None else now), [], [])
 
 
 def _keep(
-    site: str, standing: list[str], since: Mapping[str, float | None], unreported: list[str], over: list[str]
+    site: str, existing: list[str], since: Mapping[str, float | None], unreported: list[str], over: list[str]
 ) -> None:
     found = {
         "format_version": VERSION,
-        "standing": standing,
+        "standing": existing,
         "since": since,
         "untold": unreported,
         "over": over,

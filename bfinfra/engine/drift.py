@@ -65,7 +65,7 @@ def report(
     for item in differing:
         found += sorted(_of(item, sides, before), key=lambda each: list(Cause).index(each.cause))
     problems = tuple(p for p in plan.problems if not any(p.what.startswith(f"{key}: ") for key in unmanaged))
-    standing = tuple(
+    existing = tuple(
         sorted(
             str(key)
             for key, state in ours(desired, observed).items()
@@ -79,7 +79,7 @@ def report(
         problems,
         {**plan.unreadable, **{str(key): why for key, why in unseen.items()}},
         plan.warnings,
-        standing,
+        existing,
         partial=plan.partial,
     )
 
@@ -119,9 +119,9 @@ def traced(found: Report, observed: ObservedState, kinds: Kinds, patience: Retry
             )
             continue
         writers |= {
-            (Key(kind, name), field): trace
+            (Key(kind, name), field): writer
             for name, fields in answer.items()
-            for field, trace in fields.items()
+            for field, writer in fields.items()
         }
     return replace(
         found, warnings=tuple(warned), found=tuple(_with_writer(each, writers) for each in found.found)
@@ -129,8 +129,8 @@ def traced(found: Report, observed: ObservedState, kinds: Kinds, patience: Retry
 
 
 def _with_writer(found: Drifted, writers: Mapping[tuple[Key, str], LastWriter]) -> Drifted:
-    trace = writers.get((found.key, found.field)) if found.cause in REPORTED else None
-    return replace(found, by=trace.by, at=trace.at) if trace else found
+    writer = writers.get((found.key, found.field)) if found.cause in REPORTED else None
+    return replace(found, by=writer.by, at=writer.at) if writer else found
 
 
 def _stranger(key: Key, desired: DesiredState, observed: ObservedState) -> bool:

@@ -24,11 +24,11 @@ def resolve(value: Any, known: Container[Key]) -> dict[str, Key]:
     }
 
 
-def waits(wanted: Specs, states: Specs, standing: Specs | None = None) -> Before:
+def waits(wanted: Specs, states: Specs, existing: Specs | None = None) -> Before:
     """For each key, the keys that must be done first, and why.
 
     A resource of the site waits for what it refers to and for what provides what it requires. A resource to
-    be deleted waits until all that needs it no longer does. `standing`: the specs that the existing resources
+    be deleted waits until all that needs it no longer does. `existing`: the specs that the existing resources
     were applied with, and the site's resources without a state (a token, a machine): a resource that needs
     one of those also needs what is behind it.
     """
@@ -45,18 +45,18 @@ def waits(wanted: Specs, states: Specs, standing: Specs | None = None) -> Before
         for key in everything:
             for other in going.intersection(resolve(states.get(key), everything).values()):
                 before[other][key] = ""
-        return _letting_go(before, going, standing or {})
+        return _letting_go(before, going, existing or {})
     return before
 
 
-def _letting_go(before: dict[Key, dict[Key, str]], going: Container[Key], standing: Specs) -> Before:
+def _letting_go(before: dict[Key, dict[Key, str]], going: Container[Key], existing: Specs) -> Before:
     """The order, in which a resource to be deleted also waits for those that require it. Where that makes a
     cycle, `before` as it was: what exists may differ from what the file says, and it has to be deleted
     anyway.
     """
-    more, required = {key: dict(first) for key, first in before.items()}, derived(standing)
-    for key in before.keys() & standing.keys():
-        for other, why in _needed(key, standing, required, before).items():
+    more, required = {key: dict(first) for key, first in before.items()}, derived(existing)
+    for key in before.keys() & existing.keys():
+        for other, why in _needed(key, existing, required, before).items():
             if other in going:
                 more[other].setdefault(key, why)
     try:
@@ -66,18 +66,18 @@ def _letting_go(before: dict[Key, dict[Key, str]], going: Container[Key], standi
     return more
 
 
-def _needed(key: Key, standing: Specs, required: Before, known: Container[Key]) -> dict[Key, str]:
+def _needed(key: Key, existing: Specs, required: Before, known: Container[Key]) -> dict[Key, str]:
     """The keys that a resource requires, also through resources that are not in `known`, with the reason."""
     found, behind = dict(required.get(key, {})), [key]
-    seen = set(behind)
+    visited = set(behind)
     while behind:
         here = behind.pop()
-        for other in (*resolve(standing[here], standing).values(), *required.get(here, ())):
+        for other in (*resolve(existing[here], existing).values(), *required.get(here, ())):
             if other in known:
                 if here != key:
                     found.setdefault(other, f"by {here}")
-            elif other in standing and other not in seen:
-                seen.add(other)
+            elif other in existing and other not in visited:
+                visited.add(other)
                 behind.append(other)
     return found
 

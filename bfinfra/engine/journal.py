@@ -88,9 +88,9 @@ class Journal:
                 self._written += 1
                 written = self._written
             if isinstance(event, StepBegun):
-                self._settle(written)
+                self._sync_to_disk(written)
 
-    def _settle(self, written: int) -> None:
+    def _sync_to_disk(self, written: int) -> None:
         """Return once the first `written` lines are on the disk. One fdatasync serves all lines written
         before it.
         """

@@ -40,15 +40,19 @@ class ObservedState:
         """Return why the resource could not be read, or ""."""
         return self.unreadable.get(key) or self.unreadable.get(key.kind, "")
 
-    def take(self, kind: str, seen: Observation, names: Collection[str] = ()) -> None:
+    def take(self, kind: str, observation: Observation, names: Collection[str] = ()) -> None:
         """Add what was read of a kind. With `names`, it replaces what was known of these resources."""
         for key in (Key(kind, name) for name in names):
             self.states.pop(key, None)
             self.unreadable.pop(key, None)
-        self.states |= {Key(kind, name): state for name, state in seen.states.items() if state is not None}
-        self.facts |= dict.fromkeys((Key(kind, name) for name in names) if names else (kind,), seen.facts)
+        self.states |= {
+            Key(kind, name): state for name, state in observation.states.items() if state is not None
+        }
+        self.facts |= dict.fromkeys(
+            (Key(kind, name) for name in names) if names else (kind,), observation.facts
+        )
         self.unreadable |= {
-            Key(kind, name) if name else kind: str(why) for name, why in seen.unreadable.items()
+            Key(kind, name) if name else kind: str(why) for name, why in observation.unreadable.items()
         }
 
 
@@ -102,18 +106,18 @@ def ask(
     def look() -> Observation:
         incomplete.clear()
         with provider_errors(name):
-            seen = kind.observe(specs, needs)
+            observation = kind.observe(specs, needs)
         if outage := next(
             (
                 why
-                for why in seen.unreadable.values()
+                for why in observation.unreadable.values()
                 if isinstance(why, OUTAGE) and getattr(why, "met", True)
             ),
             None,
         ):
-            incomplete.append(seen)
+            incomplete.append(observation)
             raise outage
-        return seen
+        return observation
 
     try:
         return patience.read(look)

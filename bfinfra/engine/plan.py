@@ -51,7 +51,7 @@ def make(
     not exist.
     """
     states = ours(desired, observed)
-    before = graph.waits(desired.wanted, states, standing(site, desired, states, kinds))
+    before = graph.waits(desired.wanted, states, existing(site, desired, states, kinds))
     partial = target.part(targets, before)
     everything, unreadable = known(desired, observed), _seen_of(partial, observed.unreadable)
     items, problems = dict[Key, Item](), list[Problem]()
@@ -106,7 +106,7 @@ def ours(desired: DesiredState, observed: ObservedState) -> dict[Key, Any]:
     }
 
 
-def standing(site: Site, desired: DesiredState, states: Specs, kinds: Kinds) -> Specs:
+def existing(site: Site, desired: DesiredState, states: Specs, kinds: Kinds) -> Specs:
     """The specs that the existing resources were applied with, and the site's other resources; the file's
     spec where a mark does not say. {} if nothing is to be deleted.
     """

@@ -28,7 +28,7 @@ SHARE = 0.1
 class _Waiting:
     since: float
     final: bool
-    seen: bool
+    just_read: bool
     why: str = ""
 
 
@@ -49,11 +49,11 @@ class ReadinessWait:
         desired: DesiredState,
         observed: ObservedState,
         kinds: Kinds,
-        turn: Reconciler,
+        reconciler: Reconciler,
         patience: RetryPolicy,
         deadline: float | None,
     ) -> None:
-        self._desired, self._observed, self._kinds, self._turn = desired, observed, kinds, turn
+        self._desired, self._observed, self._kinds, self._reconciler = desired, observed, kinds, reconciler
         self._patience, self._deadline = patience, deadline
         self._waiting: dict[Key, _Waiting] = {}
         self._pause: dict[str, float] = {}
@@ -62,9 +62,9 @@ class ReadinessWait:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def add(self, key: Key, *, final: bool, seen: bool = False) -> None:
-        """Wait for a resource. `final`: no steps are left; `seen`: its state was read just now."""
-        self._waiting[key] = _Waiting(time.monotonic(), final, seen)
+    def add(self, key: Key, *, final: bool, just_read: bool = False) -> None:
+        """Wait for a resource. `final`: no steps are left; `just_read`: its state was read just now."""
+        self._waiting[key] = _Waiting(time.monotonic(), final, just_read)
         self._pause[key.kind], self._due[key.kind] = FIRST_PAUSE, 0.0
 
     def at_once(self, key: Key) -> Verdict | None:
@@ -101,15 +101,15 @@ class ReadinessWait:
 
     def poll(self, kind: str, keys: tuple[Key, ...]) -> dict[Key, Readiness | BfinfraError]:
         """Read these resources in one call and ask each whether it is ready. Runs in a worker thread."""
-        unseen, failures = (
-            [key for key in keys if not self._waiting[key].seen],
+        unread, failures = (
+            [key for key in keys if not self._waiting[key].just_read],
             dict[Key, Readiness | BfinfraError](),
         )
         try:
-            if unseen:
-                self._patience.read(lambda: self._turn.look(kind, tuple(key.name for key in unseen)))
+            if unread:
+                self._patience.read(lambda: self._reconciler.look(kind, tuple(key.name for key in unread)))
         except BfinfraError as error:
-            failures = dict.fromkeys(unseen, error)
+            failures = dict.fromkeys(unread, error)
         return {key: failures[key] if key in failures else self._ask(key) for key in keys}
 
     def judge(
@@ -121,7 +121,7 @@ class ReadinessWait:
         verdicts, events = {}, []
         for key, answer in answers.items():
             entry = self._waiting[key]
-            entry.seen = False
+            entry.just_read = False
             verdict = self._verdict(key, entry, answer)
             if verdict is not None:
                 verdicts[key] = verdict

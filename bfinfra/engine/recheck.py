@@ -23,7 +23,7 @@ def moved(  # noqa: PLR0913 - a run's whole context
     wanted: Specs,
     observed: ObservedState,
     kinds: Kinds,
-    turn: Reconciler,
+    reconciler: Reconciler,
     patience: RetryPolicy,
 ) -> dict[Key, Problem]:
     """The resources that are no longer as this run left them, or can't be read, with the problem. One bulk
@@ -35,7 +35,7 @@ def moved(  # noqa: PLR0913 - a run's whole context
 
     def look(kind: str) -> dict[Key, Problem]:
         try:
-            patience.read(lambda: turn.look(kind, tuple(key.name for key in by_kind[kind])))
+            patience.read(lambda: reconciler.look(kind, tuple(key.name for key in by_kind[kind])))
         except BfinfraError as error:
             why = str(error.problems[0])
             return {
@@ -48,7 +48,7 @@ def moved(  # noqa: PLR0913 - a run's whole context
 
     def _judged(key: Key) -> Problem | None:
         try:
-            left = turn.left(key)
+            left = reconciler.left(key)
         except BfinfraError as error:
             return error.problems[0]
         if not left:
@@ -88,5 +88,5 @@ def _who(kind: Any, key: Key, state: object, left: Collection[Step]) -> str:
         traces = kind.audit({key.name: (state, fields)}).get(key.name, {})
     except BfinfraError:
         return ""
-    names = dict.fromkeys(trace.by for trace in traces.values() if trace.by)
+    names = dict.fromkeys(writer.by for writer in traces.values() if writer.by)
     return f"; by {', '.join(names)}" if names else ""

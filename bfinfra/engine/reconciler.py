@@ -57,7 +57,7 @@ class Reconciler:
             step = self._patience.look(lambda: self._once(item), lambda _: None)
             if step is None:
                 return True
-            if step.settles:
+            if step.waits_ready:
                 return False
 
     def left(self, key: Key) -> tuple[Step, ...]:
@@ -69,11 +69,11 @@ class Reconciler:
         """Read some resources of a kind again. Raises RemoteError where that fails."""
         with self.lock:
             needs = needs_of(kind, self._kinds[kind], self._desired.wanted, self._observed)
-        seen = self._kinds[kind].observe(
+        observation = self._kinds[kind].observe(
             {name: self._desired.wanted.get(Key(kind, name)) for name in names}, needs, include_unlisted=False
         )
         with self.lock:
-            self._observed.take(kind, seen, names)
+            self._observed.take(kind, observation, names)
             self._leave_strangers(kind, names)
             blind = next(
                 (why for name in names if (why := self._observed.why_unreadable(Key(kind, name)))), ""

@@ -42,14 +42,16 @@ def of_machines(events: Events, asked: Asked, moid: Callable[[Any], str]) -> Wri
     """The last writer by name and field; for VMs that are gone, who removed them."""
     writers: Writers = {}
     gone = events.removed() if any(state is None for state, _ in asked.values()) else []
-    standing = [name for name, (state, _) in asked.items() if state is not None][:FEW]
+    existing = [name for name, (state, _) in asked.items() if state is not None][:FEW]
     for name, (state, fields) in asked.items():
         if state is None:
             found = next((each for each in gone if each.name == name), None)
-            writers[name] = {"": trace(found)} if found else {}
-        elif name in standing:
+            writers[name] = {"": last_writer(found)} if found else {}
+        elif name in existing:
             happened = events.of(moid(state))
-            writers[name] = {field: trace(found) for field in fields if (found := _who(happened, field))}
+            writers[name] = {
+                field: last_writer(found) for field in fields if (found := _who(happened, field))
+            }
     return writers
 
 
@@ -68,6 +70,6 @@ def of_field(obj: Mapping[str, Any] | None, *path: str) -> LastWriter | None:
     return LastWriter(*found) if found else None
 
 
-def trace(found: Happened) -> LastWriter:
+def last_writer(found: Happened) -> LastWriter:
     """The last writer as a report shows it."""
     return LastWriter(found.by, found.at)

@@ -61,7 +61,7 @@ class ClusterLocator:
     def __init__(self, clusters: Clusters, kinds: Iterable[str] = CLUSTERS) -> None:
         self._clusters = clusters
         self._kinds = tuple(kinds)
-        self._seen: dict[str, set[Key]] = {}
+        self._found_in: dict[str, set[Key]] = {}
 
     def ask(
         self,
@@ -77,17 +77,17 @@ class ClusterLocator:
         The resources of a cluster that doesn't answer are unreadable. Raises RemoteError if no cluster
         answers, or if only some names were asked for; the caller retries.
         """
-        standing = self._standing(needs)
+        addresses = self._clusters_with_address(needs)
         placed = {
-            name: cluster_key(written, standing, self._kinds) if written else None
+            name: cluster_key(written, addresses, self._kinds) if written else None
             for name, written in wanted.items()
         }
         anywhere = include_unlisted or any(
-            written is None and name not in self._seen for name, written in wanted.items()
+            written is None and name not in self._found_in for name, written in wanted.items()
         )
         where = {
             key: Cluster(key, at, self._clusters.at(at))
-            for key, at in standing.items()
+            for key, at in addresses.items()
             if anywhere or self._matters(key, placed)
         }
         found: dict[Key, T] = {}
@@ -105,12 +105,12 @@ class ClusterLocator:
 
     def saw(self, name: str, key: Key) -> None:
         """Remembers that this cluster has something of this name."""
-        self._seen.setdefault(name, set()).add(key)
+        self._found_in.setdefault(name, set()).add(key)
 
     def _matters(self, key: Key, placed: Mapping[str, Key | None]) -> bool:
-        return key in placed.values() or any(key in self._seen.get(name, ()) for name in placed)
+        return key in placed.values() or any(key in self._found_in.get(name, ()) for name in placed)
 
-    def _standing(self, needs: Mapping[Key, ResolvedRef]) -> dict[Key, Endpoint]:
+    def _clusters_with_address(self, needs: Mapping[Key, ResolvedRef]) -> dict[Key, Endpoint]:
         """Every cluster that exists and has an address."""
         found = (
             (key, getattr(need.state, "endpoint", None))

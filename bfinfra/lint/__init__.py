@@ -59,8 +59,8 @@ def lint(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
     except Unreadable as broken:
         return (Remark("error", indent.explained(broken.problem, text)),)
     found = [Remark("error", problem) for problem in problems]
-    seen = [pod for root in roots for pod in pods(root)]
-    if not seen:
+    found_pods = [pod for root in roots for pod in pods(root)]
+    if not found_pods:
         found.append(
             error(
                 "it contains no pod and no workload",
@@ -68,7 +68,7 @@ def lint(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:
                 next="give a Pod, Deployment, StatefulSet, DaemonSet, Job or CronJob",
             )
         )
-    return tuple(sorted([*found, *(remark for pod in seen for remark in _of(pod, asked))], key=_place))
+    return tuple(sorted([*found, *(remark for pod in found_pods for remark in _of(pod, asked))], key=_place))
 
 
 def lint_pods(file: Path, text: str, asked: Asked) -> tuple[Remark, ...]:

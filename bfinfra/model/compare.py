@@ -68,7 +68,7 @@ def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tupl
         return (*world, Change(UNFINISHED, None, f"{mark.address} of {mark.site}"))
     found = {change.field: change for change in world}
     for change in differences(mark.applied if mark else None, spec.applied()):
-        if not any(seen == change.field or seen.startswith(f"{change.field}.") for seen in found):
+        if not any(path == change.field or path.startswith(f"{change.field}.") for path in found):
             found[change.field] = change if mark is None else _with_default(change, spec)
     return tuple(found.values())
 

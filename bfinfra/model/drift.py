@@ -141,7 +141,7 @@ class Report:
     problems: tuple[Problem, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Warned, ...] = ()
-    standing: tuple[str, ...] = ()
+    existing: tuple[str, ...] = ()
     """Addresses of the objects that exist and carry this site's mark."""
     new: frozenset[str] = frozenset()
     ended: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ class Step:
     """Whether the site itself asks for the disruption (`reboot: if_needed`), so that nothing more need be
     allowed.
     """
-    settles: ClassVar[bool] = False
+    waits_ready: ClassVar[bool] = False
     """Whether the next step waits until the resource is ready again."""
     rights: ClassVar[tuple[Right, ...]]
     """The rights that running it needs; each class declares them."""

@@ -170,8 +170,8 @@ def _advice(error: yaml.MarkedYAMLError, began: str) -> str:
 
 
 def _shown(line: str) -> str:
-    seen = (line if line.isprintable() else "".join(c if c.isprintable() else " " for c in line)).rstrip()
-    return LITERAL.sub(r"\1…", seen) if HINT.search(seen.casefold()) else seen
+    visible = (line if line.isprintable() else "".join(c if c.isprintable() else " " for c in line)).rstrip()
+    return LITERAL.sub(r"\1…", visible) if HINT.search(visible.casefold()) else visible
 
 
 class _Composer:

@@ -24,19 +24,19 @@ def tree(before: Before) -> str:
         for other, why in first.items():
             after.setdefault(other, {})[key] = why
     roots = [key for key in after if not before.get(key)]
-    seen: set[Key] = set()
-    return "\n".join(line for root in roots for line in (safe(root), *_below(root, after, seen, "")))
+    shown: set[Key] = set()
+    return "\n".join(line for root in roots for line in (safe(root), *_below(root, after, shown, "")))
 
 
-def _below(key: Key, after: Before, seen: set[Key], indent: str) -> Iterator[str]:
-    seen.add(key)
+def _below(key: Key, after: Before, shown: set[Key], indent: str) -> Iterator[str]:
+    shown.add(key)
     for number, (child, why) in enumerate(after[key].items(), 1):
         last = number == len(after[key])
-        again = child in seen and bool(after[child])
+        again = child in shown and bool(after[child])
         line = f"{'└' if last else '├'}{'┄' if why else '─'} "
         yield f"{indent}{line}{safe(child)}{' (*)' if again else ''}{f'  ({safe(why)})' if why else ''}"
         if not again:
-            yield from _below(child, after, seen, indent + ("   " if last else "│  "))
+            yield from _below(child, after, shown, indent + ("   " if last else "│  "))
 
 
 def dot(before: Before, name: str = "site") -> str:

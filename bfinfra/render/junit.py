@@ -17,7 +17,7 @@ def junit(found: Report) -> str:
     """Drift fails a case; ignored or unapplied differences skip it; unreadable resources and problems are
     errors.
     """
-    by: dict[str, list[Drifted]] = {address: [] for address in found.standing}
+    by: dict[str, list[Drifted]] = {address: [] for address in found.existing}
     for each in found.found:
         by.setdefault(str(each.key), []).append(each)
     blind = {where: why for where, why in found.unreadable.items() if where not in by or not by[where]}

@@ -132,11 +132,11 @@ def _findings(found: Report, style: Style) -> list[str]:
 
 def rows(found: Report, style: Style = PLAIN) -> list[str]:
     """A row of the table for each finding. The first row of a resource has its id."""
-    seen: set[Key] = set()
+    listed: set[Key] = set()
     lines = []
     for each in found.found:
-        lines.append(_row(each, style, first=each.key not in seen))
-        seen.add(each.key)
+        lines.append(_row(each, style, first=each.key not in listed))
+        listed.add(each.key)
     return lines
 
 

@@ -57,15 +57,15 @@ def item(found: Item, style: Style = PLAIN) -> Iterator[str]:
     if found.held:
         yield from _waits(found, found.held, style)
     yield from _dangers(found, style)
-    seen: list[Change] = []
+    earlier: list[Change] = []
     for number, step in enumerate(found.steps, 1):
         yield (
             f"    {number}. {safe(step.title())}"
             f"{'' if found.action is Action.DELETE else _warns(step, style)}"
         )
-        new = tuple(change for change in step.changes if change not in seen)
+        new = tuple(change for change in step.changes if change not in earlier)
         yield from _fields(found, new, "       ", style)
-        seen += new
+        earlier += new
 
 
 def summary(found: Plan, style: Style = PLAIN) -> str:

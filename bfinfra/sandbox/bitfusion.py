@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PORT = 56001
 OTHERS = (55001, *range(45201, 45301))  # the dispatcher, and as many of the data path as a client could want
-SEEN = {
+USABLE = {
     32768: 32510,
     16384: 16160,
     24576: 24220,
@@ -78,7 +78,7 @@ class BitfusionServers:
             products = config.vAppConfig.product if config.vAppConfig else []
             product = next((each for each in products if "bitfusion" in (each.name or "").lower()), None)
             memory = tuple(_memory(self._inventory, vm, each) for each in config.hardware.device)
-        gpus = tuple(SEEN.get(each, each) for each in memory if each)
+        gpus = tuple(USABLE.get(each, each) for each in memory if each)
         able = product is not None and registers(self._inventory, vm)
         return Server(str(config.instanceUuid), _version(product), gpus) if able else None
 

@@ -48,10 +48,10 @@ class Body(io.RawIOBase):
 
     def drain(self, limit: int) -> bool:
         """Read what is left; whether that was at most `limit` bytes."""
-        seen, buffer = 0, bytearray(1 << 16)
+        total, buffer = 0, bytearray(1 << 16)
         while count := self.readinto(buffer):
-            seen += count
-            if seen > limit:
+            total += count
+            if total > limit:
                 return False
         return True
 

@@ -149,7 +149,7 @@ class Faults:
             return [asdict(each) for each in self.rules]
 
     @contextmanager
-    def around(self, api: str, method: str, *objects: str, writes: bool = False) -> Iterator[Effect]:
+    def during(self, api: str, method: str, *objects: str, writes: bool = False) -> Iterator[Effect]:
         """Run a call between what its rules do before and after it. Raises Interrupted.
 
         `objects`: every name the call's object goes by (id, name, path). An API that knows its methods better

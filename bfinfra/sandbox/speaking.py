@@ -50,7 +50,7 @@ class Spoken:
         method = f"{request.method} {request.path}"
         self.tally.count(self.name, method, writes=writes(request))
         objects = (request.path, *(["watch"] if request.params.get("watch") in ("1", "true") else []))
-        with self.faults.around(self.name, method, *objects, writes=writes(request)) as effect:
+        with self.faults.during(self.name, method, *objects, writes=writes(request)) as effect:
             answer = self.handler(request)
             return refused(effect.message) if effect.message else answer
 
@@ -96,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.wfile.flush()
             return
-        self._turn()
+        self._handle_one()
         self.wfile.flush()
 
     def handle_expect_100(self) -> bool:
@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         return True
 
-    def _turn(self) -> None:
+    def _handle_one(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
             body = Body(self.rfile, headers)

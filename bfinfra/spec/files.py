@@ -48,11 +48,11 @@ def read(paths: Sequence[Path], problems: list[Problem]) -> list[Document]:
 
 def listed(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
     """The files at `paths`, each once."""
-    seen = set()
+    visited = set()
     for path in paths:
         for file in _files(path, problems):
-            if (real := file.resolve()) not in seen:
-                seen.add(real)
+            if (real := file.resolve()) not in visited:
+                visited.add(real)
                 yield file
 
 

@@ -185,7 +185,7 @@ def test_plan_ends_with(plan, options, code, site, planned):
 
 
 MOVED = Drifted(key=SPACE, cause=Cause.DRIFT, field="limits.memory", applied=1, now=2, wanted=1)
-REPORT = Report("poc", (MOVED,), 1, standing=(str(SPACE),))
+REPORT = Report("poc", (MOVED,), 1, existing=(str(SPACE),))
 
 
 @pytest.fixture

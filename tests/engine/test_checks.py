@@ -25,12 +25,12 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "bfinfra/s"
 
 
-def report(*found: Drifted, standing: tuple[str, ...] = ()) -> Report:
-    return Report("s", found, 0, standing=standing)
+def report(*found: Drifted, existing: tuple[str, ...] = ()) -> Report:
+    return Report("s", found, 0, existing=existing)
 
 
 def test_what_was_kept_is_recalled_and_lies_where_only_its_owner_reads(home):
-    checks.remember(checks.since(report(ONE, standing=("tank/one",)), Memory(), now=5.0), Memory())
+    checks.remember(checks.since(report(ONE, existing=("tank/one",)), Memory(), now=5.0), Memory())
     assert checks.recall("s") == Memory(frozenset({"tank/one"}), {ONE.identity: 5.0})
     assert stat.S_IMODE((home / "drift.json").stat().st_mode) == 0o600
 
@@ -50,7 +50,7 @@ def test_what_lasts_keeps_its_first_time_and_is_not_new():
 
 def test_every_later_check_knows_that_a_vanished_object_existed():
     memory = Memory()
-    for found in (report(standing=("tank/two",)), report(GONE), report(GONE)):
+    for found in (report(existing=("tank/two",)), report(GONE), report(GONE)):
         checks.remember(checks.since(found, memory), memory)
         memory = checks.recall("s")
         assert "tank/two" in checks.stood("s", memory)

@@ -109,7 +109,7 @@ def causes(found: Report) -> list[tuple[str, str]]:
 
 def test_what_agrees_is_counted():
     found = checked(Spec(), tank(Spec()))
-    assert (found.found, found.agreed, found.alarming, found.standing) == ((), 1, (), ("tank/one",))
+    assert (found.found, found.agreed, found.alarming, found.existing) == ((), 1, (), ("tank/one",))
 
 
 def test_the_world_moved():

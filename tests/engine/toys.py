@@ -79,7 +79,7 @@ class BurnToReplace(Burn):
 
     disruption = Disruption.REPLACE
     why = "wood does not turn into steel"
-    settles = True
+    waits_ready = True
 
 
 @dataclass

@@ -185,9 +185,9 @@ def context(
 
 
 def steps(
-    wanted: Spec | None, standing: State | None, how: PlanContext | None = None, *, name: str = "bf-01"
+    wanted: Spec | None, existing: State | None, how: PlanContext | None = None, *, name: str = "bf-01"
 ) -> list[Step]:
-    return list(BitfusionServer.steps(name, wanted, standing, how or context()))
+    return list(BitfusionServer.steps(name, wanted, existing, how or context()))
 
 
 def titles(found: list[Step]) -> list[str]:

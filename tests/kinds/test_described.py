@@ -39,7 +39,7 @@ FLAWS = SPECS.parent / "docs/explanation/flaws.md"
 
 
 @pytest.fixture
-def standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+def existing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     """A sandbox of the test's own, as it is stopped amid the test."""
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "xdg"))
     yield start(SMALL_WORLD, tmp_path / "state", pace=0)
@@ -83,12 +83,12 @@ def imported(kind: str, folder: Path, running: Running) -> Path:
 
 @pytest.mark.parametrize("kind", describable())
 def test_existing_objects_are_described_and_adopting_them_changes_no_field(
-    kind: str, standing: Running, tmp_path: Path
+    kind: str, existing: Running, tmp_path: Path
 ) -> None:
     example = EXAMPLES[kind]
-    done = apply(example, standing)
+    done = apply(example, existing)
     assert made(done), endings(done)
-    running = forget(standing, SMALL_WORLD)
+    running = forget(existing, SMALL_WORLD)
     running.clear_tally()
     inside = "kubernetes_cluster" in example.read_text()
     path = imported(kind, tmp_path, running) if inside else written(tmp_path, running, kind)
@@ -136,30 +136,30 @@ def test_a_whole_site_is_described_adopted_and_agrees(
         stop(tmp_path / "state")
 
 
-def test_what_another_site_made_is_left_out_and_named(standing: Running, tmp_path: Path) -> None:
-    assert made(apply(EXAMPLES["vm_class"], standing))
-    site = init.empty("mine", VCENTER, tmp_path, sandbox=standing)
-    found = init.described(site, VCENTER, only=frozenset({"vm_class"}), context=setting(standing))
+def test_what_another_site_made_is_left_out_and_named(existing: Running, tmp_path: Path) -> None:
+    assert made(apply(EXAMPLES["vm_class"], existing))
+    site = init.empty("mine", VCENTER, tmp_path, sandbox=existing)
+    found = init.described(site, VCENTER, only=frozenset({"vm_class"}), context=setting(existing))
     assert found.left_out["vm_class/gpu-small"] == "it belongs to vm_class/gpu-small of the site example"
     assert Key("vm_class", "gpu-small") not in found.resources
     assert "#   vm_class/gpu-small: it belongs to" in found.text
 
 
 def test_the_kinds_of_a_server_that_is_not_trusted_are_left_out_and_named_together(
-    standing: Running, tmp_path: Path
+    existing: Running, tmp_path: Path
 ) -> None:
-    assert made(apply(EXAMPLES["supervisor_namespace"], standing))
+    assert made(apply(EXAMPLES["supervisor_namespace"], existing))
     vcenter = VCENTER | {"supervisor_trust": {"sha256": "ab" * 32}}
-    site = init.empty("mine", vcenter, tmp_path, sandbox=standing)
-    found = init.described(site, vcenter, context=setting(standing))
+    site = init.empty("mine", vcenter, tmp_path, sandbox=existing)
+    found = init.described(site, vcenter, context=setting(existing))
     assert "certificate" in found.left_out["service_vm, tanzu_cluster, vks_addon, vks_cluster"]
     assert found.differing == {}
     assert "vm_class" in {key.kind for key in found.resources}
 
 
-def test_the_same_world_gives_the_same_text(standing: Running, tmp_path: Path) -> None:
-    first = written(tmp_path, standing).read_text()
-    assert written(tmp_path, standing).read_text() == first
+def test_the_same_world_gives_the_same_text(existing: Running, tmp_path: Path) -> None:
+    first = written(tmp_path, existing).read_text()
+    assert written(tmp_path, existing).read_text() == first
     kinds = re.findall(r"^(\w+):$", first, re.MULTILINE)
     assert kinds[1:] == sorted(kinds[1:])
 

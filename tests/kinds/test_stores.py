@@ -92,15 +92,15 @@ def test_what_a_template_brings_and_what_a_machine_has_already_counts():
     assert of_machines({"a": wanted}, template=(first,), free=69 * GIB) == [
         ("virtual_machine/a", "disk", "disks need 70GiB of local, where 69GiB are free", False)
     ]
-    stands = {"a": test_virtual_machine.standing(wanted, disks=(first,))}
-    assert of_machines({"a": wanted}, stands, free=30 * GIB) == []
-    assert of_machines({"a": wanted}, stands, free=29 * GIB) == [
+    there = {"a": test_virtual_machine.existing(wanted, disks=(first,))}
+    assert of_machines({"a": wanted}, there, free=30 * GIB) == []
+    assert of_machines({"a": wanted}, there, free=29 * GIB) == [
         ("virtual_machine/a", "disk", "disks need 30GiB of local, where 29GiB are free", False)
     ]
-    assert of_machines({"a": wanted}, stands, free=9 * GIB) == [
+    assert of_machines({"a": wanted}, there, free=9 * GIB) == [
         ("virtual_machine/a", "disk", "disks need 30GiB of local, where 9GiB are free", True)
     ]
-    gone = {**stands, "b": test_virtual_machine.standing(wanted, disks=(first,))}
+    gone = {**there, "b": test_virtual_machine.existing(wanted, disks=(first,))}
     assert of_machines({"a": wanted}, gone, free=9 * GIB)[0][3] is False
 
 

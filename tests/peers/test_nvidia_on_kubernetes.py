@@ -46,7 +46,7 @@ def offer(peers: Peers, count: str | None) -> None:
         )
 
 
-def standing(peers: Peers, site: SiteFile) -> dict[str, Any]:
+def existing(peers: Peers, site: SiteFile) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
         peers.kubectl("get", "daemonset", NAME, "-n", site.given["site"], "-o", "json")
     )
@@ -72,7 +72,7 @@ def test_it_waits_for_gpus_of_every_node_and_puts_right_what_others_change(
     peers.kubectl("rollout", "restart", f"daemonset/{NAME}", "-n", site.given["site"])
     assert site.changes() == {KEY: {"version"}}
     all_are(site.apply(), "done", "kept")
-    template = standing(peers, site)["spec"]["template"]
+    template = existing(peers, site)["spec"]["template"]
     assert template["spec"]["containers"][0]["image"].endswith(":v0.20.0")
     assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
     assert site.changes() == {}
@@ -88,7 +88,7 @@ def test_a_missing_node_for_its_pods_is_reported_and_a_selector_can_go_again(
     for field in ("node_selector", "time_slicing"):
         del site.given["nvidia_device_plugin"]["gpus"][field]
     all_are(site.apply(), "done", "kept")
-    pod = standing(peers, site)["spec"]["template"]
+    pod = existing(peers, site)["spec"]["template"]
     assert (pod["spec"].get("nodeSelector"), [each["name"] for each in pod["spec"]["volumes"]]) == (
         None,
         ["kubelet-device-plugins-dir"],
@@ -102,10 +102,10 @@ def test_what_kubectl_create_made_is_adopted(site: SiteFile, peers: Peers, text:
     manifest["metadata"]["namespace"] = site.given["site"]
     peers.kubectl("create", "namespace", site.given["site"])
     peers.kubectl("create", "-f", "-", given=json.dumps(manifest))
-    before = standing(peers, site)["metadata"]["uid"]
+    before = existing(peers, site)["metadata"]["uid"]
     offer(peers, "1")
     all_are(site.apply(adopt=frozenset({Key.parse(KEY), Key("namespace", "gpus")})), "done", "kept")
-    after = standing(peers, site)
+    after = existing(peers, site)
     assert after["metadata"]["uid"] == before
     assert fields(after)["version"] == "v0.20.0"
     assert [each["name"] for each in after["spec"]["template"]["spec"]["volumes"]] == [

@@ -510,5 +510,5 @@ def test_the_pages_commands_write_a_site_wait_for_it_and_approve_its_plan(desk: 
         pass
     desk.until(lambda: not plan())
     left = desk.peers.kubectl("get", "namespaces", "-o", "json")
-    standing = [each for each in json.loads(left)["items"] if each["status"]["phase"] == "Active"]
-    assert f"{desk.space}-b" not in [each["metadata"]["name"] for each in standing]
+    existing = [each for each in json.loads(left)["items"] if each["status"]["phase"] == "Active"]
+    assert f"{desk.space}-b" not in [each["metadata"]["name"] for each in existing]

@@ -71,7 +71,7 @@ REPORT = Report(
         ),
     ),
     3,
-    standing=(str(SERVER), str(SPACE), str(HOST), "namespace/a|b"),
+    existing=(str(SERVER), str(SPACE), str(HOST), "namespace/a|b"),
     new=frozenset({"workload/w  missing"}),
     ended=("gpu_host/esx2 passthrough drift",),
     at=SEEN,

@@ -60,7 +60,7 @@ def applied(poc: sandbox.Running) -> Iterator[Any]:
 
 
 @pytest.fixture
-def standing(govc: Govc) -> None:
+def existing(govc: Govc) -> None:
     """Applied, for looking only; the others leave it so, or destroyed."""
     if "bf-01" not in govc("find", "/", "-type", "m"):
         assert bfinfra("apply", "--yes") == 0
@@ -180,5 +180,5 @@ LOOKS = [
 
 
 @pytest.mark.parametrize(("words", "output"), LOOKS, ids=[" ".join(words) for words, _ in LOOKS])
-def test_everything_can_be_looked_at(words: tuple[str, ...], output: str, standing: None, govc: Govc) -> None:
+def test_everything_can_be_looked_at(words: tuple[str, ...], output: str, existing: None, govc: Govc) -> None:
     assert output in govc(*words)

@@ -13,7 +13,7 @@ def outcomes(
     found = []
     for _ in range(count):
         try:
-            with faults.around(api, method, *objects) as effect:
+            with faults.during(api, method, *objects) as effect:
                 found.append(effect.soap or "ok")
         except Answered as instead:
             found.append(str(instead.status))
@@ -69,14 +69,14 @@ def test_api_method_and_object_must_all_match() -> None:
 def test_a_reset_after_comes_when_the_call_was_refused_as_well() -> None:
     faults = Faults()
     faults.add({"do": "reset_after"})
-    with pytest.raises(Reset), faults.around("vcenter", "AddCustomFieldDef"):
+    with pytest.raises(Reset), faults.during("vcenter", "AddCustomFieldDef"):
         raise ValueError("the name is taken")
 
 
 def test_a_reset_after_comes_when_the_call_was_done() -> None:
     faults, done = Faults(), []
     faults.add({"do": "reset_after"})
-    with pytest.raises(Reset), faults.around("rest", "GET /a"):
+    with pytest.raises(Reset), faults.during("rest", "GET /a"):
         done.append(True)
     assert done == [True]
 

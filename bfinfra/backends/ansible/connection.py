@@ -193,8 +193,8 @@ class Connection:
         assert self._process is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        heard, limit = b"", time.monotonic() + LOGGING_IN
-        while READY.encode() not in heard:
+        output, limit = b"", time.monotonic() + LOGGING_IN
+        while READY.encode() not in output:
             ready, _, _ = select.select([self._process.stdout], [], [], max(0, limit - time.monotonic()))
             if not ready:
                 self._process.kill()
@@ -205,7 +205,7 @@ class Connection:
                 )
             if not (block := os.read(self._process.stdout.fileno(), 4096)):
                 raise self._failure(self._process.stderr.read(4096).decode(errors="replace"))
-            heard = (heard + block)[-65536:]
+            output = (output + block)[-65536:]
 
     def _failure(self, words: str) -> RemoteError:
         """The error for ssh's output."""

@@ -80,7 +80,7 @@ def play(
     itself doesn't run.
     """
     there = {machine: found for machine, found in connections.items() if not isinstance(found, BfinfraError)}
-    heard = _Heard(
+    received = _Received(
         {
             machine.name: str(found)
             for machine, found in connections.items()
@@ -88,12 +88,12 @@ def play(
         }
     )
     if there:
-        _run(wanted, there, home / uuid4().hex[:8], heard, check=check)
-    changed = {machine.name: heard.changed.get(machine.name, 0) for machine in connections}
-    return Played(wanted.role, changed, dict(heard.failed), heard.answers)
+        _run(wanted, there, home / uuid4().hex[:8], received, check=check)
+    changed = {machine.name: received.changed.get(machine.name, 0) for machine in connections}
+    return Played(wanted.role, changed, dict(received.failed), received.answers)
 
 
-class _Heard:
+class _Received:
     """Sorts the events of a run by machine."""
 
     def __init__(self, failed: dict[str, str]) -> None:
@@ -130,7 +130,7 @@ def _words(result: Mapping[str, Any]) -> str:
 
 
 def _run(
-    wanted: Play, there: Mapping[LinuxMachine, Connection], place: Path, heard: _Heard, *, check: bool
+    wanted: Play, there: Mapping[LinuxMachine, Connection], place: Path, received: _Received, *, check: bool
 ) -> None:
     place.mkdir(mode=0o700)
     (modules := place.with_name("modules")).mkdir(mode=0o700, exist_ok=True)
@@ -145,7 +145,7 @@ def _run(
             playbook="play.json",
             cmdline=cmdline,
             quiet=True,
-            event_handler=heard.take,
+            event_handler=received.take,
             cancel_callback=lambda: False,
             suppress_env_files=True,
         )
@@ -171,13 +171,13 @@ def _run(
             config.input_fd = nothing
             runner.run()
     if runner.timed_out:
-        left = [machine.name for machine in there if machine.name not in heard.failed]
-        heard.failed.update(dict.fromkeys(left, f"it was not done within {wanted.limit} s"))
-    elif not heard.ended:
+        left = [machine.name for machine in there if machine.name not in received.failed]
+        received.failed.update(dict.fromkeys(left, f"it was not done within {wanted.limit} s"))
+    elif not received.ended:
         raise BfinfraError(
             Problem(
                 f"Ansible did not run the role {wanted.role}",
-                why=programs.excerpt("\n".join(heard.words)) or f"it ended with {runner.rc}",
+                why=programs.excerpt("\n".join(received.words)) or f"it ended with {runner.rc}",
                 next="run ansible-playbook --version by hand to see whether it works here",
             )
         )

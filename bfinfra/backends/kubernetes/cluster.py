@@ -197,12 +197,12 @@ class ClusterClient(Discovery):
         namespace: str = "",
         *,
         propagation: Propagation = "Background",
-        seen: Mapping[str, str] | None = None,
+        preconditions: Mapping[str, str] | None = None,
     ) -> Object | None:
         """Delete the object. Returns None if it is gone (also if it was before), else the object that is
         being deleted.
 
-        `seen`: `uid` and `resourceVersion`; raises Conflict if it is another object by now, or has changed.
+        `preconditions`: `uid` and `resourceVersion`. Raises Conflict if the object has others by now.
         """
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
@@ -212,9 +212,9 @@ class ClusterClient(Discovery):
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
                 "propagationPolicy": propagation,
-                "preconditions": dict(seen),
+                "preconditions": dict(preconditions),
             }
-            if seen
+            if preconditions
             else None
         )
         params = None if body else {"propagationPolicy": propagation}  # servers accept either

@@ -60,14 +60,14 @@ def unmanaged(listed: Listed, namespace: str, site: str) -> tuple[str, ...]:
     """`Pod default/web`, … for objects that nobody owns and the site did not make. Raises RemoteError if they
     can't be listed.
     """
-    standing = [
+    existing = [
         (kind, obj) for api, kind in KINDS for obj in _where_served(listed, api, kind, namespace) or ()
     ]
     for group, versions, kinds in VERSIONED:
-        standing += _newest(listed, group, versions, kinds, namespace)
+        existing += _newest(listed, group, versions, kinds, namespace)
     found = [
         f"{kind} {safe(obj['metadata'].get('namespace'), 63)}/{safe(obj['metadata'].get('name'), 253)}"
-        for kind, obj in standing
+        for kind, obj in existing
         if _counts(kind, obj, site)
     ]
     more = (f"and {len(found) - MOST} more",) if len(found) > MOST else ()

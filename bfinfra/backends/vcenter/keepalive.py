@@ -13,7 +13,7 @@ from typing import Self
 from bfinfra.model.errors import Busy, RemoteError, Unanswered, Unreachable
 
 SHORTEST, LONGEST = 1.0, 60.0  # seconds between two reports
-NEWS = 5.0  # seconds between two reports, if there is progress
+SOONEST = 5.0  # seconds between two reports, if there is progress
 PASSING = (Unreachable, Busy, Unanswered)
 
 
@@ -28,7 +28,7 @@ class KeepAlive:
         self.percent = 0
         self._tell, self._timeout = tell, timeout
         self._every = min(max(timeout / 3, SHORTEST), LONGEST)
-        self._news = min(NEWS, self._every)
+        self._report_every = min(SOONEST, self._every)
         self._end = threading.Event()
         self._over = threading.Event()
         self._error: RemoteError | None = None
@@ -55,16 +55,16 @@ class KeepAlive:
         self.check()
 
     def _beat(self) -> None:
-        reported, heard = 0, time.monotonic()
-        while not self._end.wait(self._news):
+        reported, answered = 0, time.monotonic()
+        while not self._end.wait(self._report_every):
             percent, now = min(self.percent, 99), time.monotonic()
-            if percent == reported and now - heard < self._every:
+            if percent == reported and now - answered < self._every:
                 continue
             try:
                 self._tell(percent)
-                reported, heard = percent, now
+                reported, answered = percent, now
             except RemoteError as error:
-                if isinstance(error, PASSING) and now - heard < self._timeout:
+                if isinstance(error, PASSING) and now - answered < self._timeout:
                     continue
                 self._error = error
                 self._over.set()

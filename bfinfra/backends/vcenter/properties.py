@@ -202,11 +202,13 @@ def _first(content: vim.ServiceInstanceContent, question: str) -> Element | None
 def _rows(content: vim.ServiceInstanceContent, page: Element | None) -> Iterator[Row]:
     """Row by row, of this page and the following ones; the next is requested meanwhile."""
     collector, stub = content.propertyCollector, refs.stub(content)
-    with ThreadPoolExecutor(1, thread_name_prefix="page") as ahead:
+    with ThreadPoolExecutor(1, thread_name_prefix="page") as background:
         while page is not None:
             token = page.findtext("{*}token")
             following = (
-                ahead.submit(stub.read, collector, "ContinueRetrievePropertiesEx", queries.following(token))
+                background.submit(
+                    stub.read, collector, "ContinueRetrievePropertiesEx", queries.following(token)
+                )
                 if token
                 else None
             )

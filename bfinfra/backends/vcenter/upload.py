@@ -107,10 +107,10 @@ def _asked(error: RemoteError) -> float | None:
 def _blocks(stream: BinaryIO, name: str, size: int, on_block: Callable[[int], None]) -> Iterator[bytes]:
     """Block by block; a thread reads and hashes the next one while one is encrypted and sent."""
     done = 0
-    with ThreadPoolExecutor(1, thread_name_prefix="read") as ahead:
-        following = ahead.submit(stream.read, BLOCK)
+    with ThreadPoolExecutor(1, thread_name_prefix="read") as background:
+        following = background.submit(stream.read, BLOCK)
         while block := following.result():
-            following = ahead.submit(stream.read, BLOCK)
+            following = background.submit(stream.read, BLOCK)
             yield block
             done += len(block)
             on_block(done)

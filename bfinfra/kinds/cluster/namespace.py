@@ -13,7 +13,7 @@ from bfinfra.backends.kubernetes.contents import LISTED, LISTED_ON_SUPERVISORS
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.capabilities import namespace
-from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster, DnsLabel, is_named
 from bfinfra.model import compare, conflict, kind, resource
 from bfinfra.model.compare import Change, Unknown, differences
@@ -34,7 +34,7 @@ from bfinfra.model.rights import CLUSTERS as EVERYWHERE
 from bfinfra.model.rights import Api, PrivilegePlaces, Use, may
 from bfinfra.model.step import Disruption, Step
 
-SPARE = "if a cluster has such objects, the plan can't tell whether a deletion deletes them"
+WHY_OPTIONAL = "if a cluster has such objects, the plan can't tell whether a deletion deletes them"
 PREFIX = "pod-security.kubernetes.io/"
 NAMED = "kubernetes.io/metadata.name"
 """The label by which namespaces are selected. Kubernetes sets it from 1.21 on; earlier nothing does."""
@@ -132,7 +132,7 @@ class Delete(Step):
     rights = (
         may("delete", "namespaces", "self"),
         may("list", LISTED, "cluster"),
-        may("list", LISTED_ON_SUPERVISORS, "cluster", optional=SPARE),
+        may("list", LISTED_ON_SUPERVISORS, "cluster", optional=WHY_OPTIONAL),
     )
     uses = (Use.DESTROY,)
     cluster: str
@@ -146,7 +146,7 @@ class Move(Delete):
 
     disruption = Disruption.REPLACE
     why = "a namespace can't move or be renamed"
-    settles = True
+    waits_ready = True
 
 
 class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
@@ -216,7 +216,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
     def _writers(self, state: State, fields: Sequence[str]) -> dict[str, LastWriter]:
         obj = self._clusters.at(state.home).get("v1", "Namespace", state.namespace)
         return {
-            each: trace for each in fields if (trace := of_field(obj, "metadata", "labels", _label(each)))
+            each: writer for each in fields if (writer := of_field(obj, "metadata", "labels", _label(each)))
         }
 
     def run(self, step: Step, report: kind.Report) -> None:
@@ -243,7 +243,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
         places = [("", real) for real in _names(wanted, cluster)]
         return self._listed(cluster, "v1", "Namespace", places, include_unlisted=include_unlisted)
 
-    def _standing(
+    def _existing(
         self,
         read: list[dict[str, Any]],
         cluster: Cluster,
@@ -251,7 +251,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterator[Standing[State]]:
+    ) -> Iterator[Existing[State]]:
         owners = {("", real): name for real, name in _names(wanted, cluster).items()}
         for obj in read:
             state, name = _state(obj, cluster), self._name(obj, owners)
@@ -260,7 +260,7 @@ class Namespace(KubernetesObjects[Spec, State, list[dict[str, Any]]]):
             fits = place == (state.cluster, state.namespace)
             if name:
                 look = include_unlisted and not fits
-                yield Standing(name, fits, partial(self._with_contents, state, look=look))
+                yield Existing(name, fits, partial(self._with_contents, state, look=look))
 
     def _with_contents(self, state: State, *, look: bool) -> State:
         if not look:

@@ -86,13 +86,13 @@ class RegistryCredential(ReplicatedSecret[Spec, State]):
         include_unlisted: bool = True,
     ) -> Observation:
         """See the base class. The facts: by name, the password's file that doesn't exist yet."""
-        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
+        observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
         gone = {
             name: each
             for name, spec in wanted.items()
             if spec and (each := away(spec, {"password": spec.password}))
         }
-        return Observation(seen.states, gone, seen.unreadable)
+        return Observation(observation.states, gone, observation.unreadable)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

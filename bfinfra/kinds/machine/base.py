@@ -162,7 +162,7 @@ class LinuxSoftware(kind.Kind[kind.S, kind.T], Generic[kind.S, kind.T, Found]):
     ) -> Mapping[str, Any]:
         """The state of each resource, by name. `include_unlisted`: also of others that this site made."""
         found: Mapping[str, Any] = reading.found
-        existing = standing(self.name, found, wanted, self._site, include_unlisted=include_unlisted)
+        existing = existing_records(self.name, found, wanted, self._site, include_unlisted=include_unlisted)
         return {name: across(self.State, on, reading.needs) for name, on in existing.items()}
 
     def facts(self, specs: Mapping[str, kind.S], reading: Reading[Found]) -> SoftwareFacts[Found]:
@@ -199,7 +199,7 @@ def virtual(needs: Mapping[Key, ResolvedRef], on: Iterable[str]) -> tuple[str, .
     return tuple(vm for host in on if (vm := found.get(host)))
 
 
-def standing(
+def existing_records(
     kind_name: str, found: Mapping[str, N], wanted: Mapping[str, Any], site: str, *, include_unlisted: bool
 ) -> dict[str, dict[str, N]]:
     """By resource: the machines that have something of it, by mark or because its spec names the machine.

@@ -159,8 +159,8 @@ def _check_servers(token: State, servers: Mapping[str, ResolvedRef]) -> None:
     addresses = {_ip(host) for host, _ in token.servers}
     for field, need in servers.items():
         own = [network.ip for network in need.spec.networks.values()] if need.spec else []
-        seen = need.state.answers_at() if need.state else ""
-        has = {_ip(each) for each in (*own, seen) if each}
+        reported = need.state.answers_at() if need.state else ""
+        has = {_ip(each) for each in (*own, reported) if each}
         if None in addresses or not all(own) or not has or has & addresses:
             continue  # a host name may resolve to anything, and DHCP may still assign an address
         raise Refusal(

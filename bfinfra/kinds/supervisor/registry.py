@@ -114,7 +114,7 @@ class Delete(OnCluster):
     """delete the registry of {cluster} with every image"""
 
     destructive = True
-    settles = True
+    waits_ready = True
     rights = (MANAGE,)
     uses = (Use.DESTROY,)
     id: str

@@ -216,7 +216,7 @@ class BitfusionVM(kind.Kind[Spec, State]):
         if spec is None:
             return () if state is None or state.mark is None else (_put_back(state),)
         _check(spec, state, context)
-        return tuple(_settle(spec, state, context))
+        return tuple(_steps(spec, state, context))
 
     @staticmethod
     def places(name: str, spec: Spec, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
@@ -273,7 +273,7 @@ def _before(machine: Vm) -> Mapping[str, str]:
     return {str(key): str(value) for key, value in ((kept.applied if kept else None) or {}).items()}
 
 
-def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
+def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     if state is None:
         moid = Unknown(context.needs["vm"].key, "machine")
         changes = compare.differences(None, spec.applied())

@@ -224,7 +224,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
             name: self._state(pool, mark, facts, wanted.get(name)) for name, (pool, mark) in mine.items()
         }
         for name, spec in wanted.items():
-            if spec and name not in found and (there := _standing(name, spec, facts)) is not None:
+            if spec and name not in found and (there := _existing(name, spec, facts)) is not None:
                 found[name] = self._state(there, self._whose(there)[1], facts, spec)
         return Observation(found, facts)
 
@@ -350,7 +350,7 @@ def _delete(name: str, state: State, site: str) -> Delete:
     return Delete(name=name, moid=state.pool.moid, pending="" if state.unnamed else pending(name, site))
 
 
-def _standing(name: str, spec: Spec, facts: ResourcePoolFacts) -> ResourcePool | None:
+def _existing(name: str, spec: Spec, facts: ResourcePoolFacts) -> ResourcePool | None:
     """An existing pool of that name and parent, which can be adopted."""
     cluster = facts.inventory.cluster(spec.cluster)
     if cluster is None:

@@ -228,7 +228,7 @@ class VmkernelAdapter(kind.Kind[Spec, State]):
                     why="an adapter can't move to another port group",
                     next="write the new ones under another name, and delete these",
                 )
-            found += _settle(spec, state, context)
+            found += _steps(spec, state, context)
         for host, each in state.adapters.items() if state else ():
             if (
                 (spec is None or host not in spec.hosts)
@@ -293,7 +293,7 @@ def _state(group: str, adapters: Mapping[str, Adapter]) -> State:
     )
 
 
-def _settle(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
+def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:
     mark = context.mark.committed(spec.applied())
     note = HostNote(mark).encode()
     changed = compare.changes(spec, state.mark if state else None)

@@ -86,16 +86,16 @@ class Logs:
         return "" if ended else str(dig(state, "waiting", "reason", default=""))
 
     def _followed(self, target: Target, key: tuple[str, str], params: dict[str, str]) -> Iterator[bytes]:
-        store, seen = self._cluster.store, 0
+        store, sent = self._cluster.store, 0
         first = _tail(self._lines.get(key, []), params)
-        seen = len(self._lines.get(key, []))
+        sent = len(self._lines.get(key, []))
         yield from (_shown(line, params).encode() for line in first)
         while not store.closed:
             revision = store.revision
             pod = store.get(("", "pods"), target.namespace, target.name)
             lines = self._lines.get(key, [])
-            yield from (_shown(line, params).encode() for line in lines[seen:])
-            seen = len(lines)
+            yield from (_shown(line, params).encode() for line in lines[sent:])
+            sent = len(lines)
             if pod is None or uid_of(pod) != key[0] or dig(pod, "status", "phase") in ("Succeeded", "Failed"):
                 return
             store.wait(revision, POLL)

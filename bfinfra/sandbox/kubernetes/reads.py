@@ -147,7 +147,7 @@ def _events(cluster: AdmittingCluster, watched: Selection) -> Iterator[bytes]:
             return
         for change in changes:
             revision = change.revision
-            kind = _seen(change, watched.target, watched.matches)
+            kind = _event_type(change, watched.target, watched.matches)
             if kind:
                 yield _line(kind, watched.shape(change.after))
         store.wait(revision, min(left, BOOKMARK_EVERY))
@@ -155,7 +155,7 @@ def _events(cluster: AdmittingCluster, watched: Selection) -> Iterator[bytes]:
             yield _line("BOOKMARK", _bookmark(watched.target, revision))
 
 
-def _seen(change: Change, target: Target, matches: Match) -> str:
+def _event_type(change: Change, target: Target, matches: Match) -> str:
     if change.key != target.resource.key or (
         target.namespace and namespace_of(change.after) != target.namespace
     ):

@@ -46,7 +46,7 @@ def without_disowned(  # noqa: PLR0913 - one decision's whole input
     return dict(_pruned(declared, merged, gone, ())) if gone else merged
 
 
-def settle(  # noqa: PLR0913 - one decision's whole input
+def new_owners(  # noqa: PLR0913 - one decision's whole input
     owners: Owners, me: Manager, sent: Paths, moved: tuple[Paths, Paths], when: str, *, force: bool
 ) -> Owners:
     """The owners after the apply. Refused (409) where others own what it changes, unless forced."""

@@ -186,8 +186,8 @@ class Supervisor:
             self._classes(name, spec)
             for group, plural, shown in images(name, spec.images, self._since(name)):
                 if self._namespaced_classes:
-                    self._settle(name, group, plural, shown)
-            self._settle(
+                    self._sync(name, group, plural, shown)
+            self._sync(
                 name,
                 "rbac.authorization.k8s.io",
                 "rolebindings",
@@ -283,7 +283,7 @@ class Supervisor:
             "metadata": {"name": f"{name}-storagequota", "namespace": name},
             "spec": {"hard": hard},
         }
-        self._settle(name, "", "resourcequotas", [quota])
+        self._sync(name, "", "resourcequotas", [quota])
 
     def _class(self, name: str, **place: str) -> Object:
         each = self._outside.machine_classes()[name]
@@ -300,9 +300,9 @@ class Supervisor:
         if self._namespaced_classes:
             there = self._outside.machine_classes()
             classes = [self._class(each, namespace=name) for each in spec.vm_classes if each in there]
-            self._settle(name, "vmoperator.vmware.com", "virtualmachineclasses", classes)
+            self._sync(name, "vmoperator.vmware.com", "virtualmachineclasses", classes)
             return
-        self._settle(
+        self._sync(
             name,
             "vmoperator.vmware.com",
             "virtualmachineclassbindings",
@@ -317,7 +317,7 @@ class Supervisor:
             ],
         )
 
-    def _settle(self, namespace: str, group: str, plural: str, wanted: Sequence[Object]) -> None:
+    def _sync(self, namespace: str, group: str, plural: str, wanted: Sequence[Object]) -> None:
         fixed = {
             name_of(each): each.get("roleRef") for each in wanted
         }  # a binding's role can't change: it is made anew

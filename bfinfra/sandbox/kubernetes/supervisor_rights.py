@@ -13,7 +13,7 @@ RBAC = "rbac.authorization.k8s.io"
 ROLES = {"OWNER": "admin", "EDIT": "edit", "VIEW": "view"}
 TANZU = ["run.tanzu.vmware.com", "vmoperator.vmware.com", "cluster.x-k8s.io", "addons.kubernetes.vmware.com"]
 """The groups of resources that a supervisor adds."""
-SEEN_BY_ALL = [
+READABLE_BY_ALL = [
     {"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": READ},
     {"apiGroups": ["run.tanzu.vmware.com"], "resources": ["tanzukubernetesreleases"], "verbs": READ},
     {
@@ -35,15 +35,15 @@ def extend_roles(cluster: Cluster) -> None:
         rule = {"apiGroups": TANZU, "resources": ["*"], "verbs": verbs}
         if role and rule not in role["rules"]:
             cluster.change(role, functools.partial(_cover, rule), "wcp")
-    seen = {"metadata": {"name": "vmware-system-authenticated"}}
-    offered = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", **seen, "rules": SEEN_BY_ALL}
-    if cluster.ensure(offered, "wcp")["rules"] != SEEN_BY_ALL:  # an earlier sandbox made it
-        cluster.change(offered, lambda role: role.update(rules=SEEN_BY_ALL), "wcp")
+    metadata = {"metadata": {"name": "vmware-system-authenticated"}}
+    offered = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", **metadata, "rules": READABLE_BY_ALL}
+    if cluster.ensure(offered, "wcp")["rules"] != READABLE_BY_ALL:  # an earlier sandbox made it
+        cluster.change(offered, lambda role: role.update(rules=READABLE_BY_ALL), "wcp")
     cluster.ensure(
         {
             "apiVersion": f"{RBAC}/v1",
             "kind": "ClusterRoleBinding",
-            **seen,
+            **metadata,
             "subjects": [{"kind": "Group", "name": "system:authenticated", "apiGroup": RBAC}],
             "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "vmware-system-authenticated"},
         },

@@ -97,9 +97,9 @@ class Webhooks:
         if answer is None or not answer.patch or write.after is None:
             return write
         held = {name: value for name, value in write.after["metadata"].items() if name in LATER}
-        seen = self._seen(resource, write, write.after, mutating=True) or {}
+        presented = self._presented(resource, write, write.after, mutating=True) or {}
         try:
-            patched = json_patch(seen, answer.patch)
+            patched = json_patch(presented, answer.patch)
         except Refused as broken:
             raise failed(
                 broken.details["causes"][0]["message"] if broken.details else broken.message
@@ -151,7 +151,7 @@ class Webhooks:
         target, user = write.target, write.options.user
         thing = write.after or write.before or {}
         name = (
-            name_of(self._seen(resource, write, thing, mutating=mutating) or {})
+            name_of(self._presented(resource, write, thing, mutating=mutating) or {})
             if write.operation == "CREATE"
             else name_of(thing)
         )
@@ -177,7 +177,7 @@ class Webhooks:
             "operation": write.operation,
             "dryRun": write.options.dry_run,
             "userInfo": _identity(user),
-            "object": self._seen(resource, write, write.after, mutating=mutating),
+            "object": self._presented(resource, write, write.after, mutating=mutating),
             "oldObject": self._converted(write.before, resource) if write.before else None,
             "options": {
                 "kind": f"{write.operation.capitalize()}Options",
@@ -186,7 +186,7 @@ class Webhooks:
             },
         }
 
-    def _seen(
+    def _presented(
         self, resource: Resource, write: Write, thing: Object | None, *, mutating: bool
     ) -> Object | None:
         """An object as the webhook is shown it: a new one has no name made of generateName and no uid before

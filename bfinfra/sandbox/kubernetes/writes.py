@@ -112,7 +112,7 @@ class Writer:
             paths = (
                 frozenset(path for path in paths if path[0] != "f:status") if self._splits(target) else paths
             )
-            owners = ssa.settle(owners, me, paths, moved, when, force=options.force)
+            owners = ssa.new_owners(owners, me, paths, moved, when, force=options.force)
             if stored is None:
                 return self._begin(
                     target, merged, options, lambda after: managed.written(after, owners)

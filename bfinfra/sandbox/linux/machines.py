@@ -129,7 +129,7 @@ class LinuxMachines:
             call.act(trial)
             writes = call.name not in PASSING and trial.save() != self.all[name].save()
         self._tally.count(NAME, call.name, writes=writes)
-        with self._faults.around(NAME, call.name, name, writes=writes) as effect:
+        with self._faults.during(NAME, call.name, name, writes=writes) as effect:
             if effect.message:
                 return f"{effect.message}\n", 1
             with self._lock:

@@ -178,7 +178,7 @@ def _applied(call: Call, cluster: str, hosts: list[Managed], started: str) -> An
     image, failed = _image(call, cluster), []
     for host in hosts:
         words = _blocked(call, host)
-        with call.state.faults.around("rest", "RemediateHost", host.name) as effect:
+        with call.state.faults.during("rest", "RemediateHost", host.name) as effect:
             words += [effect.message] if effect.message else []
         if words:
             failed.append((host, words))

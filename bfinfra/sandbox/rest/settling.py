@@ -31,7 +31,7 @@ def configured(state: RestState, name: str, how: Configuring) -> None:
     """Finish the work on a record that is CONFIGURING, and call `how.notify` once it runs. Leaves any other
     record as it is.
     """
-    with suppress(Interrupted), state.faults.around("rest", how.operation, name) as effect, state.lock:
+    with suppress(Interrupted), state.faults.during("rest", how.operation, name) as effect, state.lock:
         records = how.records(state)
         info = records.get(name)
         if info is None or info["config_status"] != "CONFIGURING":

@@ -22,7 +22,7 @@ class Faulting:
         self.faults, self.tally = faults, tally
 
     @contextmanager
-    def around(self, call: Call, this: Managed, arguments: dict[str, Any], *, writes: bool) -> Iterator[None]:
+    def during(self, call: Call, this: Managed, arguments: dict[str, Any], *, writes: bool) -> Iterator[None]:
         """Count the call and apply the rules that match it: a SOAP fault is raised here, a task's waits for
         the task.
         """
@@ -31,7 +31,7 @@ class Faulting:
         if self.faults is None:
             yield
             return
-        with self.faults.around(API, call.method, *names(call, this, arguments), writes=writes) as effect:
+        with self.faults.during(API, call.method, *names(call, this, arguments), writes=writes) as effect:
             if effect.soap:
                 raise fault_named(effect.soap, this, effect.message)
             call.task_fault = fault_named(effect.task, this, effect.message) if effect.task else None

@@ -150,7 +150,7 @@ class _Shop:
             found = lookup(this, spoken.method)
             arguments = wire.arguments(spoken, info.params)
             check_rights(call, this, info, arguments)
-        with self.faulting.around(call, this, arguments, writes=found.writes):
+        with self.faulting.during(call, this, arguments, writes=found.writes):
             result = self.run(found, call, this, arguments)
         return (
             str(result)

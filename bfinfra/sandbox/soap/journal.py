@@ -41,7 +41,7 @@ def note(
             fullFormattedMessage=text,
             **fields,
         )
-        for each in around(inventory, entity) if entity else ():
+        for each in related(inventory, entity) if entity else ():
             for type_, name, argument, reference in ARGUMENTS:
                 if each.is_a(type_) and has(event, name) and getattr(event, name) is None:
                     setattr(event, name, argument(name=each.name, **{reference: each.ref}))
@@ -54,7 +54,7 @@ def has(event: Any, name: str) -> bool:
     return any(info.name == name for info in event._GetPropertyList())  # noqa: SLF001 - pyVmomi's public name
 
 
-def around(inventory: Inventory, entity: Managed) -> list[Managed]:
+def related(inventory: Inventory, entity: Managed) -> list[Managed]:
     """The entity, its host where it is a machine, and what holds them."""
     found = inventory.ancestors(entity)
     if entity.is_a(vim.VirtualMachine) and entity["runtime"].host is not None:

@@ -91,7 +91,7 @@ def _invoked(call: Call, spoken: wire.Invocation, state: RestState, faulting: Fa
         call.need(info.privId, call.inventory.objects[ROOT])
     given = wire.arguments(spoken, info.params)
     this: Any = SimpleNamespace(moid=str(ref._moId), name="", ref=ref)  # noqa: SLF001 - pyVmomi's public name
-    with faulting.around(call, this, given, writes=spoken.method in WRITES), state.lock:
+    with faulting.during(call, this, given, writes=spoken.method in WRITES), state.lock:
         result = method(call, state, SimpleNamespace(**given))
     return (
         ""

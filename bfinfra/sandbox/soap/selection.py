@@ -80,7 +80,7 @@ class _Walk:
         self.call = call
         self.found: dict[str, Managed] = {}
         self.named: dict[str, Any] = {}
-        self.seen: set[tuple[str, int]] = set()
+        self.visited: set[tuple[str, int]] = set()
 
     def visit(self, managed: Managed, selections: Any, *, keep: bool) -> None:
         """Take the object and what its selections reach."""
@@ -111,11 +111,11 @@ class _Walk:
                 raise vmodl.fault.InvalidArgument(
                     invalidProperty="selectSet", msg="a SelectionSpec names no TraversalSpec"
                 )
-        if not issubclass(type(managed.ref), kind_of(step.type)) or (managed.moid, id(step)) in self.seen:
+        if not issubclass(type(managed.ref), kind_of(step.type)) or (managed.moid, id(step)) in self.visited:
             return []
         if self.call.session is None:
             return []
-        self.seen.add((managed.moid, id(step)))
+        self.visited.add((managed.moid, id(step)))
         value = read(self.call.inventory, managed, step.path)
         refs = value if isinstance(value, list) else [value]
         reached = (

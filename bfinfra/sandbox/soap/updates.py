@@ -24,11 +24,11 @@ PAGE = 100  # objects in an answer at most, whatever a client asks for
 
 
 @dataclass
-class Seen:
+class Sent:
     """The values that a filter has sent to its client: the text of each path, by object."""
 
     objects: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)  # id → type, path → element
-    told: bool = False  # whether the filter has sent which of its named objects there are not
+    missing_reported: bool = False  # whether the filter has sent which of its named objects there are not
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Waiter:
     version: int = 0
     at: int = -1
     cancelled: bool = False
-    seen: dict[str, Seen] = field(default_factory=dict)
+    sent_by_filter: dict[str, Sent] = field(default_factory=dict)
     rest: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -71,7 +71,7 @@ def destroy_filter(call: Call, this: Managed, _: Any) -> None:
     collector = call.inventory.objects.get(this.hidden["collector"])
     if collector is not None:
         collector["filter"] = [ref for ref in collector["filter"] if ref != this.ref]
-        waiter(call, collector).seen.pop(this.moid, None)
+        waiter(call, collector).sent_by_filter.pop(this.moid, None)
     call.inventory.remove(this)
 
 
@@ -139,7 +139,7 @@ def start(mine: Waiter, version: str | None) -> None:
     version.
     """
     if not version:
-        mine.seen, mine.at, mine.rest = {}, -1, []
+        mine.sent_by_filter, mine.at, mine.rest = {}, -1, []
     elif version != str(mine.version):
         raise vmodl.query.InvalidCollectorVersion(msg=f"the version {version!r} is not the collector's last")
 
@@ -151,7 +151,7 @@ def changes(call: Call, this: Managed, mine: Waiter) -> list[tuple[str, str]]:
         each = call.inventory.objects.get(moid(ref))
         if each is None or each.hidden.get("session") != (call.session and call.session.key):
             continue
-        altered = differences(call, each["spec"], mine.seen.setdefault(each.moid, Seen()))
+        altered = differences(call, each["spec"], mine.sent_by_filter.setdefault(each.moid, Sent()))
         found += [(each.moid, text) for text in altered]
     return found
 
@@ -165,7 +165,7 @@ def by_filter(sent: list[tuple[str, str]]) -> str:
     )
 
 
-def differences(call: Call, spec: Any, seen: Seen) -> list[str]:
+def differences(call: Call, spec: Any, sent_by_filter: Sent) -> list[str]:
     """The `objectSet` elements of entered, modified and left objects, and the `missingSet`. The filter then
     knows the new state.
     """
@@ -175,7 +175,7 @@ def differences(call: Call, spec: Any, seen: Seen) -> list[str]:
         selected = []
     parts, now = [], {}
     for managed, paths in selected:
-        known = seen.objects.get(managed.moid)
+        known = sent_by_filter.objects.get(managed.moid)
         current = elements(call, managed, paths)
         now[managed.moid] = managed.kind, current
         if known is None:
@@ -183,12 +183,12 @@ def differences(call: Call, spec: Any, seen: Seen) -> list[str]:
         elif current != known[1]:
             altered = {path: text for path, text in current.items() if text != known[1].get(path)}
             parts.append(update("modify", managed.kind, managed.moid, altered))
-    left = [(kind, gone) for gone, (kind, _) in seen.objects.items() if gone not in now]
+    left = [(kind, gone) for gone, (kind, _) in sent_by_filter.objects.items() if gone not in now]
     parts += [update("leave", kind, gone, {}) for kind, gone in left]
-    seen.objects = now
-    if not seen.told and spec.reportMissingObjectsInResults:
+    sent_by_filter.objects = now
+    if not sent_by_filter.missing_reported and spec.reportMissingObjectsInResults:
         parts += missing(call, [each.obj for each in spec.objectSet])
-    seen.told = True
+    sent_by_filter.missing_reported = True
     return parts
 
 

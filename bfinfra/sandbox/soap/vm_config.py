@@ -66,7 +66,7 @@ def apply(inventory: Inventory, vm: Managed, spec: Any) -> None:
     except Exception:
         vm["config"] = before
         raise
-    settle(inventory, vm)
+    update_derived(inventory, vm)
 
 
 def apply_to_copy(inventory: Inventory, vm: Managed, spec: Any) -> None:
@@ -195,7 +195,7 @@ def extra(old: Any, changes: Any) -> Any:
     return support.GetVmodlType("vim.option.OptionValue[]")(found.values())
 
 
-def settle(inventory: Inventory, vm: Managed) -> None:
+def update_derived(inventory: Inventory, vm: Managed) -> None:
     """Update what follows from a changed configuration: networks, datastores, change version."""
     config = vm["config"]
     backings = [each.backing for each in config.hardware.device]

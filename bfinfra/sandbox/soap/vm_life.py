@@ -12,7 +12,7 @@ from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.importing import refuse_importing
 from bfinfra.sandbox.soap.journal import record
 from bfinfra.sandbox.soap.placing import check_name
-from bfinfra.sandbox.soap.vm_config import apply, settle
+from bfinfra.sandbox.soap.vm_config import apply, update_derived
 from bfinfra.sandbox.soap.vm_power import boot
 from bfinfra.sandbox.soap.vm_rights import may_clone
 
@@ -149,7 +149,7 @@ def finish_clone(call: Call, vm: Managed, spec: Any) -> None:
     except Exception:
         call.inventory.remove(vm)
         raise
-    settle(call.inventory, vm)
+    update_derived(call.inventory, vm)
     if spec.powerOn:
         boot(call, vm)
 

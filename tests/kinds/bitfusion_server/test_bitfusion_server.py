@@ -210,8 +210,8 @@ def test_cards_are_shared_out_once_for_all_but_who_is_judged_by_another_spec_tha
 
 def test_an_existing_server_keeps_its_card_whatever_its_name():
     pci = (Attached(1, "static", CARDS[0]),)
-    standing = state(machine(pci=pci, name="zz"), name="zz")
-    found = steps(spec(gpus=1), None, context(siblings={"zz": (spec(gpus=1), standing)}))
+    existing = state(machine(pci=pci, name="zz"), name="zz")
+    found = steps(spec(gpus=1), None, context(siblings={"zz": (spec(gpus=1), existing)}))
     assert [a.address for a in found[0].target.attach] == [CARDS[1]]
 
 
@@ -307,12 +307,12 @@ def committed(written, **fields):
 )
 def test_what_no_disk_becomes_is_refused_and_never_noted_as_applied(before, thin, now, message):
     """A thin disk that stands thick was converted, or is on NFS, which makes all of them its own way."""
-    standing = committed(spec(**before), disks=(Disk(2000, "Hard disk 1", 80 * GIB, thin=thin),))
+    existing = committed(spec(**before), disks=(Disk(2000, "Hard disk 1", 80 * GIB, thin=thin),))
     if message is None:
-        assert all(type(step).__name__ == "Commit" for step in steps(spec(**now), standing))
+        assert all(type(step).__name__ == "Commit" for step in steps(spec(**now), existing))
         return
     with pytest.raises(Refusal) as refusal:
-        steps(spec(**now), standing)
+        steps(spec(**now), existing)
     assert f"{refusal.value.field}: {refusal.value}" == message
 
 
@@ -350,8 +350,8 @@ def test_every_disruption_says_why():
 
 
 def test_a_vm_in_another_folder_is_moved_and_both_folders_are_named():
-    standing = state()
-    moved = replace(standing, machine=replace(standing.machine, folder="group-v99"))
+    existing = state()
+    moved = replace(existing, machine=replace(existing.machine, folder="group-v99"))
     how = context()
     theirs = Folder(moid="group-v99", name="theirs", datacenter="dc", path="vm/theirs")
     inventory = replace(how.facts.inventory, folders=(*how.facts.inventory.folders, theirs))

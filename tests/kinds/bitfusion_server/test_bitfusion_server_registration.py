@@ -42,7 +42,7 @@ def facts(**typed: str):
     return spec(properties={**BASE, **typed})
 
 
-def standing(wanted, **has: str):
+def existing(wanted, **has: str):
     committed = Mark("site", "bitfusion_server/bf-01").committed(wanted.applied()).encode()
     there = machine()
     return state(machine(extra={**there.extra, MARK: committed}, properties={**there.properties, **has}))
@@ -100,24 +100,24 @@ def test_what_is_wrong_is_refused_at_its_field_with_what_is_right(key, value, sa
 
 def test_an_existing_server_is_left_as_it_was_made():
     typed = facts(vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB")
-    there = standing(
+    there = existing(
         typed, vcenter_guid="0" * 36, vcenter_url="https://elsewhere.test", vcenter_thumbprint="AB"
     )
     assert steps(typed, there, looking()) == []
     without = facts()
-    assert steps(without, standing(without, **dict.fromkeys(ASKS, "")), looking()) == []
-    assert steps(without, standing(without, vcenter_guid=GUID), looking(None)) == []
+    assert steps(without, existing(without, **dict.fromkeys(ASKS, "")), looking()) == []
+    assert steps(without, existing(without, vcenter_guid=GUID), looking(None)) == []
 
 
 def test_values_that_leave_the_file_stay_where_they_are_right_and_are_mended_where_they_are_wrong():
     typed = facts(vcenter_guid=GUID, vcenter_thumbprint="AB")
-    found = steps(facts(), standing(typed, vcenter_guid=GUID, vcenter_thumbprint="AB"), looking())
+    found = steps(facts(), existing(typed, vcenter_guid=GUID, vcenter_thumbprint="AB"), looking())
     assert titles(found) == ["Stop", "Configure", "PowerOn", "Commit"]
     assert found[1].properties == {"vcenter_thumbprint": SHA1}
 
 
 def test_a_wrong_value_in_the_file_of_an_existing_server_is_refused():
-    there = standing(facts(), vcenter_guid=GUID)
+    there = existing(facts(), vcenter_guid=GUID)
     with pytest.raises(Refusal, match="is not the GUID"):
         steps(facts(vcenter_guid="0" * 36), there, looking())
 

@@ -44,9 +44,9 @@ def problems(servers, room=None, states=None, **host):
 
 def test_memory_of_a_hosts_servers_is_summed_with_what_other_vms_hold():
     room = Room(256 * GIB, {"vm-1": ("bf-01", 96 * GIB), "vm-9": ("theirs", 32 * GIB)})
-    standing = {server("a"): state(machine())}
-    assert problems({"a": spec(memory="128GiB"), "b": spec(memory="96GiB")}, room, standing) == []
-    assert problems({"a": spec(memory="132GiB"), "b": spec(memory="96GiB")}, room, standing) == [
+    existing = {server("a"): state(machine())}
+    assert problems({"a": spec(memory="128GiB"), "b": spec(memory="96GiB")}, room, existing) == []
+    assert problems({"a": spec(memory="132GiB"), "b": spec(memory="96GiB")}, room, existing) == [
         (
             "bitfusion_server/a: memory: its 132GiB don't fit on esx1, which has 256GiB; "
             "all memory of a server with GPUs is reserved; bitfusion_server/b takes 96GiB; the VM "

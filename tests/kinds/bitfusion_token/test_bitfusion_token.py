@@ -58,9 +58,9 @@ def leads(addresses, *, networks, ip="", names=("bf-01",)):
         path="t.tar", digest="d", not_after=LATE, servers=tuple((each, 56001) for each in addresses)
     )
     server = SimpleNamespace(networks={str(n): SimpleNamespace(ip=each) for n, each in enumerate(networks)})
-    standing = SimpleNamespace(answers_at=lambda: ip) if ip else None
+    existing = SimpleNamespace(answers_at=lambda: ip) if ip else None
     needs = {
-        f"servers.{n}": ResolvedRef(Key("bitfusion_server", name), server, standing)
+        f"servers.{n}": ResolvedRef(Key("bitfusion_server", name), server, existing)
         for n, name in enumerate(names)
     }
     return BitfusionToken.steps("t", wanted, token, PlanContext(Mark("s", "bitfusion_token/t"), needs))

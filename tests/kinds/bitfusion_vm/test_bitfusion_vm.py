@@ -62,7 +62,7 @@ VM = Vm(
 SETTLED = {"a.client": "true", "a.mode": "one"}
 
 
-def standing(mark=None, before=None, **changes):
+def existing(mark=None, before=None, **changes):
     return State(mark=mark, vm="desk", machine=replace(VM, **changes), before=before or {})
 
 
@@ -82,7 +82,7 @@ def kinds(found):
 
 
 def test_it_is_set_while_the_vm_is_off_and_what_was_there_is_noted():
-    found = steps(SPEC, standing(extra={"a.mode": "other"}))
+    found = steps(SPEC, existing(extra={"a.mode": "other"}))
     assert kinds(found) == [Stop, Set, Start]
     extra = found[1].extra
     assert SETTLED.items() <= extra.items()
@@ -94,13 +94,13 @@ def test_it_is_set_while_the_vm_is_off_and_what_was_there_is_noted():
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        (standing(extra=SETTLED), [Set]),
-        (standing(OWN.committed(SPEC.applied()), extra=SETTLED), []),
-        (standing(OWN.committed(SPEC.applied()), extra=SETTLED, on=False), [Start]),
-        (standing(extra={}, on=False), [Set, Start]),
-        (standing(OWN.committed(SPEC.applied()), extra={"a.client": "true"}), [Stop, Set, Start]),
+        (existing(extra=SETTLED), [Set]),
+        (existing(OWN.committed(SPEC.applied()), extra=SETTLED), []),
+        (existing(OWN.committed(SPEC.applied()), extra=SETTLED, on=False), [Start]),
+        (existing(extra={}, on=False), [Set, Start]),
+        (existing(OWN.committed(SPEC.applied()), extra={"a.client": "true"}), [Stop, Set, Start]),
         (
-            standing(
+            existing(
                 OWN.committed({"vm": "desk", "settings": {**SETTLED, "a.old": "x"}}),
                 {"a.client": "", "a.mode": "", "a.old": "y"},
                 extra={**SETTLED, "a.old": "x"},
@@ -115,7 +115,7 @@ def test_only_what_differs_takes_the_vm_down(state, expected):
 
 def test_a_machine_of_this_site_that_is_off_drifts_once():
     """The virtual machine says so itself, and starts it first."""
-    off = standing(OWN.committed(SPEC.applied()), extra=SETTLED, on=False)
+    off = existing(OWN.committed(SPEC.applied()), extra=SETTLED, on=False)
     needs = {
         "vm": ResolvedRef(
             KEY, type("Spec", (), {"power": "on"})(), type("State", (), {"machine": off.machine})()
@@ -125,7 +125,7 @@ def test_a_machine_of_this_site_that_is_off_drifts_once():
 
 
 def test_what_the_file_names_no_more_is_as_it_was():
-    state = standing(
+    state = existing(
         OWN.committed({}), {"a.client": "", "a.mode": "", "a.old": "y"}, extra={**SETTLED, "a.old": "x"}
     )
     _, found, _ = steps(SPEC, state)
@@ -142,7 +142,7 @@ def test_a_vm_that_this_site_makes_is_set_once_it_exists():
 def test_one_that_this_site_starts_meanwhile_goes_down_as_announced():
     """It stands, off, as an earlier run was killed: by the time its turn comes it runs."""
     needs = {"vm": ResolvedRef(KEY, type("Spec", (), {"power": "on"})(), None)}
-    first, found = steps(SPEC, standing(on=False), needs), steps(SPEC, standing(), needs)
+    first, found = steps(SPEC, existing(on=False), needs), steps(SPEC, existing(), needs)
     assert (kinds(first), kinds(found)) == ([SetFirst, Start], [Stop, Set, Start])
     assert max(step.disruption for step in found) == max(step.disruption for step in first)
 
@@ -151,9 +151,9 @@ def test_one_that_this_site_starts_meanwhile_goes_down_as_announced():
     ("state", "needs", "names", "why"),
     [
         (None, {}, 0, "no VM desk"),
-        (standing(), {}, 2, "2 VMs are called desk"),
-        (standing(Mark("theirs", "bitfusion_vm/desk")), {}, 1, "managed by another resource"),
-        (standing(), {"vm": ResolvedRef(KEY, type("Spec", (), {"power": "off"})(), None)}, 1, "is to be off"),
+        (existing(), {}, 2, "2 VMs are called desk"),
+        (existing(Mark("theirs", "bitfusion_vm/desk")), {}, 1, "managed by another resource"),
+        (existing(), {"vm": ResolvedRef(KEY, type("Spec", (), {"power": "off"})(), None)}, 1, "is to be off"),
     ],
 )
 def test_what_can_not_be_is_refused(state, needs, names, why):
@@ -169,7 +169,7 @@ def test_our_own_notes_are_no_settings(settings):
 
 def test_destroy_puts_back_what_was_there_and_takes_nothing_down():
     (step,) = steps(
-        None, standing(OWN.committed(SPEC.applied()), {"a.client": "", "a.mode": "other"}, extra=SETTLED)
+        None, existing(OWN.committed(SPEC.applied()), {"a.client": "", "a.mode": "other"}, extra=SETTLED)
     )
     assert (type(step), step.extra) == (
         PutBack,

@@ -42,7 +42,7 @@ def steps(spec: Spec | None, state: State | None) -> Any:
     )
 
 
-def standing(spec: Spec, **changes: Any) -> State:
+def existing(spec: Spec, **changes: Any) -> State:
     (step,) = steps(spec, None)
     return State(
         mark=Mark.decode(step.library.description), library=replace(step.library, id="lib-1", **changes)
@@ -57,16 +57,16 @@ def test_by_default_it_follows_vmwares_library_of_releases():
 
 
 def test_a_mirror_and_what_somebody_changed_are_one_field():
-    assert steps(written(), standing(written())) == ()
-    (step,) = steps(written(subscription={"url": "https://mirror/lib.json"}), standing(written()))
+    assert steps(written(), existing(written())) == ()
+    (step,) = steps(written(subscription={"url": "https://mirror/lib.json"}), existing(written()))
     assert (type(step), step.library.id, step.changes) == (
         Update,
         "lib-1",
         (Change("subscription.url", RELEASES, "https://mirror/lib.json"),),
     )
-    (step,) = steps(written(), standing(written(), subscription=Subscription(RELEASES, on_demand=False)))
+    (step,) = steps(written(), existing(written(), subscription=Subscription(RELEASES, on_demand=False)))
     assert step.changes == (Change("subscription.on_demand", False, True),)
-    (step,) = steps(None, standing(written()))
+    (step,) = steps(None, existing(written()))
     assert (type(step), step.subscribed) == (Delete, True)
 
 
@@ -79,7 +79,7 @@ def test_a_mirror_and_what_somebody_changed_are_one_field():
 )
 def test_what_a_library_can_not_become_is_refused(wanted, field, says):
     with pytest.raises(Refusal, match=says) as refused:
-        steps(wanted, standing(written()))
+        steps(wanted, existing(written()))
     assert refused.value.field == field
 
 
@@ -90,10 +90,10 @@ def test_a_datastore_that_is_not_there_is_refused_with_the_nearest():
 
 def test_it_is_ready_once_it_was_synchronised_unless_nobody_does_that():
     kind = object.__new__(ContentLibrary)
-    assert kind.ready(written(), standing(written(), synced=False)).status is Ready.WAITING
-    assert kind.ready(written(), standing(written())).status is Ready.READY
+    assert kind.ready(written(), existing(written(), synced=False)).status is Ready.WAITING
+    assert kind.ready(written(), existing(written())).status is Ready.READY
     by_hand = written(subscription={"automatic_sync": False})
-    assert kind.ready(by_hand, standing(by_hand, synced=False)).status is Ready.READY
+    assert kind.ready(by_hand, existing(by_hand, synced=False)).status is Ready.READY
 
 
 @pytest.mark.parametrize(

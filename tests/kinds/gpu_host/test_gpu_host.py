@@ -164,7 +164,7 @@ def test_nothing_is_noted_of_a_host_while_it_restarts_for_another_run(gone):
     state = replace(started, detail=replace(started.detail, **gone))
     found = GpuHost.steps("esx1", spec(reboot="if_needed"), state, AROUND)
     assert [type(s).__name__ for s in found] == ["Await", "Leave", "Commit"]
-    assert found[0].settles
+    assert found[0].waits_ready
     assert unwired().ready(spec(reboot="if_needed"), state).status is Ready.WAITING
 
 

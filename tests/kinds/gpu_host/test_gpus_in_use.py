@@ -90,11 +90,11 @@ SERVERS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", SERVERS)
 def test_a_server_does_not_get_their_card(case: str) -> None:
     """Its own VM may have the card among its devices as well: two that run can't, so theirs has it now."""
-    spec, standing, how = SERVERS[case]
-    assert servers.steps(spec, standing, servers.context(**how))
+    spec, existing, how = SERVERS[case]
+    assert servers.steps(spec, existing, servers.context(**how))
     held = replace(servers.HOST, holders=(Holder("vm-9", "theirs", True, "", servers.CARDS, ()),))
     with pytest.raises(Refusal, match="the VM theirs"):
-        servers.steps(spec, standing, servers.context(host=held, **how))
+        servers.steps(spec, existing, servers.context(host=held, **how))
 
 
 SERVICES = {

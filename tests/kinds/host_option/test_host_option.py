@@ -28,7 +28,7 @@ def option(**changes):
     return host_option.Spec(**{"key": KEY, "value": "vmk3", "hosts": ["a"], **changes})
 
 
-def standing(now, note=None, host="a", key=KEY):
+def existing(now, note=None, host="a", key=KEY):
     return host_option.State(
         mark=note.mark if note else None, settings=(HostValue(host, "host-1", key, now, note),)
     )
@@ -40,20 +40,20 @@ def decided(spec, state, **needs):
 
 @pytest.mark.parametrize("before", ["", "vmk0", "a b=c", "ümlaut", "%20"])
 def test_what_was_there_before_is_noted_and_put_back(before):
-    (step,) = decided(option(), standing(before))
+    (step,) = decided(option(), existing(before))
     note = HostNote.decode(step.note)
     assert note and note.before == before
-    (back,) = decided(None, standing("vmk3", note))
+    (back,) = decided(None, existing("vmk3", note))
     assert (back.value, back.same) == (before, False)
 
 
 def test_a_second_change_remembers_the_first_value():
-    (step,) = decided(option(value="vmk4"), standing("vmk3", HostNote(MARK, "vmk0")))
+    (step,) = decided(option(value="vmk4"), existing("vmk3", HostNote(MARK, "vmk0")))
     assert HostNote.decode(step.note).before == "vmk0"
 
 
 def test_what_somebody_put_back_already_only_loses_its_note():
-    (back,) = decided(None, standing("vmk0", HostNote(MARK, "vmk0")))
+    (back,) = decided(None, existing("vmk0", HostNote(MARK, "vmk0")))
     assert back.same
     assert back.changes == ()
 
@@ -61,7 +61,7 @@ def test_what_somebody_put_back_already_only_loses_its_note():
 def test_another_key_is_set_after_which_the_first_is_put_back():
     state = host_option.State(
         mark=MARK,
-        settings=(*standing("vmk3", HostNote(MARK, "")).settings, HostValue("a", "host-1", "Net.Other", "0")),
+        settings=(*existing("vmk3", HostNote(MARK, "")).settings, HostValue("a", "host-1", "Net.Other", "0")),
     )
     first, second = decided(option(key="Net.Other", value="1"), state)
     assert (first.key, first.value, second.key, second.value) == ("Net.Other", "1", KEY, "")
@@ -70,12 +70,12 @@ def test_another_key_is_set_after_which_the_first_is_put_back():
 def test_the_adapters_device_is_the_value_once_the_adapter_exists():
     key = Key("vmkernel_adapter", "roce")
     spec = option(value=None, adapter="roce")
-    (step,) = decided(spec, standing(""), adapter=ResolvedRef(key, None, None))
+    (step,) = decided(spec, existing(""), adapter=ResolvedRef(key, None, None))
     assert step.value == Unknown(key, "device on a")
     state = vmkernel_adapter.State(
         port_group="p", adapters={"a": Adapter("host-1", Vmk("vmk3", "k", "dhcp", 1500), None)}
     )
-    (step,) = decided(spec, standing(""), adapter=ResolvedRef(key, None, state))
+    (step,) = decided(spec, existing(""), adapter=ResolvedRef(key, None, state))
     assert step.value == "vmk3"
 
 
@@ -83,8 +83,8 @@ def test_the_adapters_device_is_the_value_once_the_adapter_exists():
     ("spec", "state", "says"),
     [
         (option(hosts=["c"]), None, "no host c"),
-        (option(), standing(None), "has no Net.PVRDMAVmknic"),
-        (option(), standing("x", HostNote(Mark("other", "host_option/x"), "")), "set by another"),
+        (option(), existing(None), "has no Net.PVRDMAVmknic"),
+        (option(), existing("x", HostNote(Mark("other", "host_option/x"), "")), "set by another"),
     ],
 )
 def test_what_can_not_be_set_is_refused(spec, state, says):

@@ -144,9 +144,9 @@ def test_what_is_built_in_this_site_is_loaded_as_it_will_be_built() -> None:
     given = spec(built="webhook")
     (step,) = steps(given, needs=built())
     assert step.content == Unknown(Key("container_image", "webhook"), "built")
-    stands = {host: loaded(given, content="one") for host in MACHINES}
-    assert steps(given, stands, needs=built(built=f"{IMAGE} one", due=f"{IMAGE} one")) == []
-    (step,) = steps(given, stands, needs=built(built=f"{IMAGE} one", due=f"{IMAGE} two"))
+    there = {host: loaded(given, content="one") for host in MACHINES}
+    assert steps(given, there, needs=built(built=f"{IMAGE} one", due=f"{IMAGE} one")) == []
+    (step,) = steps(given, there, needs=built(built=f"{IMAGE} one", due=f"{IMAGE} two"))
     assert (step.names, step.content) == ("one, two", "two")
 
 
@@ -203,14 +203,14 @@ def test_an_image_that_somebody_else_brought_to_one_of_the_machines_is_refused()
 
 def test_it_is_removed_from_machines_that_are_named_no_more_and_by_the_runtime_that_has_it() -> None:
     alone = spec(hosts=["one"])
-    stands = {"one": loaded(alone), "two": loaded(alone, runtime="containerd")}
-    (step,) = steps(alone, stands)
+    there = {"one": loaded(alone), "two": loaded(alone, runtime="containerd")}
+    (step,) = steps(alone, there)
     assert (type(step), step.title(), step.runtimes) == (
         Remove,
         "remove team/webhook:1 from two",
         {"two": "containerd"},
     )
-    (step,) = steps(None, {**stands, "two": loaded(alone, now="")})
+    (step,) = steps(None, {**there, "two": loaded(alone, now="")})
     assert step.runtimes == {"one": "docker", "two": ""}
 
 

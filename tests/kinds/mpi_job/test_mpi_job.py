@@ -85,7 +85,7 @@ def context(spec, **operator):
     return PlanContext(MARK, needs)
 
 
-def standing(spec, phase="Running", **changes):
+def existing(spec, phase="Running", **changes):
     body = manifest("tensorflow-benchmarks", spec, "v2beta1", "default")
     state = State(
         mark=MARK.committed(spec.applied()),
@@ -174,23 +174,23 @@ def test_the_operators_version_is_the_jobs():
     ("phase", "step"), [("Running", Replace), ("Created", Replace), ("Succeeded", Clear), ("Failed", Clear)]
 )
 def test_another_number_of_workers_is_another_job(phase, step):
-    found = steps(job(workers=2), standing(job(), phase))
+    found = steps(job(workers=2), existing(job(), phase))
     assert [type(each) for each in found] == [step, Create]
     assert [each.field for each in found[0].changes] == ["workers"]
 
 
 def test_a_job_of_which_nothing_ran_is_replaced_without_an_allowance():
-    withdraw, create = steps(job(workers=2), standing(job(), "Created", ran=False))
+    withdraw, create = steps(job(workers=2), existing(job(), "Created", ran=False))
     assert (type(withdraw), type(create), withdraw.destructive) == (Withdraw, Create, False)
 
 
 def test_what_changes_nothing_in_the_job_is_only_noted():
-    (note,) = steps(job(wait="running"), standing(job()))
+    (note,) = steps(job(wait="running"), existing(job()))
     assert isinstance(note, WriteRecord)
 
 
 def test_a_job_that_somebody_changed_is_made_anew_and_the_field_is_named():
-    state = standing(job())
+    state = existing(job())
     theirs = {
         **state.spec,
         "mpiReplicaSpecs": {
@@ -203,7 +203,7 @@ def test_a_job_that_somebody_changed_is_made_anew_and_the_field_is_named():
 
 
 def test_defaults_of_the_server_are_no_drift():
-    state = standing(job())
+    state = existing(job())
     assert (
         steps(
             job(),

@@ -98,7 +98,7 @@ def steps(spec: Spec | None, state: State | None, **more: Any) -> Any:
     return NetworkPath.steps("n", spec, state, context(**more))
 
 
-def standing(spec: Spec, status: Any = None, *words: str, fresh: bool = False) -> State:
+def existing(spec: Spec, status: Any = None, *words: str, fresh: bool = False) -> State:
     """The state after the probe's Job ran like that; `words`: the last of its pod."""
     (start,) = steps(spec, None)
     job = {**start.manifest, "status": status or {"conditions": [{"type": "Complete", "status": "True"}]}}
@@ -150,14 +150,14 @@ def test_a_probe_is_a_job_that_pod_security_restricted_accepts():
 
 def test_what_was_tried_is_not_tried_again_and_something_else_is():
     spec = written(probe={})
-    assert steps(spec, standing(spec)) == ()
-    clear, again = steps(written(probe={}, ports=[56001]), standing(spec))
+    assert steps(spec, existing(spec)) == ()
+    clear, again = steps(written(probe={}, ports=[56001]), existing(spec))
     assert (type(clear), type(again)) == (Clear, Try)
     assert ("paths", [f"{SERVER}:56001", f"{SERVER}:45201"], [f"{SERVER}:56001"]) in [
         (c.field, c.now, c.wanted) for c in clear.changes
     ]
     for changed in ({"image": "other"}, {"patience": "5s"}):
-        assert [type(each) for each in steps(written(probe=changed), standing(spec))] == [Clear, Try]
+        assert [type(each) for each in steps(written(probe=changed), existing(spec))] == [Clear, Try]
 
 
 def test_a_changed_token_is_tried_anew_and_one_that_is_not_there_yet_is_tried_later():
@@ -171,7 +171,7 @@ def test_a_changed_token_is_tried_anew_and_one_that_is_not_there_yet_is_tried_la
         probe=read(
             {
                 **start.manifest,
-                "status": standing(written(probe={}))
+                "status": existing(written(probe={}))
                 and {"conditions": [{"type": "Complete", "status": "True"}]},
             },
             (),
@@ -190,12 +190,12 @@ def test_a_changed_token_is_tried_anew_and_one_that_is_not_there_yet_is_tried_la
 def test_what_failed_is_tried_by_the_next_apply_and_not_again_by_the_same():
     spec = written(probe={})
     words = (f"{SERVER}:56001 reached", f"{SERVER}:45201 not reached: nc: connection refused")
-    clear, again = steps(spec, standing(spec, FAILED, *words))
+    clear, again = steps(spec, existing(spec, FAILED, *words))
     assert (type(clear), type(again)) == (Clear, Try)
     assert [(c.field, c.now, c.wanted) for c in clear.changes] == [
         ("probe", f"{SERVER}:45201 not reached", "all 2 ways reached")
     ]
-    assert steps(spec, standing(spec, FAILED, *words, fresh=True)) == ()
+    assert steps(spec, existing(spec, FAILED, *words, fresh=True)) == ()
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_what_failed_is_tried_by_the_next_apply_and_not_again_by_the_same():
 def test_its_result_is_what_the_apply_waits_for_and_names_each_way_that_could_not_be_gone(
     status, words, ready, says
 ):
-    state = standing(written(probe={}), status, *words)
+    state = existing(written(probe={}), status, *words)
     assert state.probe is not None
     found = _found(state.probe, "a pod in x")
     assert found.status is ready
@@ -244,16 +244,16 @@ def test_an_image_that_can_not_be_pulled_is_reported(reason, phase):
 
 def test_a_path_that_goes_or_wants_no_probe_any_more_takes_the_job_along():
     spec = written(probe={})
-    assert [type(each) for each in steps(None, standing(spec))] == [Delete]
-    assert [type(each) for each in steps(written(), standing(spec))] == [Delete]
-    state = standing(spec)
+    assert [type(each) for each in steps(None, existing(spec))] == [Delete]
+    assert [type(each) for each in steps(written(), existing(spec))] == [Delete]
+    state = existing(spec)
     assert state.probe is not None
     assert steps(None, replace(state, probe=replace(state.probe, going=True))) == ()
 
 
 def test_a_job_of_others_in_its_place_is_not_touched():
     with pytest.raises(Refusal, match="the Job b"):
-        steps(written(probe={}), State(stranger="the Job b was not made by bfinfra", **AT))
+        steps(written(probe={}), State(foreign="the Job b was not made by bfinfra", **AT))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from kinds.unmanaged import Entry, Look, on_machine
 
 from bfinfra.kinds.machine.nvidia_container_toolkit import decide
 from bfinfra.kinds.machine.nvidia_container_toolkit.decide import Remove, RemoveRestart, Restart, SetUp
-from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import Before, merged, standing, undone, wanted
+from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import Before, existing, merged, undone, wanted
 from bfinfra.kinds.machine.nvidia_container_toolkit.spec import Spec
 from bfinfra.kinds.machine.nvidia_container_toolkit.state import Installed, State, ToolkitFacts
 from bfinfra.model.awaited import Absent, Awaited
@@ -110,7 +110,7 @@ def test_without_its_packages_machines_are_held_against_what_they_have() -> None
 
 def test_dockers_configuration_is_merged_and_given_back() -> None:
     values = wanted(spec(), THEIRS)
-    before = Before(standing("docker", THEIRS, values))
+    before = Before(existing("docker", THEIRS, values))
     out = merged("docker", THEIRS, values)
     assert json.loads(out) == {
         "log-driver": "journald",
@@ -144,7 +144,7 @@ def test_containerds_configuration_keeps_its_comments_and_runcs_options() -> Non
         "options": {"SystemdCgroup": True, "BinaryName": "/usr/bin/nvidia-container-runtime"},
     }
     assert merged("containerd", out, wanted(given, out)) == out
-    back = undone("containerd", out, Before(standing("containerd", CONTAINERD, values)))
+    back = undone("containerd", out, Before(existing("containerd", CONTAINERD, values)))
     assert tomllib.loads(back) == tomllib.loads(CONTAINERD)
     assert (
         undone(

@@ -55,7 +55,7 @@ def context(facts: Any = None, **needs: Any) -> PlanContext:
     )
 
 
-def standing(given: Spec, live: Any = None) -> State:
+def existing(given: Spec, live: Any = None) -> State:
     body = copy.deepcopy(live or manifest(given, "kube-system"))
     body["metadata"]["uid"] = "1"
     return State(
@@ -143,10 +143,10 @@ def test_an_image_without_a_pin_is_refused(version):
 
 
 def test_up_to_date_objects_are_left_alone_and_drift_is_named_by_field():
-    assert steps(spec(), standing(spec())) == ()
+    assert steps(spec(), existing(spec())) == ()
     theirs = manifest(spec(version="v0.17.0"), "kube-system")
     theirs["spec"]["template"]["spec"] |= {"nodeSelector": {"theirs": "x"}}
-    (update,) = steps(spec(), standing(spec(), theirs))
+    (update,) = steps(spec(), existing(spec(), theirs))
     assert isinstance(update, Update)
     assert {(each.field, each.now, each.wanted) for each in update.changes} == {
         ("version", "v0.17.0", "v0.20.0"),
@@ -159,9 +159,9 @@ def test_what_cant_be_changed_is_made_anew():
     labelled = manifest(spec(), "kube-system")
     labelled["spec"]["selector"] = {"matchLabels": {"app": "theirs"}}
     for state in (
-        standing(spec(), labelled),
-        replace(standing(spec()), namespace="gpu"),
-        replace(standing(spec()), cluster="old"),
+        existing(spec(), labelled),
+        replace(existing(spec()), namespace="gpu"),
+        replace(existing(spec()), cluster="old"),
     ):
         assert [type(each) for each in steps(spec(), state)] == [Clear, Create]
 

@@ -32,7 +32,7 @@ SPEC = Spec(cluster="compute", policy="gold")
 GOES = Spec(cluster="compute", policy="gold", delete=True)
 
 
-def standing(spec: Spec | None = None, status: str = "RUNNING", **changes: object) -> State:
+def existing(spec: Spec | None = None, status: str = "RUNNING", **changes: object) -> State:
     found = Registry("r-1", "domain-c1", status, "", "https://10.1.0.3", "", {})
     return State(
         **{
@@ -49,14 +49,14 @@ def standing(spec: Spec | None = None, status: str = "RUNNING", **changes: objec
     ("spec", "state", "steps"),
     [
         (SPEC, None, [Create]),
-        (SPEC, standing(SPEC, found=None), [Create]),
-        (SPEC, standing(SPEC), []),
-        (SPEC, standing(), [Take]),
-        (GOES, standing(SPEC), [Take]),
-        (None, standing(), []),
-        (None, standing(SPEC), [Leave]),
-        (None, standing(GOES), [Delete, Leave]),
-        (None, standing(GOES, found=None), [Leave]),
+        (SPEC, existing(SPEC, found=None), [Create]),
+        (SPEC, existing(SPEC), []),
+        (SPEC, existing(), [Take]),
+        (GOES, existing(SPEC), [Take]),
+        (None, existing(), []),
+        (None, existing(SPEC), [Leave]),
+        (None, existing(GOES), [Delete, Leave]),
+        (None, existing(GOES, found=None), [Leave]),
     ],
 )
 def test_what_is_decided(spec, state, steps):
@@ -70,8 +70,8 @@ def test_what_is_decided(spec, state, steps):
         ({"cluster": "bare"}, None, "no supervisor runs on bare"),
         ({"cluster": "computer"}, None, "no cluster computer"),
         ({"policy": "golden"}, None, "no storage policy golden"),
-        ({}, standing(mark=Mark("theirs", "registry/harbor")), "managed by another resource"),
-        ({}, standing(SPEC, "DELETING"), "is being deleted"),
+        ({}, existing(mark=Mark("theirs", "registry/harbor")), "managed by another resource"),
+        ({}, existing(SPEC, "DELETING"), "is being deleted"),
     ],
 )
 def test_what_can_not_be_is_refused(changes, state, why):
@@ -95,7 +95,7 @@ ROOM = 200 << 30
 )
 def test_what_vcenter_can_not_change_is_refused(changes, held, why):
     spec = Spec(cluster="compute", policy="gold", **changes)
-    state = standing(spec, found=Registry("r-1", "domain-c1", "RUNNING", "", "https://10.1.0.3", "", held))
+    state = existing(spec, found=Registry("r-1", "domain-c1", "RUNNING", "", "https://10.1.0.3", "", held))
     with pytest.raises(Refusal, match=why) if why else nullcontext():
         assert RegistryKind.steps("harbor", spec, state, AROUND) == ()
 

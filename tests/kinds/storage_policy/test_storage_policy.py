@@ -56,7 +56,7 @@ AROUND = PlanContext(MARK, facts=StoragePolicyFacts({"tier": TIER}))
 SPEC = Spec(tags={"tier": ("fast",)})
 
 
-def standing(spec: Spec = SPEC, **changes: object) -> State:
+def existing(spec: Spec = SPEC, **changes: object) -> State:
     mark = AROUND.mark.committed(spec.applied())
     return State(
         mark=mark,
@@ -72,12 +72,12 @@ def decided(spec: Spec | None, state: State | None, context: PlanContext = AROUN
     ("spec", "state", "steps"),
     [
         (SPEC, None, [Create]),
-        (SPEC, standing(), []),
-        (None, standing(), [Delete]),
+        (SPEC, existing(), []),
+        (None, existing(), [Delete]),
         (None, None, []),
-        (Spec(tags={"tier": ("fast", "slow")}), standing(), [Update]),
-        (SPEC, standing(tags={"tier": ("slow",)}), [Update]),
-        (SPEC, standing(others=True), [Update]),
+        (Spec(tags={"tier": ("fast", "slow")}), existing(), [Update]),
+        (SPEC, existing(tags={"tier": ("slow",)}), [Update]),
+        (SPEC, existing(others=True), [Update]),
     ],
 )
 def test_what_is_decided(spec, state, steps):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bfinfra.backends.vcenter.supervisor_edges import Edge
 from bfinfra.backends.vcenter.supervisors import Supervisor
-from bfinfra.kinds.supervisor.supervisor import foundation, standing
+from bfinfra.kinds.supervisor.supervisor import enabled, foundation
 from bfinfra.kinds.supervisor.supervisor.body import VDS, VPC, Ids
 from bfinfra.kinds.supervisor.supervisor.decide import Enable, State, Update, decide
 from bfinfra.kinds.supervisor.supervisor.spec import Spec
@@ -165,7 +165,7 @@ def test_private_networks_change_and_the_project_stays():
     assert [(change.field, change.now) for change in step.changes] == [
         ("enable.vpc.private", ["172.29.0.0/20"])
     ]
-    assert standing.body(written(**CLOUDS).enable, ["enable.vpc.private"], IDS) == {
+    assert enabled.body(written(**CLOUDS).enable, ["enable.vpc.private"], IDS) == {
         "network_provider": VPC,
         "vpc_cluster_network_spec": {"default_private_cidrs": [{"address": "172.30.0.0", "prefix": 20}]},
     }

@@ -17,8 +17,8 @@ from bfinfra.backends.vcenter.supervisors import Supervisor
 from bfinfra.kinds.supervisor.base.cluster_notes import Leave, Take
 from bfinfra.kinds.supervisor.supervisor.body import NSX, VDS, Ids
 from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, Update, decide
+from bfinfra.kinds.supervisor.supervisor.enabled import body
 from bfinfra.kinds.supervisor.supervisor.spec import Spec
-from bfinfra.kinds.supervisor.supervisor.standing import body
 from bfinfra.model.awaited import Absent, Awaited
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import BfinfraError, Refusal
@@ -51,7 +51,7 @@ def found(**changes):
     return Supervisor("domain-c1", "RUNNING", "READY", "10.6.0.100", info=info | changes)
 
 
-def standing(spec=None, mark=None, **changes):
+def existing(spec=None, mark=None, **changes):
     return State(
         mark=OWN.committed(spec.applied()) if spec else mark, cluster="domain-c1", found=found(**changes)
     )
@@ -66,15 +66,15 @@ def kinds(steps):
     [
         (HOW, None, [Enable]),
         (HOW, State(mark=OWN.committed(HOW.applied()), cluster="domain-c1"), [Enable]),
-        (HOW, standing(HOW), []),
-        (HOW, standing(), [Take]),
-        (Spec(), standing(), [Take]),
-        (Spec(ntp=("b",)), standing(), [Update]),
-        (Spec(ntp=("a",)), standing(Spec(ntp=("a",))), []),
-        (Spec(size="large"), standing(Spec()), [Update]),
-        (None, standing(), []),
-        (None, standing(Spec()), [Leave]),
-        (None, standing(Spec(disable=True)), [Disable, Leave]),
+        (HOW, existing(HOW), []),
+        (HOW, existing(), [Take]),
+        (Spec(), existing(), [Take]),
+        (Spec(ntp=("b",)), existing(), [Update]),
+        (Spec(ntp=("a",)), existing(Spec(ntp=("a",))), []),
+        (Spec(size="large"), existing(Spec()), [Update]),
+        (None, existing(), []),
+        (None, existing(Spec()), [Leave]),
+        (None, existing(Spec(disable=True)), [Disable, Leave]),
         (None, State(mark=OWN.committed(Spec(disable=True).applied()), cluster="domain-c1"), [Leave]),
     ],
 )
@@ -86,10 +86,10 @@ def test_what_is_decided(spec, state, steps):
     ("spec", "state", "why"),
     [
         (Spec(), None, "no supervisor runs on farm"),
-        (HOW, standing(network_provider=NSX), "has NSXT_CONTAINER_PLUGIN, not VSPHERE_NETWORK"),
-        (HOW, standing(service_cidr={"address": "10.0.0.0", "prefix": 8}), r"has 10\.0\.0\.0/8, not 10\.96"),
-        (Spec(), standing(mark=Mark("theirs", "supervisor/farm")), "by another site"),
-        (Spec(content_library="tkx"), standing(), "no content library tkx"),
+        (HOW, existing(network_provider=NSX), "has NSXT_CONTAINER_PLUGIN, not VSPHERE_NETWORK"),
+        (HOW, existing(service_cidr={"address": "10.0.0.0", "prefix": 8}), r"has 10\.0\.0\.0/8, not 10\.96"),
+        (Spec(), existing(mark=Mark("theirs", "supervisor/farm")), "by another site"),
+        (Spec(content_library="tkx"), existing(), "no content library tkx"),
     ],
 )
 def test_what_can_not_be_is_refused(spec, state, why):
@@ -110,8 +110,8 @@ def test_one_that_is_enabled_waits_for_what_leads_to_its_load_balancer_and_one_t
         decide("farm", HOW, None, context)
     assert (awaited.value.field, kinds(awaited.value.steps)) == (field, [Enable])
     assert field in Spec.awaits
-    assert kinds(decide("farm", HOW, standing(HOW), context)) == []
-    assert kinds(decide("farm", Spec(enable=HOW.enable, ntp=("b",)), standing(HOW), context)) == [Update]
+    assert kinds(decide("farm", HOW, existing(HOW), context)) == []
+    assert kinds(decide("farm", Spec(enable=HOW.enable, ntp=("b",)), existing(HOW), context)) == [Update]
 
 
 RANGE = {
@@ -152,7 +152,7 @@ def seen_facts(meeting=None, primary=None, balancer=None, **policies):
         "image_storage": {"storage_policy": "p"},
         **policies,
     }
-    return standing(
+    return existing(
         HOW,
         master_management_network={**MEETING, **(meeting or {})},
         workload_networks={"supervisor_primary_workload_network": network},
@@ -270,7 +270,7 @@ def by_nsx(**changes):
     return decide(
         "farm",
         NSX_HOW,
-        standing(NSX_HOW, network_provider=NSX, ncp_cluster_network_info={**NETS, **changes}),
+        existing(NSX_HOW, network_provider=NSX, ncp_cluster_network_info={**NETS, **changes}),
         PlanContext(OWN, facts=facts),
     )
 

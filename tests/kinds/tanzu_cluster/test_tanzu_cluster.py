@@ -58,14 +58,14 @@ def written(**changes: Any) -> Spec:
 
 
 def context(namespace: Any = None, facts: Any = None) -> PlanContext:
-    class Standing:
+    class Existing:
         endpoint = HOME
 
-    need = ResolvedRef(Key("supervisor_namespace", "cnasg"), namespace, Standing())
+    need = ResolvedRef(Key("supervisor_namespace", "cnasg"), namespace, Existing())
     return PlanContext(MARK, {"namespace": need}, facts=facts or TanzuClusterFacts({"cnasg": OFFER}))
 
 
-def standing(spec: Spec, phase: str = "running", **body: Any) -> State:
+def existing(spec: Spec, phase: str = "running", **body: Any) -> State:
     sent = forms.manifest("cluster-01", "cnasg", spec, {})["spec"]
     filled = {**sent, "distribution": {"version": spec.version, "fullVersion": FULL}, **body}
     return State(mark=MARK.committed(spec.applied()), namespace="cnasg", phase=phase, body=filled, home=HOME)
@@ -175,7 +175,7 @@ def test_the_authority_of_a_registry_is_taken_from_it_once_it_tells():
 
 def test_another_authority_of_the_registry_is_drift_and_rolls_the_nodes():
     spec = written(**TRUSTING)
-    state = standing(
+    state = existing(
         spec, settings=forms.manifest("cluster-01", "cnasg", spec, {"harbor": "PEM"})["spec"]["settings"]
     )
     assert TanzuCluster.steps("cluster-01", spec, state, beside(harbor("PEM\n"))) == ()
@@ -186,7 +186,7 @@ def test_another_authority_of_the_registry_is_drift_and_rolls_the_nodes():
 def test_a_removed_authority_is_reported_once():
     authorities = [{"name": "harbor", "data": base64.b64encode(b"PEM").decode()}]
     state = replace(
-        standing(written(), settings={"network": {"trust": {"additionalTrustedCAs": authorities}}}),
+        existing(written(), settings={"network": {"trust": {"additionalTrustedCAs": authorities}}}),
         mark=MARK.committed(written(**TRUSTING).applied()),
     )
     (step,) = TanzuCluster.steps("cluster-01", written(), state, context())
@@ -209,42 +209,42 @@ def test_what_the_supervisor_filled_in_is_no_drift():
             "storage": {"classes": ["x"]},
         }
     }
-    assert steps(written(), standing(written(), **filled)) == ()
+    assert steps(written(), existing(written(), **filled)) == ()
 
 
 def test_scaling_names_the_one_field():
     more = written(
         workers={"workers": {"count": 5, "vm_class": "best-effort-xlarge", "storage_class": "bf-k8s"}}
     )
-    (step,) = steps(more, standing(written()))
+    (step,) = steps(more, existing(written()))
     assert type(step) is Update
     assert step.changes == (Change("workers.workers.count", 3, 5),)
     assert step.manifest["spec"]["topology"]["workers"]["count"] == 5
 
 
 def test_drift_is_reported_with_the_observed_value():
-    drifted = standing(written())
+    drifted = existing(written())
     drifted.body["topology"]["workers"]["count"] = 1
     (step,) = steps(written(), drifted)
     assert step.changes == (Change("workers.workers.count", 1, 3),)
 
 
 def test_one_minor_version_up_rolls_the_nodes():
-    (step,) = steps(written(version="v1.21"), standing(written()))
+    (step,) = steps(written(version="v1.21"), existing(written()))
     assert isinstance(step, Roll)
     assert step.changes == (Change("version", FULL, "v1.21"),)
 
 
 def rolling(**how: Any) -> State:
     """A cluster on its way from v1.20 to v1.22, which is in the file."""
-    reached = standing(written(version="v1.21.2"), distribution={"fullVersion": "v1.21.2+vmware.1-tkg.1"})
+    reached = existing(written(version="v1.21.2"), distribution={"fullVersion": "v1.21.2+vmware.1-tkg.1"})
     return State(**{**vars(reached), "endpoint": HOME, **how})
 
 
 def test_a_version_further_away_is_reached_over_the_newest_release_of_each_minor_version():
-    hop, last = steps(written(version="v1.22"), standing(written()))
+    hop, last = steps(written(version="v1.22"), existing(written()))
     assert isinstance(hop, Hop)
-    assert hop.settles
+    assert hop.waits_ready
     assert hop.manifest["spec"]["distribution"] == {"version": "v1.21.2"}
     assert (
         Mark.decode(hop.manifest["metadata"]["annotations"]["bfinfra.io/mark"]).applied["version"]
@@ -270,7 +270,7 @@ def test_a_version_further_away_is_reached_over_the_newest_release_of_each_minor
 def test_the_next_minor_version_waits_until_every_node_is_through_with_the_last(nodes, phase, begins):
     first = steps(written(version="v1.22"), rolling(nodes=nodes, phase=phase))[0]
     assert type(first) is begins
-    assert begins is not Wait or first.settles
+    assert begins is not Wait or first.waits_ready
 
 
 def test_nodes_are_through_when_they_are_ready_in_the_version_that_was_asked_for():
@@ -373,7 +373,7 @@ def test_a_release_that_nobody_shows_is_written_by_its_whole_name():
 )
 def test_versions_go_up_one_minor_at_a_time(version, says):
     with pytest.raises(Refusal, match=says) as refused:
-        steps(written(version=version), standing(written()))
+        steps(written(version=version), existing(written()))
     assert refused.value.field == "version"
 
 
@@ -416,25 +416,25 @@ def test_where_the_supervisor_does_not_say_it_decides_itself():
 
 def test_a_network_can_not_change_and_a_control_plane_not_shrink():
     with pytest.raises(Refusal, match="network"):
-        steps(written(network={"pods": ["10.0.0.0/16"]}), standing(written()))
+        steps(written(network={"pods": ["10.0.0.0/16"]}), existing(written()))
     three = written(control_plane={"count": 3, "vm_class": "best-effort-xlarge", "storage_class": "bf-k8s"})
     with pytest.raises(Refusal, match="shrink"):
-        steps(written(), standing(three))
+        steps(written(), existing(three))
 
 
 def test_another_namespace_means_making_it_anew():
-    state = standing(written(namespace="other"))
+    state = existing(written(namespace="other"))
     state = State(**{**vars(state), "namespace": "other"})
     move, create = steps(written(), state)
     assert isinstance(move, Move)
-    assert move.settles
+    assert move.waits_ready
     assert isinstance(create, Create)
 
 
 def test_deleting_and_waiting_until_it_is_gone():
-    (step,) = steps(None, standing(written()))
+    (step,) = steps(None, existing(written()))
     assert isinstance(step, Delete)
-    assert steps(None, standing(written(), phase="deleting")) == ()
+    assert steps(None, existing(written(), phase="deleting")) == ()
     assert steps(None, None) == ()
 
 
@@ -451,7 +451,7 @@ def test_deleting_and_waiting_until_it_is_gone():
     ],
 )
 def test_ready_is_running_with_every_node(phase, nodes, status):
-    state = State(**{**vars(standing(written(), phase=phase)), "nodes": nodes, "messages": ("no capacity",)})
+    state = State(**{**vars(existing(written(), phase=phase)), "nodes": nodes, "messages": ("no capacity",)})
     found = TanzuCluster.ready(object.__new__(TanzuCluster), written(), state)
     assert found.status is status
     assert status is not Ready.FAILED or found.why == "no capacity"

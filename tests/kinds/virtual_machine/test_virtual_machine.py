@@ -90,7 +90,7 @@ def context(**guests):
     return PlanContext(OWN, facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": TEMPLATE}, guests=guests))
 
 
-def standing(wanted, **changes):
+def existing(wanted, **changes):
     mark = OWN.committed(wanted.applied())
     machine = replace(
         TEMPLATE,
@@ -180,7 +180,7 @@ def test_the_items_of_this_sites_library_are_not_known_before_it_exists():
 
 
 def test_a_deployment_that_was_cut_short_is_removed_and_made_anew():
-    started = replace(standing(spec(**LIBRARY)), importing=True)
+    started = replace(existing(spec(**LIBRARY)), importing=True)
     assert kinds(decide("w1", spec(**LIBRARY), started, held(Item("i", "ovf")))) == [Discard, Make, Start]
 
 
@@ -230,7 +230,7 @@ def test_properties_are_held_against_what_the_item_declares_before_anything_is_m
 def test_a_property_that_differs_is_set_while_it_is_off_and_other_secrets_stay_known():
     wanted = spec(**LIBRARY, properties={"guest.hostname": "w2", "password": SECRET})
     had = replace(
-        standing(wanted, properties={"guest.hostname": "w1", "password": ""}),
+        existing(wanted, properties={"guest.hostname": "w1", "password": ""}),
         digests={"password": digest("long-enough"), "gone": "x"},
     )
     found = decide("w1", wanted, had, offering(wanted, **look(wanted, had.digests, (), "")))
@@ -306,7 +306,7 @@ def test_nodes_smaller_than_the_guides_are_warned_of(role, changes, fields):
 
 
 def test_what_agrees_needs_nothing():
-    assert decide("w1", spec(), standing(spec()), context()) == ()
+    assert decide("w1", spec(), existing(spec()), context()) == ()
 
 
 @pytest.mark.parametrize(
@@ -319,13 +319,13 @@ def test_what_agrees_needs_nothing():
     ],
 )
 def test_only_what_must_is_changed_while_it_is_off(changes, steps, field):
-    found = decide("w1", spec(**changes), standing(spec()), context())
+    found = decide("w1", spec(**changes), existing(spec()), context())
     assert kinds(found) == steps
     assert field in {change.field for change in found[0].changes}
 
 
 def test_a_machine_that_somebody_switched_off_is_started():
-    assert kinds(decide("w1", spec(), standing(spec(), on=False), context())) == [Start]
+    assert kinds(decide("w1", spec(), existing(spec(), on=False), context())) == [Start]
 
 
 NETWORK = INVENTORY.network("VM Network").moid
@@ -419,7 +419,7 @@ def test_devices_that_are_others_are_mended(changes, had, steps, hardware, field
     found = decide(
         "w1",
         wanted,
-        standing(wanted, **had),
+        existing(wanted, **had),
         PlanContext(OWN, facts=VirtualMachineFacts(PLACES, {"centos-7.6": TEMPLATE})),
     )
     assert kinds(found) == steps
@@ -438,7 +438,7 @@ def test_devices_that_agree_in_another_order_are_left():
         "pci": (Attached(1, "vgpu", profile="a"), Attached(2, "vgpu", profile="b")),
     }
     assert (
-        decide("w1", wanted, standing(wanted, **had), PlanContext(OWN, facts=VirtualMachineFacts(PLACES)))
+        decide("w1", wanted, existing(wanted, **had), PlanContext(OWN, facts=VirtualMachineFacts(PLACES)))
         == ()
     )
 
@@ -448,7 +448,7 @@ def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
     found = decide(
         "w1",
         wanted,
-        standing(wanted),
+        existing(wanted),
         PlanContext(
             OWN,
             needs={"adapters.1.network": ResolvedRef(key, object(), None)},
@@ -463,7 +463,7 @@ def test_an_adapter_for_a_port_group_that_this_site_makes_waits_for_it():
 )
 def test_a_disk_that_cannot_grow_to_that_size_is_refused(disks, why):
     with pytest.raises(Refusal, match=why):
-        decide("w1", spec(disk=60 * GIB), standing(spec(disk=60 * GIB), disks=disks), context())
+        decide("w1", spec(disk=60 * GIB), existing(spec(disk=60 * GIB), disks=disks), context())
 
 
 FIRST = Disk(2000, "", 50 * GIB, "scsi0:0", "[local] w1/w1.vmdk")
@@ -487,7 +487,7 @@ FASTER = INVENTORY.datastores[0]
     ],
 )
 def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, fields):
-    found = decide("w1", spec(disks=disks), standing(spec(disks=disks), disks=(FIRST, DATA)), context())
+    found = decide("w1", spec(disks=disks), existing(spec(disks=disks), disks=(FIRST, DATA)), context())
     assert kinds(found) == ([Reconfigure] if hardware else [])
     for step in found:
         assert {
@@ -523,7 +523,7 @@ def test_of_an_ovf_nobody_knows_the_disks_before_it_is_deployed():
 
 
 def test_a_disk_that_left_the_file_is_deleted_before_the_mark_forgets_it_and_nobody_elses_is():
-    had = standing(
+    had = existing(
         spec(disks={"scsi0:1": {"size": 10 * GIB}}), disks=(FIRST, DATA, Disk(2002, "", GIB, "scsi0:2"))
     )
     deleted, noted = decide("w1", spec(), had, context())
@@ -558,7 +558,7 @@ def test_a_disk_that_left_the_file_is_deleted_before_the_mark_forgets_it_and_nob
 )
 def test_disks_neither_shrink_nor_move_and_the_first_one_stays(before, now, why):
     with pytest.raises(Refusal, match=why):
-        decide("w1", spec(disks=now), standing(spec(disks=before), disks=(FIRST, DATA)), context())
+        decide("w1", spec(disks=now), existing(spec(disks=before), disks=(FIRST, DATA)), context())
 
 
 def test_the_first_disk_has_one_size():
@@ -566,7 +566,7 @@ def test_the_first_disk_has_one_size():
         decide(
             "w1",
             spec(disk=60 * GIB, disks={"scsi0:0": {"size": 70 * GIB}}),
-            standing(spec(), disks=(FIRST,)),
+            existing(spec(), disks=(FIRST,)),
             context(),
         )
 
@@ -586,7 +586,7 @@ def test_places_and_sizes_that_no_disk_has_are_refused(disks):
 
 
 def test_it_goes_in_one_step():
-    assert kinds(decide("w1", None, standing(spec()), context())) == [Delete]
+    assert kinds(decide("w1", None, existing(spec()), context())) == [Delete]
 
 
 def test_what_cloud_init_reads_is_the_same_for_the_same_text():
@@ -609,20 +609,17 @@ def test_without_cloud_inits_file_no_machine_is_made_and_an_existing_one_keeps_i
             change.field for step in awaited.value.steps for change in step.changes
         } & {"cloud_init.user_data"}
 
-    stands = standing(wanted, extra={"guestinfo.userdata": "text"})
-    assert decide("w1", wanted, stands, meanwhile) == ()
+    there = existing(wanted, extra={"guestinfo.userdata": "text"})
+    assert decide("w1", wanted, there, meanwhile) == ()
     assert kinds(
-        decide("w1", wanted, replace(stands, machine=replace(stands.machine, on=False)), meanwhile)
+        decide("w1", wanted, replace(there, machine=replace(there.machine, on=False)), meanwhile)
     ) == [Start]
-    (change,) = decide("w1", spec(cloud_init={"user_data": "user-data"}, extra={"a": "b"}), stands, meanwhile)
+    (change,) = decide("w1", spec(cloud_init={"user_data": "user-data"}, extra={"a": "b"}), there, meanwhile)
     assert change.hardware.extra["guestinfo.userdata"] == "text"
     assert fields(None)[0] == [Make, Start]
-    assert fields(standing(wanted, extra={})) == ([Reconfigure], {"cloud_init.user_data"})
-    assert fields(stands, spec(cloud_init={"user_data": "other"})) == (
-        [Reconfigure],
-        {"cloud_init.user_data"},
-    )
-    assert kinds(decide("w1", None, stands, meanwhile)) == [Delete]
+    assert fields(existing(wanted, extra={})) == ([Reconfigure], {"cloud_init.user_data"})
+    assert fields(there, spec(cloud_init={"user_data": "other"})) == ([Reconfigure], {"cloud_init.user_data"})
+    assert kinds(decide("w1", None, there, meanwhile)) == [Delete]
 
 
 def disks(vm):

@@ -46,7 +46,7 @@ def steps(spec: Spec | None, state: State | None) -> Any:
     return VmClass.steps("gpu", spec, state, PlanContext(MARK))
 
 
-def standing(spec: Spec) -> State:
+def existing(spec: Spec) -> State:
     (step,) = steps(spec, None)
     return State(mark=Mark.decode(step.settings.description), settings=step.settings)
 
@@ -62,15 +62,15 @@ def test_it_is_made_with_its_mark_under_the_users_own_words():
 
 
 def test_a_class_that_is_up_to_date_is_left_and_differences_are_named():
-    assert steps(written(), standing(written())) == ()
-    (step,) = steps(written(cpus=8), standing(written()))
+    assert steps(written(), existing(written())) == ()
+    (step,) = steps(written(cpus=8), existing(written()))
     assert (type(step), step.changes) == (Update, (Change("cpus", 4, 8),))
-    (step,) = steps(None, standing(written()))
+    (step,) = steps(None, existing(written()))
     assert isinstance(step, Delete)
 
 
 def test_a_class_that_namespaces_of_others_offer_does_not_go():
-    there = standing(written())
+    there = existing(written())
     used = {
         Key("vm_class", "gpu"): State(
             mark=there.mark, settings=replace(there.settings, namespaces=("mine", "theirs"))
@@ -84,7 +84,7 @@ def test_a_class_that_namespaces_of_others_offer_does_not_go():
 
 
 def test_what_somebody_changed_is_drift():
-    there = standing(written())
+    there = existing(written())
     there = State(mark=there.mark, settings=replace(there.settings, memory=8 * GIB))
     (step,) = steps(written(), there)
     assert step.changes == (Change("memory", "8GiB", "16GiB"),)
@@ -304,7 +304,7 @@ def test_device_groups_want_a_vcenter_that_has_them() -> None:
 
 def test_instance_storage_is_not_taken_away() -> None:
     given = {"policy": "gold", "volumes": ["1GiB"]}
-    there = standing(written(instance_storage=given))
+    there = existing(written(instance_storage=given))
     with pytest.raises(Refusal, match="keeps its instance storage"):
         steps(written(), there)
 

@@ -27,12 +27,12 @@ def claim(size: str, of: str | None = "gold") -> dict:
 
 
 def needs(
-    *, standing: bool = False, total: int | None = None, **storage: int | None
+    *, existing: bool = False, total: int | None = None, **storage: int | None
 ) -> dict[Key, ResolvedRef]:
     space = Observation(storage=storage, limits=Observation(storage=total))
     return {
         SPACE: ResolvedRef(SPACE, space, None),
-        CLUSTER: ResolvedRef(CLUSTER, Observation(namespace="a"), Observation() if standing else None),
+        CLUSTER: ResolvedRef(CLUSTER, Observation(namespace="a"), Observation() if existing else None),
         OTHER: ResolvedRef(OTHER, Observation(), Observation()),
     }
 
@@ -73,7 +73,7 @@ def test_limits_that_only_vcenter_knows_count_too():
 def test_a_class_that_the_namespace_lacks_is_refused_where_no_other_can_be():
     assert "storage class silver" in str(problem([claim("1Gi", "silver")], "a", needs(gold=None)))
     assert problem([claim("1Gi", "silver")], "c", needs(gold=None))
-    assert problem([claim("1Gi", "silver")], "c", needs(standing=True, gold=None)) is None
+    assert problem([claim("1Gi", "silver")], "c", needs(existing=True, gold=None)) is None
     assert problem([claim("1Gi", None)], "a", needs(gold=GIB)) is None
 
 

@@ -26,7 +26,7 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True)
-class Standing(Generic[T]):
+class Existing(Generic[T]):
     """A resource that a cluster has. `fits`: whether its spec wants it there; `state`: returns its state,
     with more requests if it needs them.
     """
@@ -65,7 +65,7 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         """Reads such objects from a cluster."""
 
     @abstractmethod
-    def _standing(
+    def _existing(
         self,
         read: R,
         cluster: Cluster,
@@ -73,7 +73,7 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterable[Standing[T]]:
+    ) -> Iterable[Existing[T]]:
         """The resources among what was read from a cluster."""
 
     def _facts(self) -> object:
@@ -101,7 +101,7 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         states: dict[str, T] = {}
         for key, read in answers.found.items():
             cluster = answers.clusters[key]
-            for each in self._standing(read, cluster, wanted, needs, include_unlisted=include_unlisted):
+            for each in self._existing(read, cluster, wanted, needs, include_unlisted=include_unlisted):
                 known = each.name in states and each.fits == self.old_place_first
                 if not known and (include_unlisted or each.name in wanted):
                     self._locator.saw(each.name, key)
@@ -119,10 +119,10 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
 
     def _of_states(
         self, states: Mapping[str, T], cluster: Cluster, wanted: Mapping[str, S | None]
-    ) -> Iterator[Standing[T]]:
+    ) -> Iterator[Existing[T]]:
         """The resources whose states were read already, by name."""
         for name, state in states.items():
-            yield Standing(name, self._fits(wanted.get(name), cluster), partial(_itself, state))
+            yield Existing(name, self._fits(wanted.get(name), cluster), partial(_itself, state))
 
     def _fits(self, spec: S | None, cluster: Cluster) -> bool:
         """Return whether the spec wants it in this cluster."""

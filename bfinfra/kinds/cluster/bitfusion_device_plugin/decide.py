@@ -157,10 +157,10 @@ def _here(
         Place("v1", "Secret", values.namespace, CERTIFICATE),
     )
     planned = (*secrets, *(place_of(each.manifest) for each in objects))
-    standing = tuple(state.things) if state else ()
+    existing = tuple(state.things) if state else ()
     changes = compare.changes(spec, state.mark if state else None)
     noted = state.records.get(record) if state else None
-    every = tuple(dict.fromkeys((*planned, *standing)))
+    every = tuple(dict.fromkeys((*planned, *existing)))
     if noted is None or noted.going or not {*every} <= {*noted.places}:
         yield WriteRecord(
             record=record,
@@ -172,7 +172,7 @@ def _here(
         )
     yield from certificates
     yield from writes(objects, state, context, home, must_wait(state, values))
-    stale = tuple(place for place in standing if place not in planned)
+    stale = tuple(place for place in existing if place not in planned)
     others = tuple(place for place in (state.records if state else ()) if place != record)
     if state is not None and (stale or others):
         yield from _removal(state, Remove, stale, records=others)
@@ -267,13 +267,13 @@ def _foreign_first(state: State, spec: Spec, values: Values, context: PlanContex
     site's pods have taken over. Meanwhile the failure policy is Ignore, so that no pod is refused.
     """
     loose = spec.model_copy(update={"failure_policy": "Ignore"})
-    standing = [
+    existing = [
         each
         for each in render(loose, values)
         if each.manifest["kind"] in ASKING and place_of(each.manifest) in state.things
     ]
     yield from step_for(
-        Ask, [trusting_both(each, state, values.bundle) for each in standing], state, context, state.home
+        Ask, [trusting_both(each, state, values.bundle) for each in existing], state, context, state.home
     )
 
 

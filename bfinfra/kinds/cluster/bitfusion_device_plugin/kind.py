@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.bitfusion_device_plugin.decide import decide
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import OF_CLUSTER
 from bfinfra.kinds.cluster.bitfusion_device_plugin.places import KINDS, planned
@@ -148,7 +148,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
                 for manifest, uid in zip(manifests, uids, strict=True):
                     place = place_of(manifest)
                     cluster.delete(
-                        place.api_version, place.kind, place.name, place.namespace, seen={"uid": uid}
+                        place.api_version, place.kind, place.name, place.namespace, preconditions={"uid": uid}
                     )
                     cluster.create(manifest)
             case Write(home=Endpoint() as home, manifests=manifests):
@@ -186,8 +186,10 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
         """Deletes an object, only if it has this site's mark and the version that was read."""
         found = cluster.get(place.api_version, place.kind, place.name, place.namespace)
         if found is not None and self._own_name(found):
-            seen = {name: str(found["metadata"][name]) for name in ("uid", "resourceVersion")}
-            cluster.delete(place.api_version, place.kind, place.name, place.namespace, seen=seen)
+            preconditions = {name: str(found["metadata"][name]) for name in ("uid", "resourceVersion")}
+            cluster.delete(
+                place.api_version, place.kind, place.name, place.namespace, preconditions=preconditions
+            )
 
     def _read(
         self,
@@ -219,7 +221,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
                 self._namespaces[name] = self._read_facts(spec, cluster)
         return found
 
-    def _standing(
+    def _existing(
         self,
         read: dict[str, State],
         cluster: Cluster,
@@ -227,7 +229,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterator[Standing[State]]:
+    ) -> Iterator[Existing[State]]:
         return self._of_states(read, cluster, wanted)
 
     def _one(

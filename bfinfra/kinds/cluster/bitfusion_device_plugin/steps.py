@@ -108,7 +108,7 @@ class RollOut(Write):
         may("create patch", "daemonsets.apps", "plugin"),
         may("create patch", "deployments.apps", "webhook"),
     )
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ class Clear(Remove):
 
     disruption = Disruption.REPLACE
     why = "a plug-in can't move to another cluster"
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,12 +79,12 @@ def step_for(
     if wrong:
         manifests = tuple(_committed(each, context) for each, _ in wrong)
         places = [place_of(each) for each in manifests]
-        standing = tuple(place for place in places if state is not None and place in state.things)
+        existing = tuple(place for place in places if state is not None and place in state.things)
         yield step(
             what=", ".join(map(str, places)),
             home=home,
             manifests=manifests,
-            standing=standing,
+            standing=existing,
             changes=tuple(c for _, found in wrong for c in found),
         )
 

@@ -97,7 +97,7 @@ class Clear(Delete):
 
     destructive = False
     uses = (Use.APPLY,)
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class Replace(Delete):
     uses = (Use.APPLY,)
     disruption = Disruption.REPLACE
     why = "a running MPI job can't be changed"
-    settles = True
+    waits_ready = True
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

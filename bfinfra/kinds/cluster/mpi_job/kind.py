@@ -11,7 +11,7 @@ from typing import Any
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, notes
 from bfinfra.backends.words import safe
-from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.base.pods import pulling, ran, stuck, unplaced
 from bfinfra.kinds.cluster.mpi_job.decide import (
     ENDED,
@@ -41,8 +41,8 @@ from bfinfra.model.rights import PrivilegePlaces, may
 from bfinfra.model.step import Step
 
 __all__ = ["MpiJob", "Spec", "State"]
-UNTOLD = "bfinfra doesn't report its result"
-UNSEEN = f"{UNTOLD}, and replaces a job that never ran only with an allowance"
+NOT_REPORTED = "bfinfra doesn't report its result"
+UNSEEN = f"{NOT_REPORTED}, and replaces a job that never ran only with an allowance"
 BEFORE = ("", "Created")  # phases in which no launcher has run yet
 LINES = 200  # bytes from the end of a launcher's log
 TOTAL = re.compile(r"^.*?[Tt]otal (?:images|img)/sec(?: on \d+ \S+)?: *([0-9.]+)", re.MULTILINE)
@@ -63,7 +63,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
     resource_privileges = (
         may("get", NAME, "namespace"),
         may("list", "pods", "namespace", optional=UNSEEN),
-        may("get", "pods/log", "namespace", optional=UNTOLD),
+        may("get", "pods/log", "namespace", optional=NOT_REPORTED),
     )
 
     @staticmethod
@@ -187,7 +187,7 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         except NotServed:  # its definition was just deleted
             return []
 
-    def _standing(
+    def _existing(
         self,
         read: list[Object],
         cluster: Cluster,
@@ -195,14 +195,14 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterator[Standing[State]]:
+    ) -> Iterator[Existing[State]]:
         owners = _owners(wanted, cluster, needs)
         for obj in read:
             name = self._name(obj, owners)
             spec = wanted.get(name)
             if name:
                 state = partial(self._looked_into, obj, cluster, spec)
-                yield Standing(name, self._fits(spec, cluster), state)
+                yield Existing(name, self._fits(spec, cluster), state)
 
 
 def _owners(

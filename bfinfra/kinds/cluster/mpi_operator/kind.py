@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, ours
 from bfinfra.kinds.cluster.base.field_diffs import field_diffs
-from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.mpi_operator import definition
 from bfinfra.kinds.cluster.mpi_operator.manifests import KINDS, NAME, manifests
 from bfinfra.kinds.cluster.mpi_operator.spec import Spec
@@ -207,7 +207,7 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
                 found[name] = state
         return found
 
-    def _standing(
+    def _existing(
         self,
         read: dict[str, State],
         cluster: Cluster,
@@ -215,7 +215,7 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterator[Standing[State]]:
+    ) -> Iterator[Existing[State]]:
         return self._of_states(read, cluster, wanted)
 
     def _state(self, cluster: Cluster, crd: Object | None, namespace: str, *, gone: bool = False) -> State:

@@ -28,7 +28,7 @@ JOBS = "jobs.batch"
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
     """The path as the cluster reports it: its policies, and the probe's Job with its mark, if there is one.
-    `stranger`: whose Job is in its place.
+    `foreign`: an unmanaged or other site's Job of its name.
     """
 
     cluster: Annotated[str, Ref(*CLUSTERS)]
@@ -37,7 +37,7 @@ class State(resource.State):
     home: Endpoint
     policies: Judged = field(default_factory=Judged)
     probe: Probed | None = None
-    stranger: str = ""
+    foreign: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class Clear(Delete):
     """clear away the probe {what} in namespace {namespace} of {cluster}"""
 
     uses = (Use.APPLY,)
-    settles = True
+    waits_ready = True
 
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -85,20 +85,20 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
             why=judged.blocked_by,
             next="allow this egress in a network policy",
         )
-    standing = state.probe if state is not None else None
+    existing = state.probe if state is not None else None
     if spec is None or spec.probe is None:
         return (
-            (_away(Delete, state, standing, compare.changes(spec, state.mark) if spec else ()),)
-            if state and standing and not standing.going
+            (_away(Delete, state, existing, compare.changes(spec, state.mark) if spec else ()),)
+            if state and existing and not existing.going
             else ()
         )
-    if state is not None and state.stranger:
+    if state is not None and state.foreign:
         raise Refusal(
-            state.stranger,
+            state.foreign,
             why="an object without the mark is never touched",
             next="delete it, or give this path another name",
         )
-    return tuple(_probing(name, spec, state, standing, context))
+    return tuple(_probing(name, spec, state, existing, context))
 
 
 def servers(spec: Spec, token: ResolvedRef | None) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def servers(spec: Spec, token: ResolvedRef | None) -> tuple[str, ...]:
 
 
 def _probing(
-    name: str, spec: Spec, state: State | None, standing: Probed | None, context: PlanContext
+    name: str, spec: Spec, state: State | None, existing: Probed | None, context: PlanContext
 ) -> Sequence[Step]:
     namespace, cluster = _namespace(spec, context), context.needs["cluster"]
     made = _manifest(name, spec, namespace, context)
@@ -119,10 +119,10 @@ def _probing(
             {"cluster": state.cluster, "namespace": state.namespace},
             {"cluster": spec.cluster, "namespace": namespace},
         )
-        if state and standing
+        if state and existing
         else ()
     )
-    found = compare.changes(spec, state.mark if state else None, (*moved, *_differs(standing, made)))
+    found = compare.changes(spec, state.mark if state else None, (*moved, *_differs(existing, made)))
     home = state.home if state and not moved else cluster.get("endpoint")
     again = Try(
         what=name_of(name),
@@ -132,25 +132,25 @@ def _probing(
         changes=found,
         manifest=marked(made, applied) if isinstance(made, Mapping) else made,
     )
-    if state is None or standing is None or standing.going:
+    if state is None or existing is None or existing.going:
         return (again,)
-    if moved or found or (tried and standing.tried != tried):  # without the token nothing else is known
-        return _away(Clear, state, standing, found), again
+    if moved or found or (tried and existing.tried != tried):  # without the token nothing else is known
+        return _away(Clear, state, existing, found), again
     return ()
 
 
-def _differs(standing: Probed | None, made: Mapping[str, Any] | Unknown) -> tuple[Change, ...]:
+def _differs(existing: Probed | None, made: Mapping[str, Any] | Unknown) -> tuple[Change, ...]:
     """Return how the last probe differs from the desired one; also the addresses that it did not reach,
     unless this run started it.
     """
-    if standing is None or isinstance(made, Unknown):
+    if existing is None or isinstance(made, Unknown):
         return ()
     command = made["spec"]["template"]["spec"]["containers"][0]["command"]
     paths = tuple(command[5:])
-    if standing.paths != paths:
-        return (Change("paths", list(standing.paths), list(paths)),)
-    if standing.phase == "failed" and not standing.fresh:
-        return (Change("probe", outcome(standing), f"all {len(paths)} ways reached"),)
+    if existing.paths != paths:
+        return (Change("paths", list(existing.paths), list(paths)),)
+    if existing.phase == "failed" and not existing.fresh:
+        return (Change("probe", outcome(existing), f"all {len(paths)} ways reached"),)
     return ()
 
 
@@ -192,7 +192,7 @@ def _namespace(spec: Spec, context: PlanContext) -> str:
     )
 
 
-def _away(step: type[Delete], state: State, standing: Probed, changes: tuple[Change, ...]) -> Delete:
+def _away(step: type[Delete], state: State, existing: Probed, changes: tuple[Change, ...]) -> Delete:
     return step(
-        what=standing.job, namespace=state.namespace, cluster=state.cluster, home=state.home, changes=changes
+        what=existing.job, namespace=state.namespace, cluster=state.cluster, home=state.home, changes=changes
     )

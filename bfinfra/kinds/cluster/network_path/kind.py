@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.backends.words import safe
-from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.base.pods import job_of
 from bfinfra.kinds.cluster.network_path import probe
 from bfinfra.kinds.cluster.network_path.decide import (
@@ -97,12 +97,12 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         """
         for name in wanted:
             self._judged.pop(name, None)
-        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
+        observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
         judged = {name: self._judged[name] for name in wanted if name in self._judged}
-        states = {name: _with(state, judged.get(name)) for name, state in seen.states.items()}
-        return Observation(states, judged, seen.unreadable)
+        states = {name: _with(state, judged.get(name)) for name, state in observation.states.items()}
+        return Observation(states, judged, observation.unreadable)
 
-    def _standing(
+    def _existing(
         self,
         read: _Read,
         cluster: Cluster,
@@ -110,7 +110,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterator[Standing[State]]:
+    ) -> Iterator[Existing[State]]:
         here = {
             name: (spec, _space(spec, cluster, needs))
             for name, spec in wanted.items()
@@ -124,7 +124,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
             if name := self._name(job, owners):
                 found.add(name)
                 fits = name in here and here[name][1] == job["metadata"]["namespace"]
-                yield Standing(name, fits, partial(self._state, job, read.pods, cluster))
+                yield Existing(name, fits, partial(self._state, job, read.pods, cluster))
         for name, (spec, space) in here.items():
             if name not in found and spec.probe is None:
                 made = State(cluster=cluster.key.name, namespace=space, home=cluster.endpoint)
@@ -226,7 +226,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
                 else "was not made by bfinfra"
             )
             return State(
-                stranger=(f"the Job {metadata['name']} in namespace {metadata['namespace']} {whose}"), **at
+                foreign=(f"the Job {metadata['name']} in namespace {metadata['namespace']} {whose}"), **at
             )
         own = [
             pod

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from bfinfra.backends.kubernetes.marks import mark_of, marked, selector
 from bfinfra.kinds.audit import of_field
-from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.base.objects import place_of
 from bfinfra.kinds.cluster.base.pods import pull_secret
 from bfinfra.kinds.cluster.nvidia_device_plugin.manifest import (
@@ -107,7 +107,7 @@ class Clear(Delete):
 
     disruption = Disruption.REPLACE
     why = "a DaemonSet can't move, nor choose its pods by other labels"
-    settles = True
+    waits_ready = True
 
 
 class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
@@ -175,8 +175,8 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
         return readiness(spec, state.live, self._clusters.at(state.home))
 
     def _writers(self, state: State, fields: Sequence[str]) -> dict[str, LastWriter]:
-        trace = of_field(dict(state.live), "spec", "template")
-        return dict.fromkeys(fields, trace) if trace else {}
+        writer = of_field(dict(state.live), "spec", "template")
+        return dict.fromkeys(fields, writer) if writer else {}
 
     def run(self, step: Step, report: Report) -> None:
         """Runs one step, in one call."""
@@ -186,7 +186,9 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
             case Update(home=home):
                 self._clusters.at(home).patch("apps/v1", "DaemonSet", NAME, step.patch, step.namespace)
             case Delete(home=home):
-                self._clusters.at(home).delete("apps/v1", "DaemonSet", NAME, step.namespace, seen=step.seen)
+                self._clusters.at(home).delete(
+                    "apps/v1", "DaemonSet", NAME, step.namespace, preconditions=step.seen
+                )
             case _:
                 raise AssertionError(step)
 
@@ -204,7 +206,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
         )
         return cluster.client.list("apps/v1", "DaemonSet", labels="" if here else selector(self._site))
 
-    def _standing(
+    def _existing(
         self,
         read: list[Manifest],
         cluster: Cluster,
@@ -212,7 +214,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterator[Standing[State]]:
+    ) -> Iterator[Existing[State]]:
         owners = {
             (_namespace(spec, needs), NAME): name
             for name, spec in wanted.items()
@@ -223,7 +225,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
             name = self._name(obj, owners)
             spec = wanted.get(name)
             if name:
-                yield Standing(name, self._fits(spec, cluster), partial(_state, obj, cluster))
+                yield Existing(name, self._fits(spec, cluster), partial(_state, obj, cluster))
 
 
 def _namespace(spec: Spec, needs: Mapping[Key, ResolvedRef]) -> str:

@@ -131,7 +131,7 @@ def replacing(wanted: Manifest, live: Live) -> Manifest:
 
 
 def _environment(spec: Spec) -> dict[str, str]:
-    """All of TOLD, also values that are upstream's defaults today."""
+    """The plug-in's settings as environment variables, also those that are upstream's defaults today."""
     found: dict[str, str] = {name.upper(): str(getattr(spec, name)).lower() for name in FLAGS}
     config = {"CONFIG_FILE": f"{CONFIGS}/config.yaml"} if spec.time_slicing else {}
     return {

@@ -89,8 +89,8 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
         name, the namespaces with a copy of an earlier token.
         """
         self._stale = {}
-        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
-        return Observation(seen.states, dict(self._stale), seen.unreadable)
+        observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
+        return Observation(observation.states, dict(self._stale), observation.unreadable)
 
     def _read(
         self,
@@ -151,10 +151,10 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
         if isinstance(step, Write) and isinstance(step.home, Endpoint) and step.standing:
             cluster = self._clusters.at(step.home)
             at = cluster.now()
-            standing = {name: cluster.get("v1", "Secret", name, step.namespace) for name in step.standing}
+            existing = {name: cluster.get("v1", "Secret", name, step.namespace) for name in step.standing}
             self._before[step.home, step.namespace] = (
                 at.isoformat() if at else "",
-                {name: history(obj) for name, obj in standing.items() if obj},
+                {name: history(obj) for name, obj in existing.items() if obj},
             )
         super().run(step, report)
 

@@ -156,7 +156,7 @@ class Rotation(TokenSecret):
         include_unlisted: bool = True,
     ) -> Observation:
         """Reads in addition every Secret with a token's names and every pod, in each cluster of the site."""
-        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
+        observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
         placed = {name: spec.cluster if spec else None for name, spec in wanted.items()}
         answers = self._locator.ask(placed, needs, _look, include_unlisted=True)
         for name, spec in wanted.items():
@@ -174,7 +174,7 @@ class Rotation(TokenSecret):
         )  # a cluster that can't be read may have a copy, so nothing is rotated at all
         unseen = {name: blind for name, spec in wanted.items() if spec is not None and blind}
         return Observation(
-            seen.states, dict(self._found), {**answers.unreadable, **unseen, **seen.unreadable}
+            observation.states, dict(self._found), {**answers.unreadable, **unseen, **observation.unreadable}
         )
 
     def _looks_after(self, cluster: str, token: str) -> str:

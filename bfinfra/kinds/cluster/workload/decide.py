@@ -91,7 +91,7 @@ class Clear(Delete):
     destructive = False
     rights = each("delete")
     uses = (Use.APPLY,)
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class Replace(Delete):
 
     disruption = Disruption.REPLACE
     why = "pods and jobs can't change once they are created"
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import SITE, mark_of, marked, notes
 from bfinfra.backends.words import safe
-from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.workload import claims, manifests
 from bfinfra.kinds.cluster.workload.decide import (
     RESOURCES,
@@ -86,18 +86,18 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         for name, spec in wanted.items():
             if spec is not None:
                 self._documents[name] = _documents(spec)
-        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
+        observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
         for name, spec in wanted.items():
             self._problems.pop(name, None)
             if (
                 spec is not None
-                and name not in seen.states
+                and name not in observation.states
                 and (problem := claims.problem(self._manifests(name), spec.cluster, needs))
             ):
                 self._problems[name] = problem
-        return Observation(seen.states, {**self._documents, **self._problems}, seen.unreadable)
+        return Observation(observation.states, {**self._documents, **self._problems}, observation.unreadable)
 
-    def _standing(
+    def _existing(
         self,
         read: list[Object],
         cluster: Cluster,
@@ -105,11 +105,11 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterator[Standing[State]]:
+    ) -> Iterator[Existing[State]]:
         pods = [obj for obj in read if obj["kind"] == "Pod"]
         for name, found in self._by_name(read, cluster.key, wanted, needs).items():
             fits = self._fits(wanted.get(name), cluster)
-            yield Standing(name, fits, partial(state_of, found, pods, cluster))
+            yield Existing(name, fits, partial(state_of, found, pods, cluster))
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:

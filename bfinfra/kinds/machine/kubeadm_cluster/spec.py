@@ -119,12 +119,12 @@ class Spec(resource.Spec):
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
         """A machine that the cluster has under two names."""
         for key, spec in mine.items():
-            seen: dict[tuple[str, int], str] = {}
+            first_at: dict[tuple[str, int], str] = {}
             for index, host in enumerate(spec.hosts):
                 machine = site.get(Key("linux_host", host))
                 if (
                     machine is not None
-                    and (first := seen.setdefault((machine.address, machine.port), host)) != host
+                    and (first := first_at.setdefault((machine.address, machine.port), host)) != host
                 ):
                     yield Conflict(
                         Spot(key, f"workers.{index - 1}"),

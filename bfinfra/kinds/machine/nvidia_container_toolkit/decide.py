@@ -11,8 +11,8 @@ from bfinfra.kinds.machine.nvidia_container_toolkit.runtime import (
     FILES,
     UNITS,
     Before,
+    existing,
     merged,
-    standing,
     undone,
     wanted,
 )
@@ -117,7 +117,7 @@ def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
     for host in spec.hosts:
         found = facts.found.get(host, NOTHING)
         values = wanted(spec, found.configs.get(spec.runtime))
-        there = standing(spec.runtime, found.configs.get(spec.runtime), values)
+        there = existing(spec.runtime, found.configs.get(spec.runtime), values)
         installed = found.package == package and (
             found.kept or (found.program and spec.repository is not None and not spec.repository.version)
         )

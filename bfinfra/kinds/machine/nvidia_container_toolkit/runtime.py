@@ -63,7 +63,7 @@ def wanted(spec: Spec, text: str | None) -> Values:
     return found
 
 
-def standing(runtime: str, text: str | None, paths: Values) -> Values:
+def existing(runtime: str, text: str | None, paths: Values) -> Values:
     """The live values under these paths."""
     config = parsed(runtime, text)
     return {path: get(config, path) for path in paths}
@@ -71,7 +71,7 @@ def standing(runtime: str, text: str | None, paths: Values) -> Values:
 
 def merged(runtime: str, text: str | None, values: Values) -> str:
     """The configuration with these values; "" if nothing is left in it."""
-    if standing(runtime, text, values) == dict(values):
+    if existing(runtime, text, values) == dict(values):
         return text or ""
     config = _open(runtime, text)
     for path, value in values.items():
@@ -81,7 +81,7 @@ def merged(runtime: str, text: str | None, values: Values) -> str:
     import tomlkit  # noqa: PLC0415 - few sites have containerd, and all would load it
 
     out = tomlkit.dumps(config)
-    if standing(runtime, out, values) != dict(values):
+    if existing(runtime, out, values) != dict(values):
         raise Refusal(
             f"{FILES[runtime]} can't be merged with NVIDIA's runtime",
             field="runtime",

@@ -65,7 +65,7 @@ class Hop(Update):
     other
     """
 
-    settles = True
+    waits_ready = True
     rights = (*Update.rights, may("list", "nodes", API))
     version: str
 
@@ -74,7 +74,7 @@ class Hop(Update):
 class Wait(Step):
     """wait until every node of cluster {name} is ready and runs {version}"""
 
-    settles = True
+    waits_ready = True
     rights = (may("list", "nodes", API),)
     name: str
     version: str
@@ -99,4 +99,4 @@ class Move(Delete):
 
     disruption = Disruption.REPLACE
     why = "a cluster can't move to another namespace"
-    settles = True
+    waits_ready = True

@@ -218,8 +218,8 @@ def _space(need: ResolvedRef) -> Space:
             need.spec.limits.storage,
             _classes(need.spec.storage),
         )
-    seen = need.state.settings
-    return Space(need.state.cluster, seen.cpu, seen.memory, seen.total_storage, _classes(seen.storage))
+    given = need.state.settings
+    return Space(need.state.cluster, given.cpu, given.memory, given.total_storage, _classes(given.storage))
 
 
 def _classes(storage: Mapping[str, int | None]) -> dict[str, int | None]:

@@ -169,12 +169,12 @@ class _Making:
         self.api = state.api if state else self.facts.apis.get(spec.namespace, "")
         self.place: Any = {"name": name, "namespace": spec.namespace, "home": self.home}
 
-    def anew(self, standing: Collection[str] = ()) -> Iterator[Step]:
-        """All of it; off at first if parts come before its start. `standing`: disks that are there."""
+    def anew(self, existing: Collection[str] = ()) -> Iterator[Step]:
+        """All of it; off at first if parts come before its start. `existing`: disks that are there."""
         spec = self.spec
         refusals.check(self.name, spec, None, self.context)
         image = refusals.image(spec, self.context)
-        rest = [*self._new_parts(standing)]
+        rest = [*self._new_parts(existing)]
         power = form.OFF if rest else form.POWER[spec.power]
         if image is None:
             yield Await(
@@ -192,10 +192,10 @@ class _Making:
         if rest and spec.power == "on":
             yield Start(**self.place, manifest=self._later())
 
-    def _new_parts(self, standing: Collection[str]) -> Iterator[Step]:
+    def _new_parts(self, existing: Collection[str]) -> Iterator[Step]:
         if self.spec.secrets:
             yield WriteSecret(**self.place, manifest=self._later(), source=self.spec.secrets)
-        for disk in sorted(self.spec.disks.keys() - {*standing}):
+        for disk in sorted(self.spec.disks.keys() - {*existing}):
             yield MakeDisk(**self.place, disk=disk, manifest=self._later())
         if self.spec.expose:
             yield Expose(**self.place, ports=self._ports(), manifest=self._later())
@@ -223,8 +223,8 @@ class _Making:
             elif there.maker is None or _differs(_of(drift, f"disks.{disk}"), disk, keep=given.keep):
                 yield SetDisk(**self.place, disk=disk, manifest=manifest, changes=own)
         ports = sorted(self.spec.expose)
-        standing = form.ports(self.state.service) if self.state.service_maker and self.state.service else []
-        if ports and standing != ports:
+        existing = form.ports(self.state.service) if self.state.service_maker and self.state.service else []
+        if ports and existing != ports:
             yield Expose(
                 **self.place,
                 ports=self._ports(),

@@ -12,11 +12,10 @@ from bfinfra.kinds.supervisor.base import fit, gpus, offers
 from bfinfra.kinds.supervisor.base.words import Fields, Object
 from bfinfra.kinds.supervisor.service_vm import catalog, steps
 from bfinfra.kinds.supervisor.service_vm import manifest as form
-from bfinfra.kinds.supervisor.service_vm import state as seen
 from bfinfra.kinds.supervisor.service_vm.decide import decide, drifted
 from bfinfra.kinds.supervisor.service_vm.describe import description
 from bfinfra.kinds.supervisor.service_vm.spec import Spec
-from bfinfra.kinds.supervisor.service_vm.state import State
+from bfinfra.kinds.supervisor.service_vm.state import State, state_of
 from bfinfra.kinds.supervisor.service_vm.write import content, write
 from bfinfra.model import kind
 from bfinfra.model.conflict import Conflict
@@ -42,7 +41,7 @@ Parts = tuple[list[Object], dict[str, Object]]
 """The claims of a namespace, and its services by name."""
 LIVES_IN = ("supervisor_namespace",)
 AGAIN = 2.0  # seconds until one looks again for what is still to come
-SPARE = "the supervisor, not the plan, refuses what the namespace doesn't offer"
+WHY_OPTIONAL = "the supervisor, not the plan, refuses what the namespace doesn't offer"
 UNSEEN = "bfinfra doesn't see machines that left the file"
 PATHS = {
     "vm_class": ("className",),
@@ -90,7 +89,7 @@ class ServiceVm(kind.Kind[Spec, State]):
             "virtualmachineclasses.vmoperator.vmware.com virtualmachineclassbindings.vmoperator.vmware.com "
             "resourcequotas virtualmachineimages.vmoperator.vmware.com",
             "namespace",
-            optional=SPARE,
+            optional=WHY_OPTIONAL,
         ),
         may(
             "list",
@@ -103,7 +102,7 @@ class ServiceVm(kind.Kind[Spec, State]):
             "storageclasses.storage.k8s.io clustervirtualmachineimages.vmoperator.vmware.com "
             f"clustercontentlibraries.{catalog.REGISTRY} clustercontentlibraryitems.{catalog.REGISTRY}",
             "supervisor",
-            optional=SPARE,
+            optional=WHY_OPTIONAL,
         ),
     )
 
@@ -275,19 +274,19 @@ class ServiceVm(kind.Kind[Spec, State]):
         right = None
         if secret is not None and (ours(secret, self._site) or (spec is not None and spec.secrets)):
             right = spec is not None and secret.get("data") == content(spec.secrets)
-        return seen.of(obj, self._api(cluster), cluster, (own, services.get(name)), secret=right)
+        return state_of(obj, self._api(cluster), cluster, (own, services.get(name)), secret=right)
 
     def _others(self, client: ClusterClient, name: str, spec: Spec, parts: Parts) -> Iterator[str]:
         """Objects of others under the names of a machine's parts."""
         claims, services = parts
         wanted = {form.claim_name(name, disk) for disk in spec.disks}
-        standing = [(form.CLAIM, each) for each in claims if _name(each) in wanted]
+        existing = [(form.CLAIM, each) for each in claims if _name(each) in wanted]
         if spec.expose and name in services:
-            standing.append((form.SERVICE, services[name]))
+            existing.append((form.SERVICE, services[name]))
         if spec.secrets:
             held = client.get("v1", "Secret", form.secret_name(name), spec.namespace)
-            standing += [("Secret", held)] if held else []
-        for what, obj in standing:
+            existing += [("Secret", held)] if held else []
+        for what, obj in existing:
             mark = mark_of(obj)
             if mark is None or mark.name_of(self._site, "service_vm") != name:
                 yield f"{what} {_name(obj)}"

@@ -126,7 +126,7 @@ class State(resource.State):
             yield "its service has no address yet"
 
 
-def of(
+def state_of(
     obj: Object,
     api: str,
     cluster: Cluster,

@@ -61,7 +61,7 @@ class Stop(Update):
 
     disruption = Disruption.POWER_CYCLE
     why = "CPUs and memory change while the VM is off"
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +166,7 @@ class Replace(Delete):
 
     disruption = Disruption.REPLACE
     why = "this can't be changed in a VM that is there"
-    settles = True
+    waits_ready = True
     uses = (Use.APPLY,)
     what: str
     kept: str

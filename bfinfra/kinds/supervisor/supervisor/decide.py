@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from bfinfra.backends.vcenter.supervisor_edges import Edge
 from bfinfra.backends.vcenter.supervisors import Supervisor
 from bfinfra.kinds.supervisor.base.cluster_notes import RIGHTS, Leave, OnCluster, Take
-from bfinfra.kinds.supervisor.supervisor import foundation, standing
+from bfinfra.kinds.supervisor.supervisor import enabled, foundation
 from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, settings
 from bfinfra.kinds.supervisor.supervisor.networking import Group, Policy
 from bfinfra.kinds.supervisor.supervisor.spec import Spec
@@ -69,7 +69,7 @@ class Disable(OnCluster):
     """disable workload management on {cluster}, with every namespace on it"""
 
     destructive = True
-    settles = True
+    waits_ready = True
     rights = (MANAGE,)
     uses = (Use.DESTROY,)
 
@@ -113,7 +113,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         raise Refusal(f"the supervisor on {name} is being removed", next="apply again once it is gone")
     drift = (
         *_drift(spec, state.found, ids),
-        *(standing.drift(spec.enable, state.found.info, ids, state.zones) if spec.enable else ()),
+        *(enabled.drift(spec.enable, state.found.info, ids, state.zones) if spec.enable else ()),
         *(
             foundation.drift(spec.enable.vds, state.edge, ids)
             if spec.enable and spec.enable.vds and state.edge

@@ -13,7 +13,7 @@ from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.supervisors import Supervisor, Supervisors
 from bfinfra.kinds.supervisor.base import cluster_notes
 from bfinfra.kinds.supervisor.base.cluster_notes import Leave, Take
-from bfinfra.kinds.supervisor.supervisor import body, foundation, standing, supervisors_body
+from bfinfra.kinds.supervisor.supervisor import body, enabled, foundation, supervisors_body
 from bfinfra.kinds.supervisor.supervisor.body import FIELDS, Ids, settings
 from bfinfra.kinds.supervisor.supervisor.decide import Disable, Enable, State, Update, decide
 from bfinfra.kinds.supervisor.supervisor.spec import Spec
@@ -171,7 +171,7 @@ class SupervisorKind(kind.Kind[Spec, State]):
         ids, fields = self._ids({name: spec}, {}), [change.field for change in changes]
         rest, vds = self._vcenter.rest, spec.enable.vds if spec.enable else None
         try:
-            fixed = standing.body(spec.enable, fields, ids) if spec.enable else {}
+            fixed = enabled.body(spec.enable, fields, ids) if spec.enable else {}
             changed = {**settings(spec, ids.libraries), **fixed}
             balancer = foundation.body(vds, fields, ids) if vds else {}
         except KeyError as error:

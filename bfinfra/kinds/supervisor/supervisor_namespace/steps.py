@@ -49,4 +49,4 @@ class Move(Delete):
 
     disruption = Disruption.REPLACE
     why = "a namespace can't move to another cluster"
-    settles = True
+    waits_ready = True

@@ -57,7 +57,7 @@ supervisor's main one.
 ANY = {TANZU: V1ALPHA1, CLUSTER_API: V1BETA1}
 """Kind of object → the API to read it with if the file has no cluster of that kind."""
 LIVES_IN = ("supervisor_namespace",)
-SPARE = "the supervisor, not the plan, refuses what the namespace doesn't offer"
+WHY_OPTIONAL = "the supervisor, not the plan, refuses what the namespace doesn't offer"
 UNDECLARED = (
     "the plan warns of volumes and authorities that an older supervisor drops, instead of refusing them"
 )
@@ -78,13 +78,13 @@ class TanzuCluster(kind.Kind[Spec, State]):
             "list",
             "virtualmachineclassbindings.vmoperator.vmware.com resourcequotas",
             "namespace",
-            optional=SPARE,
+            optional=WHY_OPTIONAL,
         ),
         may(
             "list",
             "tanzukubernetesreleases.run.tanzu.vmware.com storageclasses.storage.k8s.io",
             "supervisor",
-            optional=SPARE,
+            optional=WHY_OPTIONAL,
         ),
         may("get", declared.RESOURCE, "supervisor", optional=UNDECLARED),
         may("list", CLUSTERS, "cluster api"),
@@ -98,7 +98,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
         self._offers: dict[str, offers.Offer] = {}
         self._undeclared: dict[str, frozenset[str] | None] = {}
         self._authorities: dict[str, str] = {}
-        self._standing: dict[str, set[str]] = {}
+        self._forms: dict[str, set[str]] = {}
         """Name → the kinds of objects that a cluster of this name was found as."""
 
     def observe(
@@ -122,14 +122,14 @@ class TanzuCluster(kind.Kind[Spec, State]):
         states: dict[str, State] = {}
         for key, objects in answers.found.items():
             for api, obj in objects:
-                name, seen = obj["metadata"]["name"], state.of(obj, api, answers.clusters[key])
-                if _counts(seen, name, wanted, include_unlisted=include_unlisted) and _better(
-                    seen, states.get(name), wanted.get(name)
+                name, live = obj["metadata"]["name"], state.of(obj, api, answers.clusters[key])
+                if _counts(live, name, wanted, include_unlisted=include_unlisted) and _better(
+                    live, states.get(name), wanted.get(name)
                 ):
                     self._locator.saw(name, key)
-                    self._standing.setdefault(name, set()).add(seen.form.kind)
+                    self._forms.setdefault(name, set()).add(live.form.kind)
                     states[name] = self._looked_into(
-                        seen, wanted.get(name), include_unlisted=include_unlisted
+                        live, wanted.get(name), include_unlisted=include_unlisted
                     )
         self._learn(wanted, {key: answers.clusters[key] for key in answers.found}, states)
         if include_unlisted:
@@ -159,10 +159,10 @@ class TanzuCluster(kind.Kind[Spec, State]):
         )
         for key, objects in answers.found.items():
             for api, obj in objects:
-                seen = state.of(obj, api, answers.clusters[key])
-                of_ours = seen.form.kind == TANZU or obj["spec"]["topology"].get("class") == CLUSTER_CLASS
+                live = state.of(obj, api, answers.clusters[key])
+                of_ours = live.form.kind == TANZU or obj["spec"]["topology"].get("class") == CLUSTER_CLASS
                 if of_ours and not obj["metadata"].get("ownerReferences"):
-                    yield description(obj["metadata"]["name"], seen)
+                    yield description(obj["metadata"]["name"], live)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -235,9 +235,7 @@ class TanzuCluster(kind.Kind[Spec, State]):
             set(ANY)
             if include_unlisted
             else {
-                kind
-                for name in wanted
-                for kind in self._standing.get(name, set() if wanted[name] else set(ANY))
+                kind for name in wanted for kind in self._forms.get(name, set() if wanted[name] else set(ANY))
             }
         )
         found: dict[str, Asked] = {"": {}}
@@ -248,25 +246,25 @@ class TanzuCluster(kind.Kind[Spec, State]):
             apis.update({ANY[kind]: kind == TANZU for kind in kinds - {FORMS[api].kind for api in apis}})
         return found
 
-    def _looked_into(self, seen: State, spec: Spec | None, *, include_unlisted: bool) -> State:
+    def _looked_into(self, live: State, spec: Spec | None, *, include_unlisted: bool) -> State:
         """The state with what the cluster itself reports: its nodes, if it is between two versions or nothing
         else tells; objects of others in it, if it would be deleted.
         """
-        if include_unlisted and (spec is None or spec.namespace != seen.namespace):
+        if include_unlisted and (spec is None or spec.namespace != live.namespace):
             return (
-                replace(seen, contents=guests.contents(self._clusters, seen.endpoint, seen.mark))
-                if seen.endpoint
-                else seen
+                replace(live, contents=guests.contents(self._clusters, live.endpoint, live.mark))
+                if live.endpoint
+                else live
             )
-        home_only = seen.endpoint is None or seen.endpoint.kubeconfig is not None
+        home_only = live.endpoint is None or live.endpoint.kubeconfig is not None
         if (
             spec is None
             or home_only
-            or (upgrade.matches(seen.version, spec.version) and (include_unlisted or seen.nodes is not None))
+            or (upgrade.matches(live.version, spec.version) and (include_unlisted or live.nodes is not None))
         ):
-            return seen
-        assert seen.endpoint is not None
-        return replace(seen, nodes=guests.nodes(self._clusters, seen.endpoint, seen.version))
+            return live
+        assert live.endpoint is not None
+        return replace(live, nodes=guests.nodes(self._clusters, live.endpoint, live.version))
 
     def _learn(
         self, wanted: Mapping[str, Spec | None], where: Mapping[Key, Cluster], states: Mapping[str, State]
@@ -343,12 +341,12 @@ def _counts(state: State, name: str, wanted: Mapping[str, Spec | None], *, inclu
     )
 
 
-def _better(seen: State, known: State | None, spec: Spec | None) -> bool:
+def _better(live: State, known: State | None, spec: Spec | None) -> bool:
     """Return whether it is the better state of one cluster: the old place of a move rather than the new one,
     the API of its spec rather than another.
     """
     if known is None or spec is None:
         return known is None
-    return (seen.namespace != spec.namespace) > (known.namespace != spec.namespace) or (
-        seen.namespace == known.namespace and seen.api == spec.api != known.api
+    return (live.namespace != spec.namespace) > (known.namespace != spec.namespace) or (
+        live.namespace == known.namespace and live.api == spec.api != known.api
     )

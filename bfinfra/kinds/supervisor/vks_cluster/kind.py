@@ -53,7 +53,7 @@ Found = tuple[str, list[dict[str, Any]]]
 LIVES_IN = ("supervisor_namespace",)
 LEGACY_CLASS = "tanzukubernetescluster"
 """The class whose clusters are of the kind tanzu_cluster."""
-SPARE = "the supervisor, not the plan, refuses what the namespace doesn't offer"
+WHY_OPTIONAL = "the supervisor, not the plan, refuses what the namespace doesn't offer"
 UNCHECKED = "the supervisor, not the plan, checks variables, releases and images"
 SUMS = "pools are not waited for one by one, but in sum"
 UNSEEN = "bfinfra doesn't see clusters that left the file"
@@ -75,10 +75,10 @@ class VksCluster(kind.Kind[Spec, State]):
             "virtualmachineclasses.vmoperator.vmware.com virtualmachineclassbindings.vmoperator.vmware.com "
             "resourcequotas",
             "namespace",
-            optional=SPARE,
+            optional=WHY_OPTIONAL,
         ),
         may("list", "machinedeployments.cluster.x-k8s.io", "namespace", optional=SUMS),
-        may("list", "storageclasses.storage.k8s.io", "supervisor", optional=SPARE),
+        may("list", "storageclasses.storage.k8s.io", "supervisor", optional=WHY_OPTIONAL),
         may("list", "clusterclasses.cluster.x-k8s.io", "classes", optional=UNCHECKED),
         may(
             "list",
@@ -119,13 +119,13 @@ class VksCluster(kind.Kind[Spec, State]):
         states: dict[str, State] = {}
         for key, (api, objects) in answers.found.items():
             for obj in objects:
-                name, seen = obj["metadata"]["name"], state.of(obj, api, answers.clusters[key])
-                if _counts(seen, name, wanted, include_unlisted=include_unlisted) and _better(
-                    seen, states.get(name), wanted.get(name)
+                name, live = obj["metadata"]["name"], state.of(obj, api, answers.clusters[key])
+                if _counts(live, name, wanted, include_unlisted=include_unlisted) and _better(
+                    live, states.get(name), wanted.get(name)
                 ):
                     self._locator.saw(name, key)
                     states[name] = self._looked_into(
-                        name, seen, wanted.get(name), include_unlisted=include_unlisted
+                        name, live, wanted.get(name), include_unlisted=include_unlisted
                     )
         self._learn(wanted, {key.name: answers.clusters[key] for key in answers.found}, states)
         if include_unlisted:
@@ -142,11 +142,11 @@ class VksCluster(kind.Kind[Spec, State]):
         )
         for key, (api, objects) in answers.found.items():
             for obj in objects:
-                seen = state.of(obj, api, answers.clusters[key])
-                if seen.view().get("cluster_class") not in (None, LEGACY_CLASS) and not obj["metadata"].get(
+                live = state.of(obj, api, answers.clusters[key])
+                if live.view().get("cluster_class") not in (None, LEGACY_CLASS) and not obj["metadata"].get(
                     "ownerReferences"
                 ):
-                    yield description(obj["metadata"]["name"], seen)
+                    yield description(obj["metadata"]["name"], live)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -193,10 +193,10 @@ class VksCluster(kind.Kind[Spec, State]):
             name: {
                 field: found
                 for field in fields
-                if seen is not None
-                and (found := of_field({"metadata": seen.metadata}, *path_of(field, seen.api)))
+                if live is not None
+                and (found := of_field({"metadata": live.metadata}, *path_of(field, live.api)))
             }
-            for name, (seen, fields) in asked.items()
+            for name, (live, fields) in asked.items()
         }
 
     def run(self, step: Step, report: Report) -> None:
@@ -222,31 +222,31 @@ class VksCluster(kind.Kind[Spec, State]):
         self._apis[cluster.namespace] = ""
         return "", []
 
-    def _looked_into(self, name: str, seen: State, spec: Spec | None, *, include_unlisted: bool) -> State:
+    def _looked_into(self, name: str, live: State, spec: Spec | None, *, include_unlisted: bool) -> State:
         """The state with what the cluster itself reports: its nodes, once its supervisor has finished or if
         it is between two versions; objects of others in it, if it would be deleted.
         """
-        if seen.endpoint is None:
-            return seen
-        if include_unlisted and (spec is None or spec.namespace != seen.namespace):
-            return replace(seen, contents=guests.contents(self._clusters, seen.endpoint, seen.mark))
-        between = spec is not None and not upgrade.matches(seen.version, spec.version)
-        if spec is None or (include_unlisted and not between) or seen.missing(None if between else spec):
-            return seen
-        seen = replace(seen, pools=self._pools(name, seen))
+        if live.endpoint is None:
+            return live
+        if include_unlisted and (spec is None or spec.namespace != live.namespace):
+            return replace(live, contents=guests.contents(self._clusters, live.endpoint, live.mark))
+        between = spec is not None and not upgrade.matches(live.version, spec.version)
+        if spec is None or (include_unlisted and not between) or live.missing(None if between else spec):
+            return live
+        live = replace(live, pools=self._pools(name, live))
         if (
-            seen.endpoint is None
-            or seen.endpoint.kubeconfig is not None
-            or (not between and seen.missing(spec))
+            live.endpoint is None
+            or live.endpoint.kubeconfig is not None
+            or (not between and live.missing(spec))
         ):
-            return seen
-        return replace(seen, nodes=guests.nodes(self._clusters, seen.endpoint, seen.version))
+            return live
+        return replace(live, nodes=guests.nodes(self._clusters, live.endpoint, live.version))
 
-    def _pools(self, name: str, seen: State) -> Mapping[str, state.Count] | None:
+    def _pools(self, name: str, live: State) -> Mapping[str, state.Count] | None:
         """The pools' own objects; None if they may not be read: then the cluster's sums count alone."""
-        home, of = seen.home, f"{state.OF_CLUSTER}={name}"
+        home, of = live.home, f"{state.OF_CLUSTER}={name}"
         try:
-            found = self._clusters.at(home).list(seen.api, "MachineDeployment", seen.home.namespace, of)
+            found = self._clusters.at(home).list(live.api, "MachineDeployment", live.home.namespace, of)
         except (Denied, Missing):
             return None
         return state.pools_of(found)
@@ -289,28 +289,28 @@ class VksCluster(kind.Kind[Spec, State]):
                 self._catalogs[name] = catalog.read(at, [moving[name].class_namespace])
 
 
-def _moves(spec: Spec, seen: State | None) -> bool:
+def _moves(spec: Spec, live: State | None) -> bool:
     return (
-        seen is None
-        or seen.mark is None
-        or seen.mark.applied != spec.applied()
-        or (not seen.deleting and bool(drifted(spec, seen)))
+        live is None
+        or live.mark is None
+        or live.mark.applied != spec.applied()
+        or (not live.deleting and bool(drifted(spec, live)))
     )
 
 
-def _counts(seen: State, name: str, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> bool:
+def _counts(live: State, name: str, wanted: Mapping[str, Spec | None], *, include_unlisted: bool) -> bool:
     """Return whether it is a wanted cluster or another one of this site."""
-    mine = seen.mark is not None and seen.mark.address == f"vks_cluster/{name}"
+    mine = live.mark is not None and live.mark.address == f"vks_cluster/{name}"
     if name not in wanted:
         return include_unlisted and mine
     spec = wanted[name]
-    return mine or (spec is not None and spec.namespace == seen.namespace)
+    return mine or (spec is not None and spec.namespace == live.namespace)
 
 
-def _better(seen: State, known: State | None, spec: Spec | None) -> bool:
+def _better(live: State, known: State | None, spec: Spec | None) -> bool:
     """Return whether it is the better state of one cluster: the old place of a move rather than the
     new one.
     """
     if known is None or spec is None:
         return known is None
-    return (seen.namespace != spec.namespace) > (known.namespace != spec.namespace)
+    return (live.namespace != spec.namespace) > (known.namespace != spec.namespace)

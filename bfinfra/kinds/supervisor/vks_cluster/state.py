@@ -138,7 +138,7 @@ def of(obj: Fields, api: str, cluster: Cluster) -> State:
     """The state that an object shows."""
     status, metadata = at(obj, "status"), at(obj, "metadata")
     newer = status if api == form.V1BETA2 else at(status, "v1beta2")
-    seen, written = status.get("observedGeneration"), metadata.get("generation")
+    observed, written = status.get("observedGeneration"), metadata.get("generation")
     listed = newer.get("conditions") or status.get("conditions")
     conditions = _conditions(listed, written if isinstance(written, int) else 0)
     address = at(obj, "spec", "controlPlaneEndpoint")
@@ -152,7 +152,7 @@ def of(obj: Fields, api: str, cluster: Cluster) -> State:
         body=at(obj, "spec"),
         home=cluster.endpoint,
         deleting=bool(metadata.get("deletionTimestamp")),
-        current=isinstance(seen, int) and isinstance(written, int) and seen >= written,
+        current=isinstance(observed, int) and isinstance(written, int) and observed >= written,
         conditions=conditions,
         counts=counts or None,
         api_server=safe(server, 80),
@@ -187,8 +187,8 @@ def _condition(each: Fields, written: int) -> tuple[str, str]:
     """(status, reason) of a condition; "Unknown" where its controller has not updated it since the last
     write. The condition of a control plane that was made stays true, and its controller does not renew it.
     """
-    seen = each.get("observedGeneration")
-    if isinstance(seen, int) and 0 < seen < written and each.get("type") != MADE:
+    observed = each.get("observedGeneration")
+    if isinstance(observed, int) and 0 < observed < written and each.get("type") != MADE:
         return "Unknown", "not updated since the last write"
     text = " ".join(str(each.get("message") or each.get("reason") or "").split())
     return str(each.get("status")), safe(text, 200)

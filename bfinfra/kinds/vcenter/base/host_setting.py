@@ -322,7 +322,7 @@ def _steps(
     spec: SettingSpec | None, state: State | None, context: PlanContext, types: StepTypes
 ) -> Sequence[Step]:
     wanted, put_back = {*product(spec.on, spec.settings)} if spec else set(), types[2]
-    found = [*_settle(spec, state, context, types)] if spec else []
+    found = [*_setting_steps(spec, state, context, types)] if spec else []
     for each in state.settings if state else ():
         if (each.host, each.key) not in wanted and each.note and each.note.mark.site == context.mark.site:
             before = each.note.before if each.note.before is not None else each.now or ""
@@ -340,7 +340,9 @@ def _steps(
     return found
 
 
-def _settle(spec: SettingSpec, state: State | None, context: PlanContext, types: StepTypes) -> Iterator[Step]:
+def _setting_steps(
+    spec: SettingSpec, state: State | None, context: PlanContext, types: StepTypes
+) -> Iterator[Step]:
     mark = context.mark.committed(spec.applied())
     changed = compare.changes(spec, state.mark if state else None)
     change_value, commit, _ = types

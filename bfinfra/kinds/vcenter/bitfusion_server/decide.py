@@ -35,9 +35,9 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     """The remaining steps, in order. Raises Awaited if one takes a secret whose file doesn't exist yet."""
     found = _steps(name, spec, state, context)
     for key in _given(found):
-        seen = context.facts.secrets.get((name, key))
-        if seen and seen.away:
-            raise held(seen.away, f"properties.{key}", found)
+        checked = context.facts.secrets.get((name, key))
+        if checked and checked.away:
+            raise held(checked.away, f"properties.{key}", found)
     return found
 
 

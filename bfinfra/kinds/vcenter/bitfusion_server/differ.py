@@ -222,7 +222,7 @@ def _properties(
     changes: list[Change] = []
     for key, value in wanted.items():
         if isinstance(value, Secret):
-            if (seen := facts.secrets.get((name, key))) and seen.stale:
+            if (checked := facts.secrets.get((name, key))) and checked.stale:
                 values[key] = value
                 changes.append(Change(f"properties.{key}", "another value", str(value)))
         elif key in machine.properties and machine.properties[key] != value:

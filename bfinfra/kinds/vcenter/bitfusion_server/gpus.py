@@ -32,14 +32,14 @@ def assign(
     if spec.attach == "vgpu":
         return _vgpu(spec, host.state)
     cards, given = _alike(name, spec, state, context)
-    mine = given.get(name, ())
-    if len(mine) < spec.gpus:
+    own_gpus = given.get(name, ())
+    if len(own_gpus) < spec.gpus:
         raise _too_many(name, spec, cards, given, host.state)
-    memory = _sum(spec.gpu_memory or gpu.memory for gpu in mine)
+    memory = _sum(spec.gpu_memory or gpu.memory for gpu in own_gpus)
     if spec.attach == "dynamic":
-        return tuple(Attach(vendor=g.vendor, device=g.device, name=g.name) for g in mine), memory
+        return tuple(Attach(vendor=g.vendor, device=g.device, name=g.name) for g in own_gpus), memory
     return tuple(
-        Attach(vendor=g.vendor, device=g.device, address=g.address, name=g.name) for g in mine
+        Attach(vendor=g.vendor, device=g.device, address=g.address, name=g.name) for g in own_gpus
     ), memory
 
 
@@ -82,15 +82,15 @@ def _given(name: str, spec: Spec, state: State | None, context: PlanContext) -> 
 def _cards(state: State | None, host: ResolvedRef, context: PlanContext) -> tuple[Gpu, ...]:
     """The host's cards. A VM that is being adopted counts as this site's, so its cards do, too."""
     detail = host.state.detail
-    seen = host.state
-    if state and _adopting(state, seen, context.mark.site):
+    host_state = host.state
+    if state and _adopting(state, host_state, context.mark.site):
         own = [
             replace(h, mark=context.mark.encode()) if h.moid == state.machine.moid else h
             for h in detail.holders
         ]
-        seen = replace(seen, detail=replace(detail, holders=tuple(own)))
+        host_state = replace(host_state, detail=replace(detail, holders=tuple(own)))
     try:
-        return chosen(host.spec, seen, context.mark.site, context.siblings)
+        return chosen(host.spec, host_state, context.mark.site, context.siblings)
     except Refusal as refusal:
         problem = refusal.problems[0]
         raise Refusal(
@@ -170,8 +170,10 @@ def _share(cards: tuple[Gpu, ...], servers: Servers, taken: set[str]) -> dict[st
             else set()
         )
         given[name] = tuple(free.pop(a) for a in sorted(held & free.keys())[: spec.gpus])
-    standing = sorted(servers, key=lambda n: (servers[n][0].attach != "static", servers[n][1] is None, n))
-    for name in standing:
+    servers_in_order = sorted(
+        servers, key=lambda n: (servers[n][0].attach != "static", servers[n][1] is None, n)
+    )
+    for name in servers_in_order:
         spec = servers[name][0]
         usable = _one_make(free) if spec.attach == "dynamic" else sorted(free)
         more = usable[: max(0, spec.gpus - len(given[name]))]

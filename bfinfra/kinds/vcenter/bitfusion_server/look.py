@@ -43,7 +43,7 @@ Known = KnownObjects[str, None]
 # VMs whose digests are compared during the prefetch. Few distinct digests are on many VMs, and decoding all
 # of them would take time itself.
 # takes time itself
-AHEAD = 200
+COMPARED_EARLY = 200
 Specs = Mapping[str, Spec | None]
 Hosts = Mapping[Key, ResolvedRef]
 """The hosts as last observed, each with the VMs that hold its cards."""
@@ -71,7 +71,9 @@ class Observer:
         """
         found = self._cache.read(MARKS, KIND, lambda: self._vcenter.machines.survey(*OF_ALL))
         for (_, kept), value in {
-            (value.leads, kept): value for brief in found[:AHEAD] for value, kept in _digests(brief, wanted)
+            (value.leads, kept): value
+            for brief in found[:COMPARED_EARLY]
+            for value, kept in _digests(brief, wanted)
         }.items():
             with contextlib.suppress(BfinfraError):  # the code that needs the value reports the error
                 matches(value.reveal(), kept, self._pepper())
@@ -119,18 +121,18 @@ class Observer:
         If they had no VM, the list is empty, unless a host shows one now. That is safe: a Deploy fails if the
         VM exists. A deployment from a library does not, so it is surveyed in full.
         """
-        seen = self._known.of(wanted)
-        if not seen:
+        known_ids = self._known.of(wanted)
+        if not known_ids:
             return (
                 None
-                if seen is None
+                if known_ids is None
                 or any(spec and spec.library for spec in wanted.values())
                 or self._elsewhere(wanted, hosts)
                 else []
             )
-        found = self._vcenter.machines.read(sorted(seen), KEYS)
+        found = self._vcenter.machines.read(sorted(known_ids), KEYS)
         briefs = [Brief(m.moid, m.name, m.folder, m.extra.get(MARK, "")) for m in found]
-        same = _mine(briefs, wanted, self._inventory, include_unlisted=False).keys() == seen
+        same = _ours(briefs, wanted, self._inventory, include_unlisted=False).keys() == known_ids
         return found if same and {m.host for m in found} <= {h.moid for h in self._inventory.hosts} else None
 
     def _elsewhere(self, wanted: Specs, hosts: Hosts) -> bool:
@@ -163,25 +165,25 @@ class Observer:
             b.moid for b in briefs
         }:  # created or deleted since the hosts were read: only a new survey can tell which
             briefs = self._vcenter.machines.survey(MARK)
-        mine = _mine(briefs, wanted, inventory, include_unlisted=include_unlisted)
+        ours = _ours(briefs, wanted, inventory, include_unlisted=include_unlisted)
         ids: dict[str, list[str]] = {name: [] for name in wanted}
-        for moid, name in mine.items():
+        for moid, name in ours.items():
             ids.setdefault(name, []).append(moid)
         for name, those in ids.items():
             self._known.saw(name, those)
         self._known.missed(holders.keys() - {b.moid for b in briefs})
-        known = [machine for moid in mine if include_unlisted and (machine := holders.get(moid))]
-        return [*known, *self._vcenter.machines.read(mine.keys() - {m.moid for m in known}, KEYS)]
+        known = [machine for moid in ours if include_unlisted and (machine := holders.get(moid))]
+        return [*known, *self._vcenter.machines.read(ours.keys() - {m.moid for m in known}, KEYS)]
 
     def _states(self, found: Iterable[Vm], wanted: Specs) -> dict[str, State]:
         """Server → its VM. If several VMs have the same mark, the one with the server's instance UUID is
         taken, else the oldest. Copies are left out, unless one is where a desired server belongs.
         """
         hosts, homes = {h.moid: h.name for h in self._inventory.hosts}, _homes(wanted, self._inventory)
-        seen = [state.read(machine, hosts.get(machine.host, "")) for machine in found]
+        found_states = [state.read(machine, hosts.get(machine.host, "")) for machine in found]
         states: dict[str, State] = {}
         for each in sorted(
-            (s for s in seen if not s.copy),
+            (s for s in found_states if not s.copy),
             key=lambda s: (
                 s.machine.instance_uuid != state.identity(self._site.name, _address(s.mark)),
                 s.machine.moid,
@@ -190,7 +192,7 @@ class Observer:
             name = _address(each.mark) or each.machine.name
             if each.machine.moid not in self._known.beside and states.setdefault(name, each) is not each:
                 self._known.beside.add(each.machine.moid)
-        for copy in (s for s in seen if s.copy):
+        for copy in (s for s in found_states if s.copy):
             in_place = copy.machine.name if copy.machine.folder in homes else ""
             for name in (in_place, _address(Mark.decode(copy.machine.extra[MARK]))):
                 if wanted.get(name) is not None:  # the copy is in the way; deletion leaves it alone
@@ -204,10 +206,10 @@ class Observer:
         None.
         """
         for name, spec in specs.items():
-            package, standing = ovas[spec.ova.text], states.get(name)
-            mark = standing.mark if standing else None
+            package, existing = ovas[spec.ova.text], states.get(name)
+            mark = existing.mark if existing else None
             same = isinstance(package, Absent) or (
-                _stands(spec, standing, package) and self._on_its_datastore(spec, standing)
+                _up_to_date(spec, existing, package) and self._on_its_datastore(spec, existing)
             )
             unmoved = mark is not None and mark.applied == spec.applied() and same
             if not unmoved and (
@@ -216,9 +218,9 @@ class Observer:
                 return self._vcenter.identity
         return None
 
-    def _on_its_datastore(self, spec: Spec, standing: State | None) -> bool:
+    def _on_its_datastore(self, spec: Spec, existing: State | None) -> bool:
         stores = {store.moid for store in self._inventory.datastores if store.name == spec.datastore}
-        return spec.datastore is None or standing is None or bool(stores & standing.machine.datastores)
+        return spec.datastore is None or existing is None or bool(stores & existing.machine.datastores)
 
     def _damaged(
         self, specs: Mapping[str, Spec], states: Mapping[str, State], ovas: Mapping[str, ova.Ova | Problem]
@@ -232,7 +234,7 @@ class Observer:
         due = {
             name: spec.ova
             for name, spec in here.items()
-            if spec.ova.file and not _stands(spec, states.get(name), ovas[spec.ova.text])
+            if spec.ova.file and not _up_to_date(spec, states.get(name), ovas[spec.ova.text])
         }
         return {name: problem for name, of in due.items() if (problem := self._packages.damage(of))}
 
@@ -252,7 +254,7 @@ class Observer:
         found: dict[tuple[str, str], SecretProperty] = {}
         alike: dict[tuple[object, ...], SecretProperty] = {}
         for name, spec in specs.items():
-            kept = _kept(states.get(name))
+            kept = _digests_given(states.get(name))
             known = packages[name].declared if name in packages else declared.get(spec.ova.text, {})
             for key, value in spec.properties.items():
                 if isinstance(value, Secret) and (of := known.get(key)):
@@ -262,11 +264,11 @@ class Observer:
                         alike[which] = (
                             SecretProperty(away=gone[1]) if gone else inspect(key, value, of, kept, pepper)
                         )
-                    seen = alike[which]
+                    checked = alike[which]
                     found[name, key] = (
-                        replace(seen, stale=not given(states.get(name), kept, key, value))
-                        if seen.away
-                        else seen
+                        replace(checked, stale=not given(states.get(name), kept, key, value))
+                        if checked.away
+                        else checked
                     )
         return found
 
@@ -280,22 +282,22 @@ def _digests(brief: Brief, wanted: Specs) -> Iterator[tuple[Secret, str]]:
             yield value, str(digest)
 
 
-def _kept(standing: State | None) -> Mapping[str, str] | None:
+def _digests_given(existing: State | None) -> Mapping[str, str] | None:
     """The digests of what an existing VM was given; None if it was given nothing yet."""
-    return None if standing is None or standing.importing else standing.digests
+    return None if existing is None or existing.importing else existing.digests
 
 
-def _stands(spec: Spec, standing: State | None, package: ova.Ova | Problem) -> bool:
+def _up_to_date(spec: Spec, existing: State | None, package: ova.Ova | Problem) -> bool:
     """Return whether a server's VM exists as it should, so that nothing is imported for it."""
-    if standing is None or standing.importing or isinstance(package, Problem):
+    if existing is None or existing.importing or isinstance(package, Problem):
         return False
-    now, applied = spec.applied(), (standing.mark.applied if standing.mark else None) or {}
+    now, applied = spec.applied(), (existing.mark.applied if existing.mark else None) or {}
     moved = bool(applied) and any(now.get(field) != applied.get(field) for field in ("ova", "datastore"))
-    same = standing.machine.extra.get(state.OVA, "") in ("", state.release(package))
-    return same and not moved and standing.host == spec.host
+    same = existing.machine.extra.get(state.OVA, "") in ("", state.release(package))
+    return same and not moved and existing.host == spec.host
 
 
-def _mine(
+def _ours(
     briefs: Iterable[Brief], wanted: Specs, inventory: Inventory, *, include_unlisted: bool
 ) -> dict[str, str]:
     """VM id → server: marked VMs, and unmarked VMs that have the name and folder of a desired server."""

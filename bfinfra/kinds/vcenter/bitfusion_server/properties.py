@@ -27,9 +27,9 @@ NUMBER = re.compile(r"(\d+)")
 
 
 def checked(
-    name: str, spec: Spec, ova: Ova, facts: BitfusionServerFacts, standing: State | None
+    name: str, spec: Spec, ova: Ova, facts: BitfusionServerFacts, existing: State | None
 ) -> dict[str, Value]:
-    """All properties to set. Raises Refusal, naming the field. `standing`: the existing VM; None for a new
+    """All properties to set. Raises Refusal, naming the field. `existing`: the VM that exists; None for a new
     one.
     """
     declared, found = (
@@ -44,8 +44,8 @@ def checked(
                 next=nearest(key, declared) or "see: bfinfra ova inspect",
             )
         found[key] = _fit(declared[key], value, facts.secrets.get((name, key)), f"properties.{key}")
-    found |= registration.filled(spec, ova, facts.vcenter, standing)
-    kept = () if standing is None else tuple(each.key for each in registration.asked(ova).values())
+    found |= registration.filled(spec, ova, facts.vcenter, existing)
+    kept = () if existing is None else tuple(each.key for each in registration.asked(ova).values())
     for property_ in ova.properties:
         if property_.required and property_.key not in found and property_.key not in kept:
             label = f" ({property_.label})" if property_.label else ""
@@ -58,7 +58,7 @@ def checked(
     return found
 
 
-def _fit(declared: Property, value: Value, seen: SecretProperty | None, where: str) -> Value:
+def _fit(declared: Property, value: Value, checked: SecretProperty | None, where: str) -> Value:
     if not declared.user_configurable:
         raise Refusal(
             f"the OVA's property {declared.key} can't be set",
@@ -67,7 +67,7 @@ def _fit(declared: Property, value: Value, seen: SecretProperty | None, where: s
             next="leave it out",
         )
     if isinstance(value, Secret):
-        if why := value.missing() if seen is None else seen.problem:
+        if why := value.missing() if checked is None else checked.problem:
             raise Refusal(
                 f"the property {declared.key} has no usable value",
                 field=where,

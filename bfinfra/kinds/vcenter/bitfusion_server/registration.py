@@ -61,26 +61,26 @@ def _first(named: Iterable[tuple[Part, str]], declared: Mapping[str, Property]) 
     return found
 
 
-def filled(spec: Spec, ova: Ova, vcenter: Identity | None, standing: State | None) -> dict[str, str]:
+def filled(spec: Spec, ova: Ova, vcenter: Identity | None, existing: State | None) -> dict[str, str]:
     """The properties to set that the site leaves out. Raises Refusal if the site gives a wrong value.
 
-    `standing`: the existing VM; None for a new one. An existing VM keeps the value that it was created with,
-    unless that value came from the site, is wrong, and has left the site.
+    `existing`: the VM that exists; None for a new one. It keeps the value that it was created with, unless
+    that value came from the site, is wrong, and has left the site.
     """
-    return dict(_filled(spec, ova, vcenter, standing))
+    return dict(_filled(spec, ova, vcenter, existing))
 
 
 def _filled(
-    spec: Spec, ova: Ova, vcenter: Identity | None, standing: State | None
+    spec: Spec, ova: Ova, vcenter: Identity | None, existing: State | None
 ) -> Iterator[tuple[str, str]]:
-    before = ((standing.mark.applied or {}) if standing and standing.mark else {}).get("properties", {})
+    before = ((existing.mark.applied or {}) if existing and existing.mark else {}).get("properties", {})
     for part, each in asked(ova).items():
         known, written = _known(part, vcenter), spec.properties.get(each.key)
-        now = standing.machine.properties.get(each.key, "") if standing else ""
-        if isinstance(written, str) and known and (standing is None or now != written):
+        now = existing.machine.properties.get(each.key, "") if existing else ""
+        if isinstance(written, str) and known and (existing is None or now != written):
             _check(part, each.key, written, vcenter)
         left_out = written is None and known
-        if left_out and (standing is None or (each.key in before and not _right(part, now, vcenter))):
+        if left_out and (existing is None or (each.key in before and not _right(part, now, vcenter))):
             yield each.key, known
 
 

@@ -24,7 +24,7 @@ def description(state: State, site: str, appliances: frozenset[str], *, serves: 
     on = [each for each in cards if each.enabled and each.capable and each.address not in others]
     fields: dict[str, object] = {"cluster": state.cluster} if state.cluster else {}
     if on:
-        fields["passthrough"] = list(_makes(on))
+        fields["passthrough"] = list(_by_model(on))
     return Description(detail.name, fields, state)
 
 
@@ -32,7 +32,7 @@ def _gpu(device: PciDevice) -> bool:
     return device.display and (device.capable or (device.vendor, device.device) in gpus.MEMORY)
 
 
-def _makes(cards: list[PciDevice]) -> Iterator[Mapping[str, object]]:
+def _by_model(cards: list[PciDevice]) -> Iterator[Mapping[str, object]]:
     """One entry for all cards of a model, with their count."""
     for (vendor, device), count in sorted(Counter((each.vendor, each.device) for each in cards).items()):
         yield {"vendor": vendor, "device": device} | ({"count": count} if count > 1 else {})

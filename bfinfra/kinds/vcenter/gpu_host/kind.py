@@ -104,9 +104,9 @@ class GpuHost(kind.Kind[Spec, State]):
         there = [moid for host in ids for moid in machines.get(host, ())]
         appliances = {each.moid: each.name for each in self._vcenter.machines.origins() if appliance(each)}
         for detail in self._vcenter.hosts.read(sorted(ids), VM_MARK, VM_KEYS, there):
-            seen = state.read(detail, clusters.get(detail.cluster, ""))
+            described = state.read(detail, clusters.get(detail.cluster, ""))
             serves = not appliances.keys().isdisjoint(machines.get(detail.moid, ()))
-            if found := description(seen, self._site, frozenset(appliances.values()), serves=serves):
+            if found := description(described, self._site, frozenset(appliances.values()), serves=serves):
                 yield found
 
     def _all(self, wanted: Mapping[str, Spec | None]) -> list[HostDetail]:

@@ -58,7 +58,7 @@ class Reboot(_OnHost):
     disruption = Disruption.REBOOT
     why = "passthrough takes effect with the next start of the host"
     preapproved = True
-    settles = True
+    waits_ready = True
     boot: str
     maintenance: bool
     """Whether the host is in maintenance mode already."""
@@ -71,7 +71,7 @@ class Await(_OnHost):
 
     rights = ()
     uses = (Use.APPLY, Use.DESTROY)
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,11 +70,11 @@ class HostImageKind(host_setting.Settings[Spec, State]):
             return found
         inventory, depots = self._vcenter.inventory.read(), self._images.depots()
         hosts = {moid: [each for each in inventory.hosts if each.cluster == moid] for moid in moids}
-        seen = {moid: self._images.hosts(moid) for moid in moids}
+        by_cluster = {moid: self._images.hosts(moid) for moid in moids}
 
         def whole(state: State) -> State:
             moid = state.settings[0].moid if state.settings else ""
-            there = seen.get(moid, {})
+            there = by_cluster.get(moid, {})
             rows = (
                 OnHost(each.name, each.moid, image.components, image.status, image.why)
                 if (image := there.get(each.moid))

@@ -53,7 +53,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
         return _unless_away(name, spec, (*discarded, new, *started), context, fresh=True)
     named = {GUEST[field.partition(".")[2]]: file for field, file in spec.files().items()}
     kept = {key: state.machine.extra.get(key) or f"as in {file.text}" for key, file in named.items()}
-    found = tuple(_settle(name, spec, state, context, ({**kept, **guest}, mark)))
+    found = tuple(_steps(name, spec, state, context, ({**kept, **guest}, mark)))
     return _unless_away(name, spec, found, context, fresh=state.mark is None or state.mark.applied is None)
 
 
@@ -65,9 +65,9 @@ def _unless_away(
     """
     facts: VirtualMachineFacts = context.facts
     written = {key for step in steps if isinstance(step, Reconfigure) for key in step.properties}
-    for key, seen in facts.secrets.get(name, {}).items():
-        if seen.away and (key in written or any(isinstance(step, Make) for step in steps)):
-            raise held(seen.away, f"properties.{key}", steps)
+    for key, secret in facts.secrets.get(name, {}).items():
+        if secret.away and (key in written or any(isinstance(step, Make) for step in steps)):
+            raise held(secret.away, f"properties.{key}", steps)
     if name not in facts.away:
         return steps
     field, problem = facts.away[name]
@@ -78,7 +78,7 @@ def _unless_away(
     return steps
 
 
-def _settle(
+def _steps(
     name: str, spec: Spec, state: State, context: PlanContext, says: tuple[Mapping[str, str], Mark]
 ) -> Iterator[Step]:
     (guest, mark), machine = says, state.machine

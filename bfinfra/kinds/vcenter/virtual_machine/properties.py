@@ -69,15 +69,15 @@ def check(spec: Spec, declared: Sequence[Declared], secrets: Mapping[str, Secret
 
 def usable(key: str, secrets: Mapping[str, SecretProperty]) -> SecretProperty:
     """Return what is known of a secret. Raises Refusal if it has no usable value."""
-    seen = secrets.get(key, SecretProperty())
-    if seen.problem:
+    checked = secrets.get(key, SecretProperty())
+    if checked.problem:
         raise Refusal(
             f"the property {key} has no usable value",
             field=f"properties.{key}",
-            why=seen.problem,
+            why=checked.problem,
             next="correct the reference or its value",
         )
-    return seen
+    return checked
 
 
 def differing(

@@ -63,14 +63,14 @@ class Garbage:
         others = [
             each
             for each in child["metadata"]["ownerReferences"]
-            if each["uid"] != uid and self._lives(each["uid"])
+            if each["uid"] != uid and self._exists(each["uid"])
         ]
         if others:
             self._disown(child, uid)
         else:
             self._cluster.remove(child)
 
-    def _lives(self, uid: str) -> bool:
+    def _exists(self, uid: str) -> bool:
         store = self._cluster.store
         return any(uid_of(thing) == uid for key in store.held() for thing in store.all(key))
 

@@ -135,7 +135,7 @@ class VksClusters(WorkloadClusters):
             ),
             "v1beta2": {
                 "conditions": [
-                    _seen(each, thing["metadata"].get("generation", 1))
+                    _with_generation(each, thing["metadata"].get("generation", 1))
                     for each in self._conditions(before.get("v1beta2", {}), conditions)
                 ],
                 **counts,
@@ -167,7 +167,7 @@ class VksClusters(WorkloadClusters):
         self._cluster.event(why[0], why[1], thing)
 
 
-def _seen(each: Object, generation: int) -> Object:
+def _with_generation(each: Object, generation: int) -> Object:
     """A condition with its observed generation; `ControlPlaneInitialized`, once true, keeps its own."""
     latched = each["type"] == "ControlPlaneInitialized" and each["status"] == "True"
     return {

@@ -18,14 +18,14 @@ SELECTOR = fields("name", "key", name=TEXT, key=TEXT)
 
 def definitions() -> list[Object]:
     """Machines, their services and images, and the libraries that images are from."""
-    seen = fields(spec=FREE, status=FREE)
+    content = fields(spec=FREE, status=FREE)
     return [
         _served("VirtualMachine", _machine(), "vm"),
         _served("VirtualMachineService", _service(), "vmservice"),
-        _served("VirtualMachineImage", seen, "vmi", written=False),
-        _served("ClusterVirtualMachineImage", seen, "cvmi", namespaced=False, written=False),
-        define(REGISTRY, "ContentLibrary", "contentlibraries", seen, short="cl"),
-        define(REGISTRY, "ContentLibraryItem", "contentlibraryitems", seen, short="clitem"),
+        _served("VirtualMachineImage", content, "vmi", written=False),
+        _served("ClusterVirtualMachineImage", content, "cvmi", namespaced=False, written=False),
+        define(REGISTRY, "ContentLibrary", "contentlibraries", content, short="cl"),
+        define(REGISTRY, "ContentLibraryItem", "contentlibraryitems", content, short="clitem"),
     ]
 
 

@@ -49,7 +49,7 @@ from bfinfra.model.readiness import READY
 from bfinfra.model.step import Step
 
 
-def standing(
+def steps(
     name: str, spec: Any, rendering: Rendering, state: State | None, context: PlanContext
 ) -> Iterator[Step]:
     """The steps to the rendering: definitions, then what pods need, then pods, then objects of types that

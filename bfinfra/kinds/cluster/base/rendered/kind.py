@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from bfinfra.backends.helm import Capabilities, Charts, OciChart
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
 from bfinfra.kinds.cluster.base.rendered import decide
 from bfinfra.kinds.cluster.base.rendered.hooks import run_of, unfinished
@@ -119,11 +119,11 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
         """
         for name in wanted:
             self._results.pop(name, None)
-        seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
+        observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
         for name, spec in wanted.items():
             if spec is not None and name not in self._results:
                 self._results[name] = self._rendered(name, spec, None, needs)
-        return Observation(seen.states, dict(self._results), seen.unreadable)
+        return Observation(observation.states, dict(self._results), observation.unreadable)
 
     @classmethod
     def steps(cls, name: str, spec: S | None, state: State | None, context: PlanContext) -> Sequence[Step]:
@@ -140,7 +140,7 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
             raise decide.refused(cls.source(spec), why)
         if not spec.after:
             _all_known(result, cls.source(spec), context)
-        return tuple(decide.standing(name, spec, result, state, context))
+        return tuple(decide.steps(name, spec, result, state, context))
 
     @staticmethod
     def places(name: str, spec: Any, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
@@ -273,7 +273,7 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
                     found[name] = state
         return found
 
-    def _standing(
+    def _existing(
         self,
         read: dict[str, State],
         cluster: Cluster,
@@ -281,7 +281,7 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterator[Standing[State]]:
+    ) -> Iterator[Existing[State]]:
         return self._of_states(read, cluster, wanted)
 
     def _records(self, cluster: Cluster, *, include_unlisted: bool) -> dict[str, Object]:

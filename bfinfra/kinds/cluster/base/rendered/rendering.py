@@ -127,11 +127,11 @@ def rendering(
     """Return the objects to send. `chosen`: hooks that are left out, and those that run, as `Job/name`.
     Raises ValueError for other hooks and for an object that is there twice.
     """
-    standing, run = _without_hooks(found, *(frozenset(each) for each in chosen))
-    own = {of: scoped for of, scoped, _ in definitions(standing)}
+    kept_objects, run = _without_hooks(found, *(frozenset(each) for each in chosen))
+    own = {of: scoped for of, scoped, _ in definitions(kept_objects)}
     manifests: dict[Id, Manifest] = {}
     unknown: dict[str, None] = {}
-    for each in (*standing, *run):
+    for each in (*kept_objects, *run):
         scoped = _scope(each, own, namespaced)
         if scoped is None:
             unknown[f"{each['apiVersion']} {each['kind']}"] = None
@@ -167,13 +167,13 @@ def _without_hooks(
     found: Iterable[Manifest], skipped: frozenset[str], run: frozenset[str]
 ) -> tuple[list[Manifest], list[Manifest]]:
     """The objects without hooks, and the hooks that run."""
-    standing: list[Manifest] = []
+    kept_objects: list[Manifest] = []
     runs: list[Manifest] = []
     undecided: list[str] = []
     for each in found:
         when, name = {*hooks(each)}, _named(each)
         if not when or when == {"crd-install"}:
-            standing.append(each)
+            kept_objects.append(each)
         elif name in run:
             if why := refused(each):
                 raise ValueError(
@@ -189,7 +189,7 @@ def _without_hooks(
         )
     if left := run - {_named(each) for each in runs}:
         raise ValueError(f"it has no hook {', '.join(sorted(left))}, which run_hooks names")
-    return standing, runs
+    return kept_objects, runs
 
 
 def _hide(secret: Manifest) -> None:

@@ -83,7 +83,7 @@ class Create(Objects):
 class CreateAndWait(Create):
     """create objects in {cluster}, and wait until they are ready"""
 
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class Update(Objects):
 class Redefine(Update):
     """change objects in {cluster}, and wait until it serves them"""
 
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,14 +108,14 @@ class Replace(Objects):
     """delete objects from {cluster}, to make them anew with fields that can't change"""
 
     destructive = True
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prune(Objects):
     """delete objects from {cluster}, which the rendering no longer has"""
 
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ class Delete(Objects):
     """delete objects from {cluster}"""
 
     destructive = True
-    settles = True
+    waits_ready = True
     uses = (Use.DESTROY,)
 
 
@@ -138,7 +138,7 @@ class Delete(Objects):
 class RunHook(Create):
     """run the chart's hook objects in {cluster} {phase} the other objects, and wait until it has finished"""
 
-    settles = True
+    waits_ready = True
     phase: str
 
 
@@ -146,21 +146,21 @@ class RunHook(Create):
 class AwaitHook(Objects):
     """wait until the chart's hook objects in {cluster} has finished"""
 
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class AwaitObjects(Objects):
     """wait until objects in {cluster} are ready, before hooks run"""
 
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class DropHook(Objects):
     """delete objects from {cluster}, which a hook of the chart left"""
 
-    settles = True
+    waits_ready = True
 
 
 @dataclass(frozen=True, kw_only=True)

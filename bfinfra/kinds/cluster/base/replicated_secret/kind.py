@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.audit import of_field
-from bfinfra.kinds.cluster.base.kubernetes_objects import KubernetesObjects, Standing
+from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of, stands_at, version_of
 from bfinfra.kinds.cluster.base.replicated_secret.decide import Remove, Write
 from bfinfra.kinds.cluster.base.replicated_secret.spec import Spec, places_of
@@ -92,13 +92,13 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         contents, unreadable = self._expected(wanted, needs)
         self._contents |= contents
         try:
-            seen = super().observe(wanted, needs, include_unlisted=include_unlisted)
+            observation = super().observe(wanted, needs, include_unlisted=include_unlisted)
         finally:
             for name in contents:
                 self._contents.pop(name, None)
-        return Observation(seen.states, unreadable={**seen.unreadable, **unreadable})
+        return Observation(observation.states, unreadable={**observation.unreadable, **unreadable})
 
-    def _standing(
+    def _existing(
         self,
         read: list[Object],
         cluster: Cluster,
@@ -106,7 +106,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         needs: Mapping[Key, ResolvedRef],
         *,
         include_unlisted: bool,
-    ) -> Iterator[Standing[Any]]:
+    ) -> Iterator[Existing[Any]]:
         owners = {
             place: name
             for name, spec in wanted.items()
@@ -125,7 +125,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
             spec = wanted.get(name)
             unchanged = partial(self.unchanged, spec.names(name) if spec else ())
             state = partial(state_of, found, cluster, self._contents.get(name), unchanged)
-            yield Standing(name, self._fits(spec, cluster), state)
+            yield Existing(name, self._fits(spec, cluster), state)
 
     def _writers(self, state: T, fields: Sequence[str]) -> dict[str, LastWriter]:
         """The last writer, from the managers of the Secrets' data."""
@@ -137,7 +137,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
                 of_field(self._clusters.at(state.home).get("v1", "Secret", secret, space), "data")
                 for secret in sorted(names)
             ]
-            if found := max(filter(None, traces), key=lambda trace: trace.at or 0, default=None):
+            if found := max(filter(None, traces), key=lambda writer: writer.at or 0, default=None):
                 writers[each] = found
         return writers
 
@@ -156,8 +156,10 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
                     self._wrote(home, (step.namespace, name), made)
             case Remove(home=home, namespace=namespace):
                 for name in step.names:
-                    seen = self._objects(home).version(step.owner, (namespace, name))
-                    left = self._clusters.at(home).delete("v1", "Secret", name, namespace, seen=seen)
+                    preconditions = self._objects(home).version(step.owner, (namespace, name))
+                    left = self._clusters.at(home).delete(
+                        "v1", "Secret", name, namespace, preconditions=preconditions
+                    )
                     self._wrote(home, (namespace, name), left)
             case _:
                 raise AssertionError(step)
