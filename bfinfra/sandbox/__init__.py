@@ -1,4 +1,4 @@
-"""The embedded world: servers on loopback that speak the real wire protocols, in a process of their own."""
+"""The sandbox: servers on loopback that speak the real wire protocols, in a process of their own."""
 
 from pathlib import Path
 

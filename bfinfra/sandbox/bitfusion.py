@@ -83,7 +83,7 @@ class BitfusionServers:
         return Server(str(config.instanceUuid), _version(product), gpus) if able else None
 
 
-def _memory(inventory: Inventory, vm: Managed, device: Any) -> int:
+def _memory(inventory: Inventory, vm: Managed, device: object) -> int:
     """MiB of a passed-through GPU; 0 for other devices."""
     backing = getattr(device, "backing", None)
     identity = getattr(backing, "id", None) or getattr(backing, "assignedId", None)
@@ -94,7 +94,7 @@ def _memory(inventory: Inventory, vm: Managed, device: Any) -> int:
 
 
 def _version(product: Any) -> str:
-    """The version as the server tells it: "3.0.0-f95ba24a" for the product's 3.0.0-11."""
+    """The version as the server reports it: "3.0.0-f95ba24a" for the product's 3.0.0-11."""
     return f"{re.split('[-+ ]', product.version or '3.0.0')[0]}-f95ba24a"
 
 

@@ -10,7 +10,7 @@ LINE = 1024  # bytes of a chunk's header
 
 
 class Malformed(Exception):
-    """The body isn't framed as HTTP/1.1 says, or ended too early."""
+    """The body isn't framed as HTTP/1.1 requires, or ended too early."""
 
 
 class Body(io.RawIOBase):

@@ -47,13 +47,13 @@ def _wrong(status: int, message: str) -> Response:
     return Response(status, f"{message}\n".encode(), {"content-type": "text/plain"})
 
 
-def _pace(parts: Parts, body: Any) -> None:
+def _pace(parts: Parts, body: object) -> None:
     if not isinstance(body, dict) or not isinstance(body.get("pace"), int | float) or body["pace"] < 0:
         raise ValueError('write {"pace": NUMBER}, 0 or more')
     parts.clock.pace = float(body["pace"])
 
 
-def _world(parts: Parts, _: Any) -> Response:
+def _world(parts: Parts, _: object) -> Response:
     """Not in the middle of what a reset or a request set off."""
     parts.clock.rest()
     return Response(200, parts.dump().encode(), {"content-type": "application/json"})

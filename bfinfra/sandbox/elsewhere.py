@@ -1,5 +1,5 @@
-"""Clusters that no supervisor made: there from the start, reached by the kubeconfig that the world's `files`
-make.
+"""Clusters outside of supervisors: they exist from the start, reached by the kubeconfig that the world's
+`files` make.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Elsewhere:
                 running.loop.look_at_all()
 
     def _down(self, name: str) -> None:
-        """Its control plane is gone, and all that it knew."""
+        """Remove its control plane, with all its objects."""
         if self._joined.pop(name, None) is not None:
             self._listeners.close(self._as_written[name].address)
             self.all[name].clear()
@@ -127,8 +127,8 @@ class Elsewhere:
         return self.host(node)
 
     def _gpus(self, node: str) -> Gpus:
-        """Of a machine that is a node: as its files say; of other nodes: as many as the world gives them,
-        ready for containers.
+        """The GPUs of a node. If it is one of the world's machines, its files decide; else the world gives
+        their number, and they are ready for containers.
         """
         if found := self.host(node):
             return gpus_of(found.machine)
@@ -160,7 +160,7 @@ class Elsewhere:
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """As it was saved; a cluster that was not in the world then is new."""
+        """Restore the saved clusters; a cluster that the world did not have then is new."""
         for name, each in self.all.items():
             if name in data:
                 each.restore(data[name])

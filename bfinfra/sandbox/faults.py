@@ -1,4 +1,4 @@
-"""Faults as data: rules say which call goes wrong, and how."""
+"""Faults as data: rules that select calls and how they fail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEEDS = (
     "when",
 )
 RENAMED = {"door": "api"}
-"""Fields of a rule whose old names are understood for one more release."""
+"""Fields of a rule whose old names are accepted for one more release."""
 
 
 class BadRule(ValueError):
@@ -132,7 +132,7 @@ class Faults:
     expire: Callable[[], None] = lambda: None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, data: Any) -> None:
+    def add(self, data: object) -> None:
         """Add a rule, or a list of rules, from JSON values. BadRule."""
         found = [rule(each) for each in (data if isinstance(data, list) else [data])]
         with self._lock:
@@ -152,8 +152,8 @@ class Faults:
     def during(self, api: str, method: str, *objects: str, writes: bool = False) -> Iterator[Effect]:
         """Run a call between what its rules do before and after it. Raises Interrupted.
 
-        `objects`: every name the call's object goes by (id, name, path). An API that knows its methods better
-        than "POST /path" (SOAP) calls this itself; for the others the listener does.
+        `objects`: every name the call's object goes by (id, name, path). An API whose methods are not HTTP
+        paths (SOAP) calls this itself; for the others the listener does.
         """
         deeds = self._struck(api, method, objects, writes=writes)
         for deed in deeds:
@@ -209,7 +209,7 @@ def _counts(found: Rule) -> bool:
     )
 
 
-def _deed(data: Any) -> Deed:
+def _deed(data: object) -> Deed:
     if data in ("reset_before", "reset_after"):
         return Deed(reset=str(data).removeprefix("reset_"))
     if not isinstance(data, Mapping) or not data or set(data) - set(DEEDS):

@@ -48,6 +48,6 @@ class Response:
 Handler = Callable[[Request], Response]
 
 
-def as_json(value: Any, status: int = 200, **headers: str) -> Response:
+def as_json(value: object, status: int = 200, **headers: str) -> Response:
     """A JSON response."""
     return Response(status, json.dumps(value).encode(), {"content-type": "application/json", **headers})

@@ -1,4 +1,4 @@
-"""The files for clients that know nothing of the sandbox: variables for a shell, and a kubeconfig."""
+"""The files for other clients of the sandbox: variables for a shell, and a kubeconfig."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Files:
         return (self.state / "kubeconfig").resolve()
 
     def write(self, values: Mapping[str, str], config: Mapping[str, object]) -> None:
-        """Both anew."""
+        """Write both files again."""
         folder.write_text(self.env, shell(values))
         folder.write(self.kubeconfig, config)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """Build, `restore` or leave as the world says, `open`; then it serves until `close`."""
+    """Build it, optionally `restore` a saved state, then `open`; it serves until `close`."""
 
     def __init__(self, world: World, pki: Pki, pace: float) -> None:
         self.world, self.clock = world, Clock(pace)

@@ -11,7 +11,6 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from bfinfra.sandbox.reading import BadWorld
 
@@ -31,7 +30,7 @@ class Passwords:
                 file.write(secrets.token_bytes(32))
         return Passwords(path.read_bytes())
 
-    def of(self, value: Any, name: str, env: Mapping[str, str]) -> str:
+    def of(self, value: object, name: str, env: Mapping[str, str]) -> str:
         """The text of `value`: text, {env: NAME} or {generate: password}. BadWorld for anything else."""
         match value:
             case str():

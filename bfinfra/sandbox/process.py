@@ -44,7 +44,7 @@ class Launched(Protocol):
 
 @dataclass
 class Running(Steering):
-    """A running sandbox, as its endpoints.json says. `env`: values of a site's {env: …}; `files`: folder of
+    """A running sandbox, as in its endpoints.json. `env`: values of a site's {env: …}; `files`: folder of
     the files that sites name.
 
     `clients`: variables for govc, kubectl and others, without their passwords; `env_file` has those too.
@@ -66,8 +66,8 @@ class Running(Steering):
         return (self.state / "env").resolve()
 
     def lookup(self, host: str, port: int) -> tuple[str, int] | None:
-        """Return the real address of "host:port"; None where the sandbox has no such address. It is read anew
-        on each call, because guests come and go.
+        """Return the real address of "host:port"; None where the sandbox has no such address. It is read on
+        each call, because guests are created and deleted.
         """
         name = (
             f"{host}:{port}".lower()
@@ -82,7 +82,9 @@ class Running(Steering):
 
 
 def start(world: Path, state: Path, pace: float | None = None) -> Running:
-    """Start the world's process and wait until its servers listen. SandboxError says why it did not."""
+    """Start the world's process and wait until its servers listen. Raises SandboxError with the reason if it
+    does not.
+    """
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     words = ["serve", "--world", str(world), "--state", str(state)]
     log = state / "log"

@@ -28,7 +28,7 @@ class BadWorld(ValueError):
     """A world file has a mistake; the message names file and field."""
 
 
-def read(kind: Any, value: Any, at: str) -> Any:
+def read(kind: object, value: object, at: str) -> Any:
     """`value` as an instance of `kind`: a dataclass, a scalar, tuple[T, ...], Mapping[str, T], T | None or
     Any.
     """
@@ -77,13 +77,13 @@ def _scalar(kind: Any, value: Any, at: str) -> Any:
     return _of(kind, value, at)
 
 
-def _of(kind: type, value: Any, at: str) -> Any:
+def _of(kind: type, value: object, at: str) -> Any:
     if type(value) is not kind:  # True is no number here
         raise BadWorld(f"{at}: {type(value).__name__} {str(value)[:60]!r} where {kind.__name__} is expected")
     return value
 
 
-def _bytes(value: Any, at: str) -> int:
+def _bytes(value: object, at: str) -> int:
     found = re.fullmatch(r"(\d+)\s*([a-zA-Z]*)", str(value))
     if found is None or found[2] not in UNITS or isinstance(value, bool):
         raise BadWorld(f"{at}: {str(value)[:60]!r} is no size; write for example 32GiB")

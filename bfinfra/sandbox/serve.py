@@ -51,7 +51,7 @@ def serve(world_file: Path, state: Path, pace: float | None) -> None:
 
 
 def _restore(parts: Parts, saved: Any, state: Path) -> None:
-    """Take over a saved state. Unreadable says what to do."""
+    """Restore a saved state. Raises Unreadable, with what to do."""
     if saved.get("format_version") != folder.FORMAT:
         raise Unreadable(f"the state in {state} is of another version: reset the sandbox")
     try:
@@ -64,8 +64,8 @@ def _restore(parts: Parts, saved: Any, state: Path) -> None:
 
 
 class _Endpoints:
-    """endpoints.json, and what is handed to other clients: written when all servers listen, and again with
-    each address that comes or goes.
+    """endpoints.json, and what is handed to other clients: written when all servers listen, and again when an
+    address is added or removed.
     """
 
     def __init__(self, state: Path, pki: Pki, parts: Parts, control: int) -> None:

@@ -32,7 +32,7 @@ class Session:
 
 
 class Sessions:
-    """Open sessions by key. `idle` is how many seconds an unused one lives."""
+    """Open sessions by key. `idle`: seconds after which an unused one expires."""
 
     def __init__(self, users: Iterable[Any], clock: Clock, idle: float = 1800) -> None:
         self.idle = idle

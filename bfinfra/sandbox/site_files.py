@@ -1,4 +1,4 @@
-"""The files that sites name: made as the world says, and put back by a reset."""
+"""The files that sites name: made from the world file, and restored by a reset."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ class SiteFiles:
             self._make()
 
     def reset(self) -> None:
-        """As at the beginning: what was put beside them goes; where one was changed or taken away, all are
-        made anew.
-        """
+        """Restore the beginning: delete what was added; if one was changed or deleted, make all again."""
         if self._made() != self._record():
             shutil.rmtree(self.folder, ignore_errors=True)
             self._make()
@@ -45,7 +43,7 @@ class SiteFiles:
         folder.write(self._note, self._record())
 
     def _record(self) -> dict[str, object]:
-        """Of which world the files are, and by what one that was written since is known."""
+        """Record the world of the files, and what shows that one was written since."""
         return {
             "world": self._digest(),
             "files": {name: _stamp(self.folder / name) for name in self._world.files},
@@ -60,7 +58,7 @@ class SiteFiles:
         return found if isinstance(found, dict) else {}
 
     def _others(self) -> list[Path]:
-        """Files, links and folders that the world says nothing of."""
+        """Files, links and folders that are not in the world file."""
         named = [self.folder / name for name in self._world.files]
         own = {*named, *(parent for path in named for parent in path.parents)}
         return sorted(path for path in self.folder.rglob("*") if path not in own)
@@ -72,7 +70,7 @@ class SiteFiles:
         return hashlib.sha256(f"{self._world.files} {clusters} {self._pki.ca_pem}".encode()).hexdigest()
 
     def _ssh(self) -> tuple[str, str]:
-        """The private key that lets into the world's Linux machines, and the known_hosts of them all."""
+        """The private key for the logins of the world's Linux machines, and their known_hosts."""
         hosts = (
             (
                 f"{each.address if each.port == 22 else f'[{each.address}]:{each.port}'} "

@@ -25,7 +25,7 @@ READS = ("GET", "HEAD", "OPTIONS")
 LOGINS = ("/api/session", "/rest/com/vmware/cis/session", "/wcp/login")
 REVIEWS = ("/selfsubjectaccessreviews", "/selfsubjectrulesreviews", "/tokenreviews", "/selfsubjectreviews")
 LOOKS = ("list-", "filter")
-"""Actions of tags and of OVF items that only tell."""
+"""Actions of tags and of OVF items that only read."""
 DRAINED = 1 << 20  # bytes of a body that the handler left unread; beyond, the connection ends
 BODILESS = (204, 304)
 HALF = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"items": [{"meta'
@@ -44,7 +44,7 @@ class Spoken:
     tally: Tally
 
     def __call__(self, request: Request) -> Response:
-        """Answer a request. Raises Interrupted where a fault rule says so."""
+        """Answer a request. Raises Interrupted if a fault rule requires it."""
         if not self.name:
             return self.handler(request)
         method = f"{request.method} {request.path}"
@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def handle_expect_100(self) -> bool:
-        """Tell the client to go on."""
+        """Let the client continue with the body."""
         self.send_response_only(HTTPStatus.CONTINUE)
         self.end_headers()
         self.wfile.flush()
@@ -172,5 +172,5 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, *_: object) -> None:
         """Requests are counted, not logged."""

@@ -26,7 +26,7 @@ def hold(folder: Path) -> BinaryIO:
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = (folder / "lock").open("wb")
-    for _ in range(50):  # who only asks whether it is held holds it for a moment
+    for _ in range(50):  # a process that only checks whether it is held holds it for a moment
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

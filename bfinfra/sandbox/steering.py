@@ -33,7 +33,7 @@ class Steering:
         """Count from zero."""
         self._ask("DELETE", "/tally")
 
-    def faults(self, *rules: Mapping[str, Any]) -> None:
+    def faults(self, *rules: Mapping[str, object]) -> None:
         """Add fault rules; see `bfinfra.sandbox.faults`."""
         for renamed in old_names(rules):
             warnings.warn(f"a fault's {renamed}", DeprecationWarning, stacklevel=2)
@@ -47,8 +47,8 @@ class Steering:
         """Everything in the world, without generated ids and times: two equal worlds dump equal."""
         return self._ask("GET", "/world")
 
-    def change(self, what: Mapping[str, Any]) -> None:
-        """Change the world behind everybody's back; see `bfinfra.sandbox.changes`."""
+    def change(self, what: Mapping[str, object]) -> None:
+        """Change the world without any client; see `bfinfra.sandbox.changes`."""
         self._ask("POST", "/change", what)
 
     def pace(self, pace: float) -> None:
@@ -63,7 +63,7 @@ class Steering:
         """End every session and token now."""
         self._ask("POST", "/expire")
 
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+    def _ask(self, method: str, path: str, body: object = None) -> Any:
         host, _, port = self.control.rpartition(":")
         line = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
         try:

@@ -53,8 +53,8 @@ class Supervisors:
         self._rest, self._listeners, world = rest, listeners, rest.world
         self._homes: dict[
             str, str
-        ] = {}  # namespace → cluster; its record is gone when the supervisor hears of it
-        self._saved: Mapping[str, Any] = {}  # of those that run again only when vCenter says so
+        ] = {}  # namespace → cluster; its record no longer exists when the supervisor is notified
+        self._saved: Mapping[str, Any] = {}  # of those that run again only once vCenter has them RUNNING
         self._outside = Outside(
             durations=world.durations,
             ca_pem=rest.pki.ca_pem,

@@ -197,8 +197,8 @@ class Registry:
 
 @dataclass(frozen=True)
 class Template:
-    """A template for machines, off, with one network adapter and no disks. `cluster`, `datastore`: where it
-    lies; `guest`: vSphere's id of its system.
+    """A template for machines, off, with one network adapter and no disks. `cluster`, `datastore`: its
+    places; `guest`: vSphere's id of its system.
     """
 
     cluster: str
@@ -208,7 +208,7 @@ class Template:
 
 @dataclass(frozen=True)
 class KubernetesCluster:
-    """A cluster that no supervisor made. `address`: "host:port" of its API; `nodes`: how many, with `gpus`
+    """A cluster outside of supervisors. `address`: "host:port" of its API; `nodes`: how many, with `gpus`
     each; `token`: its administrator's, resolved after loading.
 
     `gpus`: what each node has, driver and container runtime ready; pods get them where a device plug-in runs.
@@ -267,7 +267,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class File:
-    """A file that the demo needs. `make`: which maker; `options`: what that maker takes."""
+    """A file that the demo needs. `make`: the name of its factory; `options`: the factory's arguments."""
 
     make: str
     options: Mapping[str, Any] = field(default_factory=dict)

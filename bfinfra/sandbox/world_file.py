@@ -37,7 +37,7 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(path: Path, passwords: Passwords) -> World:
-    """The world of a file. BadWorld names the file and the field; OSError where it can't be read."""
+    """The world of a file. Raises BadWorld with the file and the field; OSError if it can't be read."""
     with path.open("rb") as stream:
         text = stream.read(LARGEST + 1)
     if len(text) > LARGEST:
@@ -82,7 +82,7 @@ def _check(text: bytes) -> None:
             raise BadWorld(f"{mark.line + 1}:{mark.column + 1}: {message}" if mark else f" {message}")
 
 
-def parse(data: Any, passwords: Passwords, at: str = "world") -> World:
+def parse(data: object, passwords: Passwords, at: str = "world") -> World:
     """The world of YAML values."""
     world: World = read(World, data, at)
     if problems := list(_problems(world)):

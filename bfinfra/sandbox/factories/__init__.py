@@ -1,1 +1,1 @@
-"""Files that a world's site needs, made the same way each time."""
+"""Makes the files that a site needs in the sandbox, with the same content each time."""

@@ -1,6 +1,4 @@
-"""Debian packages with nothing but a name, and programs where they are given: they stand where a site names a
-client package.
-"""
+"""Makes Debian packages with a name and, if given, programs: the client packages that a site names."""
 
 from __future__ import annotations
 

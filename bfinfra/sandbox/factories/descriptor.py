@@ -22,7 +22,7 @@ GIB = 2**30
 
 @dataclass(frozen=True)
 class Property:
-    """One vApp property. `type` as OVF says: string, boolean, password, with `qualifiers`."""
+    """One vApp property. `type` as in OVF: string, boolean, password, with `qualifiers`."""
 
     key: str
     label: str

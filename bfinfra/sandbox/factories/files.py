@@ -1,4 +1,4 @@
-"""Picks the factory of each of a world's files."""
+"""Chooses the factory for each file of a world."""
 
 from __future__ import annotations
 

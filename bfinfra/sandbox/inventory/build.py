@@ -1,4 +1,4 @@
-"""From the world file to managed objects: folders, datacenter, clusters, hosts, datastores, networks,
+"""Makes managed objects from the world file: folders, datacenter, clusters, hosts, datastores, networks,
 services.
 """
 
@@ -26,7 +26,7 @@ PREFIX = {"vm": "group-v", "host": "group-h", "datastore": "group-s", "network":
 
 
 def build(inventory: Inventory) -> None:
-    """Fill an empty inventory as the world says."""
+    """Fill an empty inventory from the world file."""
     world = inventory.world
     root = inventory.add(
         vim.Folder, "group-d1", name="Datacenters", childType=types("Folder", "Datacenter"), **GREEN
@@ -175,7 +175,9 @@ def allocation(reservation: int = 0, limit: int = -1) -> Any:
     )
 
 
-def add_pool(inventory: Inventory, parent: Any, owner: Any, name: str, limits: tuple[Any, Any]) -> Managed:
+def add_pool(
+    inventory: Inventory, parent: object, owner: object, name: str, limits: tuple[object, object]
+) -> Managed:
     """A resource pool; `limits` are its allocations of CPU and of memory."""
     pool = inventory.add(
         vim.ResourcePool,

@@ -41,7 +41,7 @@ def referring(inventory: Inventory, managed: Managed, kind: Any, field: str) -> 
     return found
 
 
-def indexed(inventory: Inventory, kind: Any, field: str) -> dict[str, list[Any]]:
+def indexed(inventory: Inventory, kind: object, field: str) -> dict[str, list[Any]]:
     """References of the objects of a type, by the id that their field names."""
     index: dict[str, list[Any]] = defaultdict(list)
     for each in inventory.of(kind):

@@ -1,4 +1,4 @@
-"""The guest: Tools start some time after power-on and tell host name and addresses."""
+"""The guest: Tools start some time after power-on and report host name and addresses."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HOSTNAME = re.compile(r"host\s*name|fqdn", re.IGNORECASE)
 
 
 def start_guest(inventory: Inventory, vm: Managed) -> None:
-    """Boot: the guest is up after the world's `boot` seconds, unless the machine went off or started again
-    meanwhile.
+    """Boot: the guest is up after the world's `boot` seconds, unless the machine was powered off or started
+    again meanwhile.
     """
     started = vm["runtime"].bootTime
 

@@ -145,8 +145,8 @@ def managers(inventory: Inventory, moid: str, host: Any) -> Any:
 
 
 def offer_vgpus(inventory: Inventory, host: Managed) -> bool:
-    """The host tells the profiles of its cards where its driver and its graphics allow it; whether they
-    do.
+    """Let the host report the profiles of its cards if its driver and its graphics allow it. Returns whether
+    they do.
     """
     vibs = inventory.get(host["configManager"].imageConfigManager).hidden["vibs"]
     config, driver = host["config"], host.hidden.get("vgpu_driver", "")
@@ -318,7 +318,7 @@ def passthru(device: Any) -> Any:
 
 
 def hardware(inventory: Inventory, name: str, host: Any, devices: list[Any]) -> Any:
-    """Sizes as the world says; `cores` over two packages."""
+    """The sizes from the world file; `cores` are spread over two packages."""
     cores = int(host.cores)
     return vim.host.HardwareInfo(
         systemInfo=vim.host.SystemInfo(

@@ -17,7 +17,7 @@ class Managed:
     def __init__(self, ref: Any, props: dict[str, Any], hidden: dict[str, Any] | None = None) -> None:
         self.ref = ref
         self.props = props
-        self.hidden = hidden or {}  # what the sandbox needs to know and no client sees: JSON values only
+        self.hidden = hidden or {}  # the sandbox's own data, which no client sees: JSON values only
         self.version = 1
         self.wire: dict[tuple[str, str], tuple[int, str]] = {}  # serialised values by path and API version
 
@@ -48,7 +48,7 @@ class Managed:
     def __getitem__(self, name: str) -> Any:
         return self.props[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         self.props[name] = value
 
     def __repr__(self) -> str:

@@ -58,7 +58,7 @@ def declared(kind: Any, name: str, path: str) -> Any:
         raise vmodl.query.InvalidProperty(name=path) from None
 
 
-def below(value: Any, kind: Any, name: str, path: str) -> tuple[Any, Any]:
+def below(value: object, kind: object, name: str, path: str) -> tuple[Any, Any]:
     """A field of a data object."""
     holder = type(value) if isinstance(value, support.DataObject) else kind
     if not (isinstance(holder, type) and issubclass(holder, support.DataObject)):

@@ -23,7 +23,7 @@ Permission = dict[str, Any]
 
 
 def furnish(inventory: Inventory) -> None:
-    """The world's users, each with a permission at the root."""
+    """Add the world's users, each with a permission at the root."""
     own = {
         number: each
         for number, each in enumerate(inventory.world.users, FIRST_OWN)
@@ -59,7 +59,7 @@ def permissions(inventory: Inventory) -> list[Permission]:
     return found
 
 
-def holds(inventory: Inventory, user: Any, privilege: str, managed: Managed | None = None) -> bool:
+def holds(inventory: Inventory, user: object, privilege: str, managed: Managed | None = None) -> bool:
     """Return whether the user has the privilege on the object, on the root where none is given."""
     entity = anchor(inventory, managed) if managed is not None else inventory.objects[ROOT]
     if privilege == "System.Anonymous" or (privilege in READ and entity is not managed):

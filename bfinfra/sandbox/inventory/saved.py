@@ -51,7 +51,7 @@ DUMPED = {
     "VmwareDistributedVirtualSwitch": ("config",),
     "DistributedVirtualPortgroup": ("config",),
 }
-NOTE = vim.CustomFieldsManager.StringValue  # pyVmomi finds a type anew each time it is named
+NOTE = vim.CustomFieldsManager.StringValue  # pyVmomi looks a type up each time it is named
 GROUP_KEY = re.compile(r"dvportgroup-\d+")  # keys of port groups are their ids
 UNORDERED = (support.ManagedObject, NOTE)
 """Lists of these are sets: their order is that in which they came."""
@@ -110,8 +110,8 @@ def dump(inventory: Inventory) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def _without(value: Any, given: set[str]) -> Any:
-    """Addresses by DHCP go by the machine's id, which depends on who was made first."""
+def _without(value: object, given: set[str]) -> Any:
+    """Leaves out addresses by DHCP: they depend on the machine's id, and so on the order of creation."""
     if isinstance(value, dict):
         return {name: _without(each, given) for name, each in value.items()}
     if isinstance(value, list):
@@ -119,7 +119,7 @@ def _without(value: Any, given: set[str]) -> Any:
     return "by DHCP" if value in given else value
 
 
-def plain(inventory: Inventory, value: Any) -> Any:
+def plain(inventory: Inventory, value: object) -> Any:
     """A property value without generated ids and times."""
     if isinstance(value, support.ManagedObject):
         target = inventory.objects.get(moid(value))

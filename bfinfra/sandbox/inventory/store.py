@@ -58,15 +58,15 @@ class Inventory:
         self.touch(managed)
 
     def touch(self, *changed: Managed) -> None:
-        """Say that these objects changed: caches go, waiting collectors wake."""
+        """Report that these objects changed: drops caches, wakes waiting collectors."""
         with self.lock:
             self.version += 1
             for managed in changed:
                 managed.version = self.version
             self.lock.notify_all()
 
-    def get(self, ref: Any) -> Managed:
-        """The object of a reference. ManagedObjectNotFound where it is gone."""
+    def get(self, ref: object) -> Managed:
+        """The object of a reference. Raises ManagedObjectNotFound if it no longer exists."""
         found = self.objects.get(moid_of(ref))
         if found is None:
             raise vmodl.fault.ManagedObjectNotFound(
@@ -78,7 +78,7 @@ class Inventory:
             )
         return found
 
-    def of(self, *types: Any) -> list[Managed]:
+    def of(self, *types: object) -> list[Managed]:
         """All objects of these types, in the order of their making."""
         return [managed for managed in self.objects.values() if managed.is_a(*types)]
 
@@ -119,7 +119,7 @@ class Inventory:
         """The inventory path: "/Singapore/vm/bf-01"; "/" for the root."""
         return "/" + "/".join(each.name for each in reversed(self.ancestors(managed)[:-1]))
 
-    def named(self, kind: Any, name: str) -> Managed | None:
+    def named(self, kind: object, name: str) -> Managed | None:
         """The first object of the type with this name."""
         return next((managed for managed in self.of(kind) if managed.name == name), None)
 
@@ -160,7 +160,7 @@ class Inventory:
         self._power_hooks.append(hook)
 
     def powered(self, vm: Managed, *, on: bool) -> None:
-        """Tell the power hooks."""
+        """Call the power hooks."""
         for hook in self._power_hooks:
             hook(vm, on)
 

@@ -18,10 +18,8 @@ def wsdl_type(name: str) -> Any:
     return support.GetWsdlType("urn:vim25", name)
 
 
-def typed(value: Any, kind: Any) -> Any:
-    """The value as the declared type, so that it says its type on the wire when it is in an
-    `xsd:anyType`.
-    """
+def typed(value: object, kind: object) -> Any:
+    """The value as the declared type, so that its type is on the wire when it is in an `xsd:anyType`."""
     if (
         value is None
         or kind is object
@@ -47,7 +45,7 @@ def field(kind: Any, name: str) -> Any:
     return kind._GetPropertyInfo(name)  # noqa: SLF001 - pyVmomi's public name
 
 
-def fields(value: Any) -> tuple[Any, ...]:
+def fields(value: object) -> tuple[Any, ...]:
     """The fields that a data object or a type declares."""
     return _declared(value if isinstance(value, type) else type(value))
 

@@ -1,3 +1,1 @@
-"""Kubernetes as the sandbox speaks it: API servers in memory, their controllers, and the supervisor above
-them.
-"""
+"""The sandbox's Kubernetes: API servers in memory, their controllers, and the supervisor above them."""

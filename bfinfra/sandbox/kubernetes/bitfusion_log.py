@@ -91,7 +91,7 @@ def places(home: str) -> tuple[str, str, str, str]:
 
 
 def opened(files: ContainerFiles, home: str, when: str) -> tuple[list[str], list[str]]:
-    """The addresses that a client finds, none where it can't go on, and what it says. It keeps its old access
+    """The addresses that a client finds, none if it can't continue, and its output. It keeps its old access
     beside the new one.
     """
     client, own, shared, authority = places(home)

@@ -41,19 +41,19 @@ def required(field: str, what: str = "") -> Cause:
     return Cause("FieldValueRequired", "Required value" + (f": {what}" if what else ""), field)
 
 
-def wrong(field: str, value: Any, why: str) -> Cause:
+def wrong(field: str, value: object, why: str) -> Cause:
     """A value that may not be."""
     return Cause(
         "FieldValueInvalid", f"Invalid value: {json.dumps(value, separators=(',', ':'))}: {why}", field
     )
 
 
-def immutable(field: str, value: Any) -> Cause:
+def immutable(field: str, value: object) -> Cause:
     """A field that may not change."""
     return wrong(field, value, "field is immutable")
 
 
-def unsupported(field: str, value: Any, known: tuple[str, ...]) -> Cause:
+def unsupported(field: str, value: object, known: tuple[str, ...]) -> Cause:
     """A word that isn't one of those that are known."""
     return Cause(
         "FieldValueNotSupported",

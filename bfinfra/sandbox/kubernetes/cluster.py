@@ -21,8 +21,8 @@ CONTROLLER = "kube-controller-manager"
 
 
 class Cluster(AdmittingCluster):
-    """An API server with its controllers' hooks. `handler` answers requests; the methods below are for what
-    lives inside the cluster.
+    """An API server with its controllers' hooks. `handler` answers requests; the methods below are for the
+    controllers inside the cluster.
     """
 
     def __init__(self, name: str, version: str, clock: Clock, *, tokens: Tokens | None = None) -> None:
@@ -51,7 +51,7 @@ class Cluster(AdmittingCluster):
     def change(
         self, thing: Object, how: Callable[[Object], None], manager: str = CONTROLLER, subresource: str = ""
     ) -> Object | None:
-        """Change the present state of an object in place; None where it is gone."""
+        """Change the present state of an object in place. Returns None if it no longer exists."""
         resource = self.registry.of_kind(thing["apiVersion"], thing["kind"])
         if resource is None or self.store.get(resource.key, namespace_of(thing), name_of(thing)) is None:
             return None
@@ -64,7 +64,7 @@ class Cluster(AdmittingCluster):
         target = Target(resource, "patch", namespace_of(thing), name_of(thing), subresource)
         return Writer(self).patch(target, changed, Options(manager, validation="Ignore"))
 
-    def set_status(self, thing: Object, status: Mapping[str, Any], manager: str = CONTROLLER) -> Object:
+    def set_status(self, thing: Object, status: Mapping[str, object], manager: str = CONTROLLER) -> Object:
         """Replace an object's status; the object as it is now."""
         return (
             self.change(thing, lambda live: live.__setitem__("status", dict(status)), manager, "status")
@@ -72,7 +72,7 @@ class Cluster(AdmittingCluster):
         )
 
     def remove(self, thing: Object, policy: str = "Background") -> None:
-        """Delete an object from inside the cluster; nothing happens where it is gone."""
+        """Delete an object from inside the cluster, if it exists."""
         resource = self.registry.of_kind(thing["apiVersion"], thing["kind"])
         if resource and self.store.get(resource.key, namespace_of(thing), name_of(thing)):
             target = Target(resource, "delete", namespace_of(thing), name_of(thing))

@@ -19,7 +19,7 @@ GROUP_READ, OTHERS_READ = 0o040, 0o004
 
 @dataclass
 class File:
-    """A file in a volume. `mode`: as the volume gives it; a copy belongs to who made it."""
+    """A file in a volume. `mode`: as the volume gives it; a copy belongs to the user who made it."""
 
     content: str
     mode: int = 0o600
@@ -58,7 +58,7 @@ class ContainerFiles:
 
     @property
     def root(self) -> bool:
-        """True if it runs as root, as far as the manifest says."""
+        """True if it runs as root, by the manifest."""
         return not self._security.get("runAsUser") and not self._security.get("runAsNonRoot")
 
     def mounted(self, path: str) -> bool:
@@ -89,7 +89,7 @@ class ContainerFiles:
             volume.files[name] = File(content, owned=True)
 
     def rename(self, path: str, to: str) -> None:
-        """Move a file to a name beside it. FilesError as Linux says it: a mounted file is busy."""
+        """Move a file to a name beside it. Raises FilesError with Linux's message: a mounted file is busy."""
         if any(place == path for place, _ in self.mounts):
             raise FilesError(f"rename {path} {to}: device or resource busy")
         if content := self.read(path):

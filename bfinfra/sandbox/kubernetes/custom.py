@@ -11,7 +11,7 @@ from bfinfra.sandbox.kubernetes.errors import Cause
 from bfinfra.sandbox.kubernetes.types import Type
 
 
-def schema_causes(declared: Type, value: Any, path: str = "") -> Iterator[Cause]:
+def schema_causes(declared: Type, value: object, path: str = "") -> Iterator[Cause]:
     """Everything that is wrong with a value, in the words of the API server's CRD validation."""
     raw = declared.raw
     if isinstance(value, dict):
@@ -52,5 +52,5 @@ def _scalar(raw: Any, value: Any, path: str) -> Iterator[Cause]:
             yield _wrong(path, value, f"{path} in body should be less than or equal to {raw['maximum']}")
 
 
-def _wrong(path: str, value: Any, why: str) -> Cause:
+def _wrong(path: str, value: object, why: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {why}", path)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Any
 
 from bfinfra.sandbox.kubernetes.errors import bad_request
 from bfinfra.sandbox.kubernetes.objects import Object
@@ -28,7 +27,7 @@ def with_defaults(thing: Object, minor: int) -> Object:
     return named(thing) if thing.get("kind") == "Namespace" and minor >= NAMES_NAMESPACES else thing
 
 
-def _drop_seccomp(value: Any) -> None:
+def _drop_seccomp(value: object) -> None:
     """Without a word, as such a server does."""
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _drop_seccomp(inner)
@@ -37,7 +36,7 @@ def _drop_seccomp(value: Any) -> None:
 
 
 def named(namespace: Object) -> Object:
-    """A namespace with the label that says its name. The given object may be changed."""
+    """A namespace with the label that contains its name. The given object may be changed."""
     metadata = namespace["metadata"]
     metadata["labels"] = {
         **(metadata.get("labels") or {}),
@@ -46,7 +45,7 @@ def named(namespace: Object) -> Object:
     return namespace
 
 
-def _fill(target: Object, **values: Any) -> None:
+def _fill(target: Object, **values: object) -> None:
     for name, value in values.items():
         if target.get(name) is None:
             target[name] = value

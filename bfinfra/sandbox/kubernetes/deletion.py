@@ -1,4 +1,4 @@
-"""Delete: preconditions, finalizers, propagation; what goes at once and what waits."""
+"""Deletes objects: preconditions, finalizers, propagation; what is deleted at once and what waits."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ PARAMETERS = [
 ]
 
 
-def _collect(name: str, raw: Any, into: dict[str, Any], lookup: Callable[[str], Any]) -> None:
+def _collect(name: str, raw: object, into: dict[str, Any], lookup: Callable[[str], Any]) -> None:
     if name not in into:
         into[name] = {}
         into[name] = _referring(raw, into, lookup)

@@ -20,7 +20,7 @@ HIDDEN = {
     "observedGeneration",
 }
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-GENERATED = ("cluster.x-k8s.io/secret",)  # Secrets whose content is made anew for each cluster
+GENERATED = ("cluster.x-k8s.io/secret",)  # Secrets whose content is generated for each cluster
 
 
 def dump(store: Store) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _named(thing: Object) -> Object:
     return {**thing, "data": "*"} if thing.get("type") in GENERATED else thing
 
 
-def _bare(thing: Any) -> Any:
+def _bare(thing: object) -> Any:
     if isinstance(thing, list):
         return [_bare(each) for each in thing]
     if isinstance(thing, dict):

@@ -57,7 +57,7 @@ class Problem:
         )
 
 
-def go_value(value: Any) -> str:
+def go_value(value: object) -> str:
     """A value as Go's %#v shows the plain ones."""
     return (
         json.dumps(value)
@@ -66,8 +66,8 @@ def go_value(value: Any) -> str:
     )
 
 
-def problems(declared: Type, value: Any, path: str = "") -> Iterator[Problem]:
-    """Everything about a value that its type doesn't know."""
+def problems(declared: Type, value: object, path: str = "") -> Iterator[Problem]:
+    """All fields of a value that its type doesn't have."""
     wanted = declared.wants(value)
     if wanted:
         yield Problem(path, wanted, value)
@@ -84,7 +84,7 @@ def problems(declared: Type, value: Any, path: str = "") -> Iterator[Problem]:
             yield from problems(declared.item, child, f"{path}[{position}]")
 
 
-def kept(declared: Type, value: Any, *, custom: bool) -> Any:
+def kept(declared: Type, value: object, *, custom: bool) -> Any:
     """The value without undeclared fields and nulls; for built-in kinds without empty lists and maps too, as
     Go drops them.
     """
@@ -101,14 +101,14 @@ def kept(declared: Type, value: Any, *, custom: bool) -> Any:
     return value
 
 
-def _omitted(declared: Type, name: str, child: Any) -> bool:
+def _omitted(declared: Type, name: str, child: object) -> bool:
     below = declared.field(name)
     if child == []:
         return True
     return child == {} and below is not None and below.form == "object" and not below.closed
 
 
-def filled(declared: Type, value: Any) -> Any:
+def filled(declared: Type, value: object) -> Any:
     """The value with the schema's defaults."""
     if isinstance(value, dict):
         done = {

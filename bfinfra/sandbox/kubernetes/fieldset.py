@@ -1,5 +1,5 @@
-"""Sets of field paths: who owns what. A path is a tuple of the elements that managedFields write: f:name,
-k:{…}, v:…
+"""Sets of field paths, which managers own. A path is a tuple of the elements that managedFields write:
+f:name, k:{…}, v:…
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNTRACKED = {("f:apiVersion",), ("f:kind",), ("f:metadata",)} | {
 }
 
 
-def element(declared: Type, item: Any) -> str:
+def element(declared: Type, item: object) -> str:
     """The path element of an item of a list that is a map or a set."""
     if not declared.keys:
         return f"v:{json.dumps(item, separators=(',', ':'))}"
@@ -46,7 +46,7 @@ def _default(declared: Type, key: str) -> Any:
     return below.raw.get("default") if below else None
 
 
-def owned(declared: Type, value: Any, path: Path = ()) -> Iterator[Path]:
+def owned(declared: Type, value: object, path: Path = ()) -> Iterator[Path]:
     """The paths that a manager owns by applying this value."""
     if isinstance(value, dict) and not declared.atomic and declared.form != "scalar":
         for name, child in value.items():
@@ -68,7 +68,7 @@ def tracked(paths: Iterable[Path]) -> Paths:
     return frozenset(path for path in paths if path not in UNTRACKED)
 
 
-def differing(declared: Type, before: Any, after: Any, path: Path = ()) -> tuple[set[Path], set[Path]]:
+def differing(declared: Type, before: object, after: object, path: Path = ()) -> tuple[set[Path], set[Path]]:
     """(changed or added, removed) between two values; containers that are new count as added themselves."""
     if before is MISSING or after is MISSING:
         everything = set(owned(declared, after if before is MISSING else before, path)) | _containers(
@@ -94,7 +94,7 @@ def differing(declared: Type, before: Any, after: Any, path: Path = ()) -> tuple
     return changed, removed
 
 
-def _containers(declared: Type, value: Any, path: Path) -> set[Path]:
+def _containers(declared: Type, value: object, path: Path) -> set[Path]:
     inner = children(declared, value)
     found = {path} if path else set()
     for name, child in (inner or {}).items():
@@ -103,7 +103,7 @@ def _containers(declared: Type, value: Any, path: Path) -> set[Path]:
     return found
 
 
-def children(declared: Type, value: Any) -> dict[str, Any] | None:
+def children(declared: Type, value: object) -> dict[str, Any] | None:
     """The parts of a value that may have owners of their own, by path element; None for a leaf."""
     if declared.atomic or declared.form == "scalar":
         return None

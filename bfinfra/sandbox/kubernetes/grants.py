@@ -1,5 +1,5 @@
-"""Nobody gives more rights than they have: what a server checks when roles and bindings are written, with
-`escalate` and `bind` as the ways round it.
+"""No user can grant more rights than they have: what a server checks when roles and bindings are written,
+with `escalate` and `bind` as the ways round it.
 
 The order, the words and that a POST has no name for `escalate` are kube-apiserver's, held against one in
 tests/peers/test_rights.py.

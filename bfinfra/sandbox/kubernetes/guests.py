@@ -35,7 +35,7 @@ class Guests:
             self.addresses[where] = free[0]
         return self.addresses[where]
 
-    def open(self, where: Where, version: str, saved: Mapping[str, Any] | None = None) -> RunningCluster:
+    def open(self, where: Where, version: str, saved: Mapping[str, object] | None = None) -> RunningCluster:
         """The cluster, made and opened where it isn't yet. Its address must have been asked for."""
         if where not in self.running:
             cluster = RunningCluster(where[1], version, self._clock, self._outside)

@@ -10,7 +10,6 @@ import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from bfinfra.sandbox.clock import Clock
 
@@ -42,7 +41,7 @@ class Tokens:
         self._users: dict[str, tuple[User, float]] = {}
         self._lock = threading.Lock()
 
-    def issue(self, user: User, seconds: float, claims: Mapping[str, Any] | None = None) -> str:
+    def issue(self, user: User, seconds: float, claims: Mapping[str, object] | None = None) -> str:
         """A token for a user, good for so many seconds."""
         now = self._clock.now()
         body = {
@@ -86,5 +85,5 @@ class Tokens:
             )
 
 
-def _part(value: Mapping[str, Any]) -> str:
+def _part(value: Mapping[str, object]) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()

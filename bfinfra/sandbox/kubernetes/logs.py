@@ -25,11 +25,11 @@ class Logs:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._lines: dict[tuple[str, str], list[Line]] = {}
-        self.failed: set[str] = set()  # uids of pods whose output says that they failed
+        self.failed: set[str] = set()  # uids of pods whose output shows that they failed
         cluster.endpoints[("", "pods", "log")] = self.serve
 
     def add(self, uid: str, container: str, lines: list[str], *, failed: bool = False) -> None:
-        """A container printed these lines now; `failed` where they say that it can't go on."""
+        """Add lines that a container prints now; `failed`: they show that it can't continue."""
         self.failed |= {uid} if failed else set()
         now = self._cluster.clock.now()
         self._lines.setdefault((uid, container), []).extend((now, line) for line in lines)
@@ -42,7 +42,7 @@ class Logs:
         return "".join(f"{line}\n" for line in lines)[-2048:]
 
     def sweep(self) -> None:
-        """Forget what pods printed that are gone."""
+        """Forget the output of pods that no longer exist."""
         alive = {uid_of(pod) for pod in self._cluster.all("", "pods")}
         self._lines = {key: lines for key, lines in self._lines.items() if key[0] in alive}
         self.failed &= alive

@@ -33,7 +33,7 @@ ALWAYS_THERE = {
         "spec.jobTemplate.spec.template.metadata",
     )
 }
-"""Containers that Go writes even when nobody set them: no update is seen to add them to a built-in kind."""
+"""Containers that Go writes even if they are not set: an update of a built-in kind never adds them."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _entry(manager: Manager, paths: Paths, when: str) -> Mapping[str, object]:
 def updated(
     before: Object | None, after: Object, manager: Manager, when: str, paths: tuple[Paths, Paths]
 ) -> Object:
-    """The fields' owners after an update: the writer owns what it changed, and nobody owns what it removed.
+    """The fields' owners after an update: the writer owns what it changed, and what it removed has no owner.
     `paths`: what `moved` returned.
     """
     changed, removed = paths

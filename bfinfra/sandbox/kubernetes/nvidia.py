@@ -1,4 +1,4 @@
-"""NVIDIA's device plug-in on a node: what it finds there, offers to the kubelet, or says before it ends."""
+"""NVIDIA's device plug-in on a node: what it finds there, offers to the kubelet, or prints before it ends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def offered(pod: Object, container: Object, gpus: Gpus) -> dict[str, str]:
 
 
 def last_words(pod: Object, container: Object, gpus: Gpus) -> list[str]:
-    """The lines of one that ends; none where it goes on."""
+    """The last lines of one that ends; none if it keeps running."""
     variables = {each["name"]: str(each.get("value", "")) for each in container.get("env") or []}
     args = [str(each) for each in container.get("args") or []]
     if (

@@ -36,7 +36,7 @@ def dig(thing: Any, *path: str | int, default: Any = None) -> Any:
     return thing
 
 
-def copied(thing: Any) -> Any:
+def copied(thing: object) -> Any:
     """A deep copy of JSON: what the store holds is never changed in place."""
     if isinstance(thing, dict):
         return {name: copied(each) for name, each in thing.items()}
@@ -53,7 +53,7 @@ def random_suffix(length: int = 5) -> str:
     return "".join(secrets.choice(SUFFIX) for _ in range(length))
 
 
-def owned_by(owner: Mapping[str, Any]) -> dict[str, Any]:
+def owned_by(owner: Mapping[str, object]) -> dict[str, Any]:
     """The reference that makes an object a controller's own child."""
     return {
         "apiVersion": owner["apiVersion"],

@@ -126,7 +126,7 @@ class Outside:
     )  # "ip:port" → the server that answers there
     gpu_servers: Callable[[], Mapping[str, GpuServer]] = dict  # all that are up, by "ip:port"
     gpus: Callable[[str], Gpus] = lambda _: Gpus()  # those of a node, by its name
-    host: Callable[[str], Host | None] = lambda _: None  # the machine that a node is, where the world has it
+    host: Callable[[str], Host | None] = lambda _: None  # the world's machine of a node
     serves: Callable[[str], bool] = lambda _: False  # whether anything listens at "ip:port"
     login: Callable[[str, str], Person | None] = lambda _name, _password: None
     machine_classes: Callable[[], Mapping[str, MachineClass]] = dict

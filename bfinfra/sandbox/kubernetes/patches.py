@@ -11,7 +11,7 @@ from bfinfra.sandbox.kubernetes.types import ANY, Type
 DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
 
 
-def merge_patch(target: Any, patch: Any) -> Any:
+def merge_patch(target: object, patch: object) -> Any:
     """RFC 7386: null removes, objects merge, everything else replaces."""
     if not isinstance(patch, dict):
         return copied(patch)
@@ -24,7 +24,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return done
 
 
-def strategic_patch(declared: Type, target: Any, patch: Any) -> Any:
+def strategic_patch(declared: Type, target: object, patch: object) -> Any:
     """As merge_patch, but lists with a merge key are merged by it; $patch: delete|replace and
     $deleteFromPrimitiveList work.
     """
@@ -73,9 +73,9 @@ def _merged_items(declared: Type, live: list[Any], patch: list[Any]) -> list[Any
     return list(done.values())
 
 
-def json_patch(target: Any, operations: Any) -> Any:
-    """RFC 6902, as evanphx/json-patch 4 does it: replace adds what isn't there. Refused (422) where a test
-    fails or a path leads nowhere; its cause tells why.
+def json_patch(target: object, operations: object) -> Any:
+    """RFC 6902, as evanphx/json-patch 4 does it: replace adds what isn't there. Raises Refused (422) if a
+    test fails or a path does not exist; its cause contains the reason.
     """
     if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
         raise bad_request(
@@ -87,7 +87,7 @@ def json_patch(target: Any, operations: Any) -> Any:
     return done
 
 
-def _operate(target: Any, operation: dict[str, Any]) -> Any:
+def _operate(target: object, operation: dict[str, Any]) -> Any:
     kind, path = operation.get("op"), operation.get("path", "")
     if kind in ("move", "copy"):
         source = operation.get("from", "")
@@ -130,7 +130,7 @@ def _value(holder: Any, path: str, kind: str) -> Any:
         raise _missing(path, kind) from None
 
 
-def _set(target: Any, path: str, value: Any, kind: str, *, new: bool) -> Any:
+def _set(target: object, path: str, value: object, kind: str, *, new: bool) -> Any:
     """`new`: a list gets one more; else an item is replaced. A field is set either way."""
     if not path:
         return value
@@ -145,7 +145,7 @@ def _set(target: Any, path: str, value: Any, kind: str, *, new: bool) -> Any:
     return target
 
 
-def _removed(target: Any, path: str, kind: str) -> Any:
+def _removed(target: object, path: str, kind: str) -> Any:
     holder, last = _parent(target, path, kind), (_steps(path) or [""])[-1]
     if isinstance(holder, list):
         del holder[_index(holder, last, len(holder))]

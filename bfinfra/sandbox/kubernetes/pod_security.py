@@ -88,7 +88,7 @@ class PodSecurity:
         return {**{PREFIX + mode: level for mode, level in self.defaults.items()}, **(labels or {})}
 
     def _labels(self, before: Object | None, after: Object) -> None:
-        """Words that it knows; a stricter level is warned of where pods run already."""
+        """Check the labels' values; a stricter level causes a warning if pods run already."""
         labels, old = (dig(each, "metadata", "labels", default={}) or {} for each in (after, before))
         wrong = list(_wrong(labels))
         if wrong and wrong != list(_wrong(old)):

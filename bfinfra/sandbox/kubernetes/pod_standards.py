@@ -100,7 +100,7 @@ def _setters(pod: Object, path: tuple[str, ...], bad: Callable[[Any], bool]) -> 
 
 
 def _unset(pod: Object, path: tuple[str, ...]) -> list[str]:
-    """Names of containers for which neither they nor the pod say anything."""
+    """Names of containers for which neither they nor the pod set the field."""
     if dig(pod, "spec", "securityContext", *path) is not None:
         return []
     return [each["name"] for each in _containers(pod) if dig(each, "securityContext", *path) is None]
@@ -238,7 +238,7 @@ def _host_process(pod: Object, _: int) -> str:
 
 
 def _windows(pod: Object, minor: int) -> bool:
-    """Windows knows no capabilities, escalation or seccomp; from 1.25 on its pods say what they are."""
+    """Windows has no capabilities, escalation or seccomp; from 1.25 on its pods declare their system."""
     return minor >= 25 and dig(pod, "spec", "os", "name") == "windows"
 
 
@@ -345,4 +345,4 @@ RESTRICTEDS: tuple[Check, ...] = (
     _user,
     _seccomp_given,
 )
-"""In the order of their ids; what a check of the stricter level says itself is left out there."""
+"""In the order of their ids, without what a check of the stricter level reports itself."""

@@ -44,7 +44,7 @@ def _governs(policy: Object, pod: Object) -> bool:
 
 
 def _let_out(way: str, egress: Sequence[Object]) -> bool:
-    """Policies add up; a pod that none governs goes anywhere."""
+    """Policies add up; a pod that no policy selects reaches everything."""
     host, _, port = way.rpartition(":")
     rules = (rule for policy in egress for rule in policy.get("egress") or [])
     return not egress or any(_to(rule, host) and _at(rule, int(port)) for rule in rules)

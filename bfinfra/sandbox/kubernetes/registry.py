@@ -94,8 +94,8 @@ class Registry:
         self._served = {key: each for key, each in self._served.items() if each.key != (group, plural)}
 
     def announce(self, group: str, plural: str, versions: Iterable[str]) -> None:
-        """Let the group name these versions, served or not: a definition is coming, or going; none: it has
-        come, or gone.
+        """Let the group name these versions, served or not, while a definition is being added or removed;
+        without versions, that is over.
         """
         self._announced[(group, plural)] = tuple(versions)
 

@@ -24,7 +24,7 @@ def answers(target: Target) -> bool:
     )
 
 
-def answer(cluster: ClusterState, target: Target, body: Any, user: User) -> Object:
+def answer(cluster: ClusterState, target: Target, body: object, user: User) -> Object:
     """The review with its status."""
     if not isinstance(body, dict):
         raise bad_request("the object provided is unrecognized: not a JSON object")

@@ -1,10 +1,10 @@
-"""The scale subresource: how many replicas something has and shall have, as a Scale; and the refusal of
-subresources that nobody serves.
+"""The scale subresource: the live and the desired replicas of an object, as a Scale; and the refusal of
+subresources that are not served.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.kubernetes.errors import (
     Refused,
@@ -25,7 +25,7 @@ COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def kind_of(target: Target) -> str:
-    """The kind that the subresource speaks; "" where it is the object's own."""
+    """The kind of the subresource's bodies; "" if it is the object's own."""
     kind = target.resource.subresources[target.subresource][0] if target.subresource else ""
     return "" if kind == target.resource.kind else kind
 
@@ -41,7 +41,7 @@ def refuse(target: Target) -> Refused:
     )
 
 
-def answer(cluster: AdmittingCluster, target: Target, kind: str, body: Any, options: Options) -> Object:
+def answer(cluster: AdmittingCluster, target: Target, kind: str, body: object, options: Options) -> Object:
     """Read, replace or patch a Scale; `kind` is the patch's content type. Writes the object's replicas."""
     writer = Writer(cluster)
     if target.verb == "get":
@@ -65,7 +65,7 @@ def answer(cluster: AdmittingCluster, target: Target, kind: str, body: Any, opti
     return _shown(writer.patch(target, scaled, options))
 
 
-def _changed(target: Target, before: Object, kind: str, body: Any) -> Object:
+def _changed(target: Target, before: Object, kind: str, body: object) -> Object:
     if target.verb == "update" or kind in (
         "application/merge-patch+json",
         "application/strategic-merge-patch+json",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.kubernetes.cluster_state import ClusterState
 
 PROGRAMS: tuple[Program, ...] = (BitfusionWebhook(),)
-ROUNDS = 4  # of a handshake in memory: each side speaks at most so often
+ROUNDS = 4  # messages that each side sends at most in a handshake in memory
 EXPIRED, NOT_YET, OTHER_NAME = 10, 9, 62  # OpenSSL's verdicts
 
 
@@ -33,7 +33,7 @@ class Services:
         self.programs: list[Program] = list(PROGRAMS)
         self._files: dict[
             str, dict[str, dict[str, bytes]]
-        ] = {}  # pod's uid → container → path → what stood there at its start
+        ] = {}  # pod's uid → container → path → the content at its start
 
     def started(self, pod: Object) -> None:
         """A pod's containers started now: what they mount is what their programs have read."""
@@ -42,7 +42,7 @@ class Services:
             self._files[uid_of(pod)] = {each["name"]: dict(self._mounted(pod, each)) for each in ours}
 
     def sweep(self) -> None:
-        """Forget pods that are gone."""
+        """Forget pods that no longer exist."""
         alive = {uid_of(pod) for pod in self._cluster.all("", "pods")} if self._files else set()
         self._files = {uid: files for uid, files in self._files.items() if uid in alive}
 

@@ -1,5 +1,5 @@
 """Server-side apply: merge by the declared list keys, conflicts by owners, removal of what the manager no
-longer says.
+longer applies.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def apply(declared: Type, live: Object, sent: Object) -> tuple[Object, Paths]:
 def without_disowned(  # noqa: PLR0913 - one decision's whole input
     declared: Type, merged: Object, last: Paths, sent: Paths, owners: Owners, me: Manager
 ) -> Object:
-    """The object without the fields that this manager applied before, omits now, and nobody else owns."""
+    """The object without the fields that this manager alone owned and now omits."""
     others = {path for each, (paths, _) in owners.items() if each != me for path in paths}
     kept = _with_parents(sent) | _with_parents(frozenset(others))
     gone = {path for path in _with_parents(last) if path not in kept}
@@ -90,7 +90,7 @@ def refused(clashes: dict[Manager, Paths]) -> Refused:
     return Refused(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
 
 
-def merge(declared: Type, live: Any, sent: Any) -> Any:
+def merge(declared: Type, live: object, sent: object) -> Any:
     """Two values of one type; the applied one wins, lists that are maps or sets are united in the applied
     order.
     """
@@ -125,7 +125,7 @@ def _with_parents(paths: Paths) -> set[Path]:
     return {path[:length] for path in paths for length in range(1, len(path) + 1)}
 
 
-def _pruned(declared: Type, value: Any, gone: set[Path], path: Path) -> Any:
+def _pruned(declared: Type, value: object, gone: set[Path], path: Path) -> Any:
     inner = children(declared, value)
     if inner is None:
         return value

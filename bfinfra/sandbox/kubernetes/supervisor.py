@@ -199,14 +199,14 @@ class Supervisor:
         return str(dig(self.cluster.get("", "namespaces", name), "metadata", "creationTimestamp"))
 
     def namespace_removed(self, name: str) -> None:
-        """A namespace is gone from vCenter: everything in it goes."""
+        """Delete everything in a namespace that vCenter has deleted."""
         found = self.cluster.get("", "namespaces", name)
         if found:
             self.cluster.remove(found)
         self._sweep(but=name)
 
     def _sweep(self, but: str) -> None:
-        """A storage class goes with the last namespace that offers its policy."""
+        """Delete a storage class with the last namespace that offers its policy."""
         quotas = [each for each in self.cluster.all("", "resourcequotas") if namespace_of(each) != but]
         used = {key.partition(".")[0] for each in quotas for key in dig(each, "spec", "hard") or {}}
         for thing in self.cluster.all("storage.k8s.io", "storageclasses"):
@@ -265,7 +265,7 @@ class Supervisor:
         return {"supervisor": self.cluster.dump(), "guests": guests}
 
     def close(self) -> None:
-        """End every watch and guest; the addresses are closed by who opened them."""
+        """End every watch and guest; the addresses are closed by the part that opened them."""
         self.guests.close_all()
         self.cluster.close()
 
@@ -320,7 +320,7 @@ class Supervisor:
     def _sync(self, namespace: str, group: str, plural: str, wanted: Sequence[Object]) -> None:
         fixed = {
             name_of(each): each.get("roleRef") for each in wanted
-        }  # a binding's role can't change: it is made anew
+        }  # a binding's role can't change: it is created again
         for each in self.cluster.all(group, plural, namespace):
             kept = name_of(each) in fixed and each.get("roleRef") == fixed[name_of(each)]
             if not kept and any(

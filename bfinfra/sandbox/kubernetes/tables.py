@@ -104,7 +104,7 @@ def _json_path(path: str) -> Callable[[Object], Any]:
     return read
 
 
-def _cell(value: Any, now: float, name: str) -> Any:
+def _cell(value: object, now: float, name: str) -> Any:
     if name.lower() == "age" and isinstance(value, str):
         return _since(value, now)
     return value if isinstance(value, (int, str)) else str(value)

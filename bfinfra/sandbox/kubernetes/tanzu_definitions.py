@@ -16,7 +16,7 @@ FREE: Mapping[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fiel
 def definitions(*, namespaced_classes: bool, first: bool = False, v1beta2: bool = False) -> list[Object]:
     """All of them. `namespaced_classes`: machine classes are objects of each namespace that offers them.
 
-    `first`: clusters have v1alpha1 alone, which knows neither volumes nor authorities; `v1beta2`: the Cluster
+    `first`: clusters have v1alpha1 alone, which has neither volumes nor authorities; `v1beta2`: the Cluster
     API serves it.
     """
     later = {} if first else {name: (_later_cluster(), LATER_COLUMNS) for name in ("v1alpha2", "v1alpha3")}
@@ -103,7 +103,7 @@ LATER_CLASS_COLUMNS = [
 ]
 
 
-def fields(*required: str, **properties: Mapping[str, Any]) -> Object:
+def fields(*required: str, **properties: Mapping[str, object]) -> Object:
     """The schema of an object with these fields."""
     return {
         "type": "object",
@@ -112,7 +112,7 @@ def fields(*required: str, **properties: Mapping[str, Any]) -> Object:
     }
 
 
-def _list(item: Mapping[str, Any], *keys: str) -> Object:
+def _list(item: Mapping[str, object], *keys: str) -> Object:
     merged = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)} if keys else {}
     return {"type": "array", "items": dict(item), **merged}
 

@@ -1,8 +1,8 @@
-"""A TanzuKubernetesCluster between its API versions. It is kept as v1alpha1 writes it; what that can't say of
-pools is kept in an annotation.
+"""A TanzuKubernetesCluster between its API versions. It is kept in the form of v1alpha1; an annotation has
+what that can't express of pools.
 
-The first pool is v1alpha1's `workers`: whoever scales those scales that pool, whichever version the cluster
-was made in.
+The first pool is v1alpha1's `workers`: to scale them scales that pool, in whichever version the cluster was
+created.
 """
 
 from __future__ import annotations
@@ -115,9 +115,7 @@ def _first(thing: Object) -> Object:
 
 
 def _without(pool: Object, release: str) -> Object:
-    """A pool without the release that it has from the control plane: it goes along when that one is
-    upgraded.
-    """
+    """A pool without the release that it has from the control plane: both are upgraded together."""
     same = str(dig(pool, "tkr", "reference", "name", default="")).replace("---", "+") == release
     return {name: value for name, value in pool.items() if name != "tkr" or not same}
 

@@ -74,7 +74,7 @@ def is_watch(request: Request) -> bool:
     return request.params.get("watch", "") in ("1", "true")
 
 
-def options(request: Request, user: Any) -> Options:
+def options(request: Request, user: object) -> Options:
     """The options of a write: field manager (else the caller's user agent), dry run, force, field
     validation.
     """

@@ -95,7 +95,7 @@ class Type:
         return name in self._fields
 
     def field(self, name: str) -> Type | None:
-        """The type of a field or of a map's value; None where the type doesn't know it."""
+        """The type of a field or of a map's value; None if the type doesn't have it."""
         return self._fields.get(name, self._extra)
 
     @cached_property
@@ -116,7 +116,7 @@ class Type:
         raw = self.raw.get("items")
         return self._resolve(raw) if raw else ANY
 
-    def wants(self, value: Any) -> str:
+    def wants(self, value: object) -> str:
         """The expected type's name where the value is of another one; empty where it fits."""
         kind = self.raw.get("type", "")
         if value is None or self.form == "any" or (self.form == "scalar" and kind not in SCALARS):
@@ -128,7 +128,7 @@ class Type:
         fits = isinstance(value, SCALARS[kind]) and (kind == "boolean" or not isinstance(value, bool))
         return "" if fits else str(kind)
 
-    def _resolve(self, raw: Mapping[str, Any]) -> Type:
+    def _resolve(self, raw: Mapping[str, object]) -> Type:
         name = raw.get("$ref")
         return Type(self.lookup(name), self.lookup, name) if isinstance(name, str) else Type(raw, self.lookup)
 

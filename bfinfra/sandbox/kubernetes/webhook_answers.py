@@ -30,8 +30,8 @@ class Answer:
 
 
 def read(review: Any, version: str, uid: str, *, mutating: bool) -> Answer:
-    """The verdict in an AdmissionReview. v1 has to say what it is and whose it is; v1beta1 needn't. Unusable,
-    Refused.
+    """The verdict in an AdmissionReview. In v1 the answer must have its type and the request's uid; in
+    v1beta1 it need not. Raises Unusable, Refused.
     """
     response = review.get("response") if isinstance(review, dict) else None
     if not isinstance(response, dict):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
 HARMLESS = ("None", "NoneOnDryRun")
-EXPLAINS_CALLS = 23  # the minor version whose errors say "failed to call webhook"
+EXPLAINS_CALLS = 23  # the minor version from which errors begin with "failed to call webhook"
 LATER = ("uid", "resourceVersion", "selfLink")
 """Fields that a new object gets after the mutating webhooks have seen it."""
 

@@ -28,7 +28,7 @@ from bfinfra.sandbox.kubernetes.webhooks import Write
 if TYPE_CHECKING:
     from bfinfra.sandbox.kubernetes.admission import AdmittingCluster
 
-NOTES_ALL = 18  # the minor version from which on writers are noted on objects that nobody applied, too
+NOTES_ALL = 18  # the minor version from which writers are recorded on objects that were never applied, too
 SERVER_SET = (
     "uid",
     "creationTimestamp",
@@ -58,7 +58,7 @@ class Writer:
         self.cluster, self.store = cluster, cluster.store
         self.warnings: list[str] = []
 
-    def create(self, target: Target, body: Any, options: Options) -> Object:
+    def create(self, target: Target, body: object, options: Options) -> Object:
         """A new object."""
         resource = target.resource
         sent = self._addressed(target, self._decoded(resource, body, options))
@@ -87,7 +87,7 @@ class Writer:
             )
             return self._change(target, live, sent, options)
 
-    def apply(self, target: Target, sent: Any, options: Options) -> tuple[Object, bool]:
+    def apply(self, target: Target, sent: object, options: Options) -> tuple[Object, bool]:
         """Server-side apply: the object, and whether it is new."""
         resource, when = target.resource, stamp(self.cluster.clock.now())
         sent = self._for_apply(target, sent)
@@ -259,8 +259,8 @@ class Writer:
         return resource.read(self.store.put(resource.key, resource.write(after)))
 
     def _unowned(self, resource: Resource, live: Object, when: str) -> managed.Owners:
-        """Whose the fields of an object are that nobody has applied yet, and that was made when nobody was
-        noted.
+        """The owner of the fields of an object that was never applied and was created while writers were not
+        recorded.
         """
         paths, _ = managed.moved(resource.type, None, live, custom=resource.custom)
         return {Manager("before-first-apply", "Update", resource.api_version): (paths, when)}
@@ -277,7 +277,7 @@ class Writer:
             after if live else None, after, who, stamp(self.cluster.clock.now()), (changed, removed)
         )
 
-    def _decoded(self, resource: Resource, body: Any, options: Options) -> Object:
+    def _decoded(self, resource: Resource, body: object, options: Options) -> Object:
         if not isinstance(body, dict):
             raise bad_request(
                 f"the object provided is unrecognized (must be of type {resource.kind}): not a JSON object"
@@ -332,7 +332,7 @@ class Writer:
         extra = {"namespace": target.namespace} if target.namespace else {}
         return {**sent, "metadata": {**metadata, **({"name": target.name} if target.name else {}), **extra}}
 
-    def _for_apply(self, target: Target, sent: Any) -> Object:
+    def _for_apply(self, target: Target, sent: object) -> Object:
         resource = target.resource
         if not isinstance(sent, dict) or not sent.get("apiVersion") or not sent.get("kind"):
             raise bad_request("invalid object type: apiVersion and kind must be set in an apply patch")

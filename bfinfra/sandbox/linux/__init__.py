@@ -1,5 +1,5 @@
-"""Linux machines behind SSH: files, packages and services as data. They run no programs: what they know of is
-in `programs`, `modules` and `shell`.
+"""Linux machines behind SSH: files, packages and services as data. They run no programs: `programs`,
+`modules` and `shell` contain what they answer.
 """
 
 from bfinfra.sandbox.linux.machines import LinuxMachines

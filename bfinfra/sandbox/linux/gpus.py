@@ -142,7 +142,7 @@ def bitfusion(
 
 
 def nvidia_smi(machine: Machine) -> Output:
-    """`-q` of a vGPU with the guest driver: as far as licensing goes, which any license server grants."""
+    """`-q` of a vGPU with the guest driver: limited to licensing, which any license server grants."""
     if GRIDD not in machine.services:
         return Output("nvidia-smi: command not found\n", 127)
     printed = "Licensed (Expiry: Permanent)" if licensed(machine) else "Unlicensed (Unrestricted)"

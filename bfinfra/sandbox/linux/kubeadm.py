@@ -79,8 +79,8 @@ class Planned:
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """`planned`: by machine. `cluster(name)`: what is up; `up(name, machines that joined)`, `down(name)`: the
-    files say so now; `followed()`: after that.
+    """`planned`: by machine. `cluster(name)`: the running cluster; `up(name, machines that joined)` and
+    `down(name)` are called when the files change; `followed()` after that.
     """
 
     planned: Mapping[str, Planned] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Kubernetes:
         )
 
     def follow(self, machines: Mapping[str, Machine]) -> None:
-        """Clusters are as their machines' files say."""
+        """Bring the clusters to the state in their machines' files."""
         for first, planned in self.planned.items():
             if machines[first].read(ADMIN) is None:
                 self.down(planned.name)

@@ -1,4 +1,4 @@
-"""All Linux machines of a world: each behind its SSH port. Its calls are counted, and faults strike
+"""All Linux machines of a world: each behind its SSH port. Its calls are counted, and fault rules apply to
 them, as on every other server.
 """
 

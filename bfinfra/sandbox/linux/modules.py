@@ -86,7 +86,7 @@ def run(call: Sent, machine: Machine, programs: Programs) -> Output:
     return _answer(found)
 
 
-def _answer(found: Mapping[str, Any]) -> Output:
+def _answer(found: Mapping[str, object]) -> Output:
     return Output(
         json.dumps({"changed": False, **found, "invocation": {}}) + "\n", 1 if found.get("failed") else 0
     )

@@ -1,5 +1,5 @@
-"""The programs that the machines know: small ones that read, those of packages, and what FlexDirect and
-Bitfusion clients say.
+"""The programs of the machines: small ones that read, those of packages, and the output of FlexDirect and
+Bitfusion clients.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Programs:
         return self._small(name, machine, words, user)
 
     def _knocked(self, words: list[str]) -> Output:
-        """Bash that connects: license servers are there, machines refuse where nothing listens, nobody else
-        answers.
+        """Bash that connects: license servers answer, machines refuse on closed ports, all other addresses
+        time out.
         """
         found = KNOCK.fullmatch(words[3]) if len(words) == 4 and words[1:3] == ["bash", "-c"] else None
         if found is None:

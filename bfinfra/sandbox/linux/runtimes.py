@@ -97,7 +97,7 @@ def _ctr(machine: Machine, words: list[str], used: Collection[str]) -> Result:
         case ["--namespace", "k8s.io", "images", "import", path]:
             return _load("ctr", machine, path)
         case ["--namespace", "k8s.io", "images", "rm", name]:
-            return _removed("ctr", machine, name, ())  # containers keep their snapshots: it asks nobody
+            return _removed("ctr", machine, name, ())  # containers keep their snapshots: no question is asked
         case ["--namespace", "k8s.io", "containers", "ls", "--quiet", name] if name.startswith("image=="):
             return (
                 f"{hashlib.sha256(name.encode()).hexdigest()}\n"
@@ -177,7 +177,7 @@ def _store(program: str, machine: Machine, has: Mapping[str, str]) -> None:
 
 
 def _shown(program: str, name: str) -> str:
-    """Docker leaves out what goes without saying."""
+    """Docker leaves out its defaults."""
     return name.removeprefix("docker.io/").removeprefix("library/") if program == "docker" else name
 
 

@@ -26,7 +26,7 @@ connection breaks.
 
 @dataclass(frozen=True)
 class SshLogin:
-    """Whom a machine lets in: its host key (OpenSSH's private form), the public keys and passwords of its
+    """The logins of a machine: its host key (OpenSSH's private form), the public keys and passwords of its
     users, and what answers.
     """
 

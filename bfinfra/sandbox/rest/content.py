@@ -176,7 +176,7 @@ def delete(call: Call, library: str) -> None:
 
 @route("POST", "/content/subscribed-library/{library}", "sync")
 def sync(call: Call, library: str) -> None:
-    """Synchronise: the sandbox's libraries hold what the world says."""
+    """Synchronise: the sandbox's libraries contain what the world file lists."""
     call.need("ContentLibrary.SyncLibrary", library)
     if _one(call, library)["type"] != "SUBSCRIBED":
         raise Refused("INVALID_ARGUMENT", "The library is not a subscribed one.")

@@ -12,7 +12,7 @@ GUESTS = 40  # addresses for guest clusters, at most
 
 
 def supervisor_of(spec: Info) -> Supervisor:
-    """Return the world file's entry of a supervisor that somebody enabled: its address is the first one for
+    """Return the world file's entry of a supervisor that was enabled: its address is the first one for
     services.
     """
     nsx = spec.get("ncp_cluster_network_spec")
@@ -21,7 +21,7 @@ def supervisor_of(spec: Info) -> Supervisor:
             f"{nsx['ingress_cidrs'][0]['address']}/{nsx['ingress_cidrs'][0]['prefix']}", strict=False
         )
         first, count = net[1], net.num_addresses - 2
-    elif clouds := spec.get("vpc_network"):  # NSX's own addresses, of which vCenter tells none
+    elif clouds := spec.get("vpc_network"):  # NSX's own addresses, which vCenter doesn't report
         private = clouds["default_private_cidrs"][0]
         net = ipaddress.ip_network(f"{private['address']}/{private['prefix']}", strict=False)
         first, count = net[1], net.num_addresses - 2

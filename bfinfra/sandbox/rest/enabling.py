@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.inventory.vmtypes import vim
 from bfinfra.sandbox.rest.errors import Refused, missing
@@ -115,7 +115,7 @@ def enable(call: Call, cluster: str) -> None:
     resume(call.state, cluster)
 
 
-def begin(call: Call, cluster: str, spec: Info, **more: Any) -> None:
+def begin(call: Call, cluster: str, spec: Info, **more: object) -> None:
     """Note the supervisor as CONFIGURING, without the passwords; hold the lock. INVALID_ARGUMENT for what
     isn't there.
     """
@@ -153,7 +153,7 @@ def update(call: Call, cluster: str) -> None:
 
 @route("POST", PATH + "/{cluster}", "disable")
 def disable(call: Call, cluster: str) -> None:
-    """Remove it with all that is on it; REMOVING until it is gone."""
+    """Remove it with all that is on it; its status is REMOVING until then."""
     call.need(PRIVILEGE, cluster, cluster)
     with call.state.lock:
         cluster = home(call.state, cluster)
@@ -168,7 +168,7 @@ def disable(call: Call, cluster: str) -> None:
 
 
 def resume(state: RestState, cluster: str) -> None:
-    """Go on with one that is not settled; tell the hooks of one that runs."""
+    """Continue with one that is not ready; call the hooks of one that runs."""
     status = state.enabled[cluster]["config_status"]
     if status == "CONFIGURING":
         state.clock.after(state.world.durations["supervisor"], lambda: configured(state, cluster, SUPERVISOR))

@@ -98,7 +98,7 @@ def remove_session(call: Call, session: str) -> None:
 
 @route("POST", SESSIONS + "/{session}/file")
 def add_file(call: Call, session: str) -> Any:
-    """Announce a file; where it goes."""
+    """Announce a file; returns where to upload it."""
     spec = check(call.spec, ADD)
     with call.state.lock:
         found = _active(call.state, session)

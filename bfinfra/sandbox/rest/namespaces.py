@@ -192,7 +192,7 @@ def update(call: Call, namespace: str) -> None:
 
 @route("DELETE", PATH + "/{namespace}")
 def delete(call: Call, namespace: str) -> None:
-    """Remove one and all that is in it; REMOVING until it is gone."""
+    """Remove one and all that is in it; its status is REMOVING until then."""
     may_configure(call, namespace)
     with call.state.lock:
         info = one(call.state, namespace)
@@ -232,7 +232,7 @@ def one(state: RestState, name: str) -> dict[str, Any]:
 
 
 def resume(state: RestState, name: str) -> None:
-    """Go on with a namespace that is not settled; tell the supervisor of one that is."""
+    """Continue with a namespace that is not ready; report one that is to the supervisor."""
     with state.lock:
         status = state.namespaces[name]["config_status"]
     if status == "CONFIGURING":
@@ -271,8 +271,8 @@ def _create(call: Call, spec: dict[str, Any]) -> None:
 
 
 def change(call: Call, name: str, fields: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Set the fields that `fields` makes of the namespace as it is. Refused where it is gone or going, or
-    what they name isn't there.
+    """Set the fields that `fields` returns for the present namespace. Raises Refused if it is deleted or
+    being deleted, or if they name what does not exist.
     """
     with call.state.lock:
         info = one(call.state, name)

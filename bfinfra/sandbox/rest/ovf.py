@@ -31,8 +31,8 @@ TARGET = {"resource_pool_id": str, "host_id?": str, "folder_id?": str}
 
 @route("POST", "/vcenter/ovf/library-item/{item}", "deploy")
 def deploy(call: Call, item: str) -> Any:
-    """A machine, or why there is none. NOT_FOUND for no such item; INVALID_ARGUMENT for what can't be
-    understood.
+    """Deploy a machine; returns it, or why there is none. Raises NOT_FOUND for an unknown item,
+    INVALID_ARGUMENT for an invalid one.
     """
     body = check(call.spec, {"target": dict, "deployment_spec": dict})
     target, spec = (

@@ -14,9 +14,7 @@ def source_of(library: dict[str, Any]) -> str:
 
 
 def items_of(library: dict[str, Any], inventory: Inventory) -> dict[str, dict[str, Any]]:
-    """The records of a subscribed library's items, by id; their files are not there before somebody uses
-    one.
-    """
+    """The records of a subscribed library's items, by id; their files are transferred at their first use."""
     found = {}
     for name in inventory.world.published.get(source_of(library), {}):
         identity = str(uuid.uuid5(uuid.UUID(library["id"]), name))

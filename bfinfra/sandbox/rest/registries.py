@@ -89,7 +89,7 @@ def create(call: Call) -> str:
 
 @route("DELETE", PATH + "/{registry}")
 def delete(call: Call, registry: str) -> None:
-    """Remove it with every image; DELETING until it is gone."""
+    """Remove it with every image; its status is DELETING until then."""
     with call.state.lock:
         found = _one(call.state, registry)
         call.need(PRIVILEGE, found["cluster"], found["cluster"])

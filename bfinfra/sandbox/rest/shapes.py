@@ -9,7 +9,7 @@ from bfinfra.sandbox.rest.errors import Refused
 Shape = Any  # a type, [shape], {"field": shape, "optional?": shape}, or a tuple of allowed words
 
 
-def check(value: Any, shape: Shape, at: str = "spec") -> Any:
+def check(value: object, shape: Shape, at: str = "spec") -> Any:
     """The value, where it fits. Refused (INVALID_ARGUMENT) names the field."""
     if isinstance(shape, dict):
         return _structure(value, shape, at)
@@ -22,7 +22,7 @@ def check(value: Any, shape: Shape, at: str = "spec") -> Any:
     return _typed(value, shape, at)
 
 
-def _structure(value: Any, shape: dict[str, Any], at: str) -> dict[str, Any]:
+def _structure(value: object, shape: dict[str, Any], at: str) -> dict[str, Any]:
     fields = {name.rstrip("?"): (each, name.endswith("?")) for name, each in shape.items()}
     given = {name: each for name, each in _typed(value, dict, at).items() if each is not None}
     if extra := sorted(set(given) - set(fields)):
@@ -32,7 +32,7 @@ def _structure(value: Any, shape: dict[str, Any], at: str) -> dict[str, Any]:
     return {name: check(each, fields[name][0], f"{at}.{name}") for name, each in given.items()}
 
 
-def _typed(value: Any, kind: type, at: str) -> Any:
+def _typed(value: object, kind: type, at: str) -> Any:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise Refused("INVALID_ARGUMENT", f"{at}: {type(value).__name__} where {kind.__name__} is expected")
     return value

@@ -48,7 +48,7 @@ class RestState:
         self.lock = threading.RLock()
         self._telling = (
             threading.RLock()
-        )  # the hooks hear of changes in their order; `lock` is free meanwhile
+        )  # the hooks are called in the order of the changes; `lock` is free meanwhile
         self.namespaces: dict[str, Info] = {}
         self.vm_classes: dict[str, Info] = {}
         self.libraries: dict[str, Info] = {}
@@ -80,8 +80,8 @@ class RestState:
         self.class_hooks: list[Callable[[str, Info | None], None]] = []
 
     def policies(self) -> dict[str, tuple[str, StoragePolicy]]:
-        """Storage policies by id: name and policy; of those that somebody made, the datastores are a matter
-        of tags.
+        """Storage policies by id: name and policy. For those created through the API, tags decide about
+        datastores.
         """
         made = {
             identity: (each["name"], StoragePolicy(description=each["description"]))
@@ -110,7 +110,7 @@ class RestState:
         }
 
     def notify(self, name: str) -> None:
-        """Tell the hooks of a namespace as it is."""
+        """Call the hooks with a namespace's present record."""
         with self._telling:
             with self.lock:
                 info = copy.deepcopy(self.namespaces.get(name))
@@ -118,13 +118,13 @@ class RestState:
                 hook(name, info)
 
     def notify_supervisor(self, cluster: str) -> None:
-        """Tell the hooks of a supervisor that runs now, or is gone."""
+        """Call the hooks with a supervisor that runs now, or was removed."""
         with self._telling:
             for hook in self.supervisor_hooks:
                 hook(cluster)
 
     def notify_class(self, name: str) -> None:
-        """Tell the hooks of a VM class as it is."""
+        """Call the hooks with a VM class's present record."""
         with self._telling:
             with self.lock:
                 info = copy.deepcopy(self.vm_classes.get(name))
@@ -161,9 +161,7 @@ class RestState:
         return {"profiles": {each["name"]: each for each in self.profiles.values()}} if self.profiles else {}
 
     def _enabling(self) -> Info:
-        """Supervisors that somebody enabled or changed, and registries by cluster; nothing where there are
-        none.
-        """
+        """Supervisors that were enabled or changed, and registries by cluster; empty if there are none."""
         registries = {each["cluster"]: each for each in self.registries.values()}
         return {
             name: found
@@ -176,7 +174,7 @@ class RestState:
         }
 
     def _imaging(self) -> Info:
-        """Components that somebody added to images, depots and open drafts; nothing where there are none."""
+        """Components that were added to images, depots and open drafts; empty if there are none."""
         images = {
             moid: each["components"]
             for moid, each in self.images.items()
@@ -206,7 +204,7 @@ class RestState:
         return {"categories": found} if found else {}
 
 
-def _named(value: Any, names: dict[str, str]) -> Any:
+def _named(value: object, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
         hidden = {
             "creation_time",

@@ -82,7 +82,7 @@ def update(call: Call, supervisor: str, edge: str) -> None:
 
 
 def _foundation(call: Call, cluster: str, made: Info) -> Info:
-    """What vCenter tells of one: what was asked for, else its own choice."""
+    """What vCenter reports of one: what was requested, else its own choice."""
     spec, target = made["spec"], (made["edge"] or {}).get("deployment_target", {})
     ranges = spec["load_balancer_config_spec"]["address_ranges"]
     network = spec["workload_networks_spec"]["supervisor_primary_workload_network"]["network"]

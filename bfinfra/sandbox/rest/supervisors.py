@@ -112,7 +112,7 @@ def _info(call: Call, cluster: Managed, supervisor: Supervisor) -> dict[str, Any
         "master_NTP_servers": [],
     }
     if supervisor.network_provider == "NSX_VPC":
-        pass  # the request that enabled it has all there is to tell
+        pass  # the request that enabled it contains all fields
     elif supervisor.network_provider == "NSXT_CONTAINER_PLUGIN":
         info["ncp_cluster_network_info"] = {
             "pod_cidrs": [_cidr(supervisor.pod_cidr)],
@@ -222,7 +222,7 @@ def _as_enabled(info: dict[str, Any], made: dict[str, Any], supervisor: Supervis
         }
     balancer = spec.get("load_balancer_config_spec")
     if balancer and balancer["provider"] == FOUNDATION:
-        info["load_balancers"] = []  # told by the supervisor's edges only
+        info["load_balancers"] = []  # only the supervisor's edges report them
     elif balancer:
         account = {
             f"{sort}_info": value

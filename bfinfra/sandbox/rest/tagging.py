@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
@@ -211,7 +211,7 @@ def detach_each(call: Call) -> Info:
 
 
 def tagged(inventory: Inventory) -> tuple[dict[str, Info], dict[str, Info], dict[str, list[Info]]]:
-    """The world's categories, tags, and what bears them."""
+    """Add the world's categories and tags, and assign the tags."""
     categories: dict[str, Info] = {}
     tags: dict[str, Info] = {}
     attached: dict[str, list[Info]] = {}
@@ -310,7 +310,7 @@ def _free(name: str, others: Iterable[Info]) -> None:
         raise Refused("ALREADY_EXISTS", f"The name '{name}' is taken.")
 
 
-def _add(where: dict[str, Info], what: str, identity: str, spec: Mapping[str, Any]) -> str:
+def _add(where: dict[str, Info], what: str, identity: str, spec: Mapping[str, object]) -> str:
     prefix = f"urn:vmomi:InventoryService{what}:"
     if identity and not identity.startswith(prefix):
         raise Refused("INVALID_ARGUMENT", f"{identity[:80]} does not begin with {prefix}")

@@ -1,5 +1,5 @@
-"""vSphere's JSON in REST bodies, checked by pyVmomi's types: each object names its type, knows its fields,
-and has all that it must have.
+"""vSphere's JSON in REST bodies, checked by pyVmomi's types: each object names its type, has no unknown
+fields, and has all required ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PLAIN: tuple[tuple[type, tuple[type, ...]], ...] = (
 )
 
 
-def check_vim(value: Any, wanted: Any, at: str) -> None:
+def check_vim(value: object, wanted: object, at: str) -> None:
     """Refused (INVALID_ARGUMENT) where a value is not of this type of pyVmomi's."""
     if isinstance(value, list):
         element = getattr(wanted, "Item", None)
@@ -57,7 +57,7 @@ def _object(value: Any, wanted: Any, at: str) -> None:
         check_vim(each, field(kind, name).type, f"{at}.{name}")
 
 
-def _plain(value: Any, wanted: Any, at: str) -> None:
+def _plain(value: object, wanted: object, at: str) -> None:
     for kind, allowed in PLAIN:
         if isinstance(wanted, type) and issubclass(wanted, kind):
             if not isinstance(value, allowed) or (kind is not bool and isinstance(value, bool)):

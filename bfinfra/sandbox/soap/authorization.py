@@ -1,4 +1,4 @@
-"""AuthorizationManager: who may do what."""
+"""AuthorizationManager: roles, permissions and privilege checks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KINDS = (
     vim.DistributedVirtualSwitch,
     vim.dvs.DistributedVirtualPortgroup,
 )
-# what is asked for though no method's metadata says so: it depends on the arguments, or is REST's
+# privileges that no method's metadata names: they depend on the arguments, or are REST's
 CHECKED = (
     *(
         f"ContentLibrary.{part}"
@@ -191,7 +191,7 @@ def shown(inventory: Inventory, each: rights.Permission) -> Any:
 
 
 @method(KIND, "RetrieveAllPermissions", writes=False)
-def all_permissions(call: Call, _: Managed, __: Any) -> Any:
+def all_permissions(call: Call, _: Managed, __: object) -> Any:
     """Every permission."""
     return [
         shown(call.inventory, each)
@@ -364,7 +364,7 @@ def fetch_user(call: Call, _: Managed, args: Any) -> Any:
     """For each entity, all that the user has."""
     user, inventory = user_named(call, args.userName), call.inventory
 
-    def all_of(ref: Any) -> Any:
+    def all_of(ref: object) -> Any:
         numbers = rights.effective(inventory, user, inventory.get(ref))
         return support.GetVmodlType("string[]")(
             sorted({each for number in numbers for each in privileges_of(inventory, number)})

@@ -64,13 +64,13 @@ def retrieve_all(call: Call, _: Managed, args: Any) -> str:
 
 
 @method(COLLECTOR, "CreatePropertyCollector", writes=False)
-def create(call: Call, _: Managed, __: Any) -> Any:
+def create(call: Call, _: Managed, __: object) -> Any:
     """A collector of the caller's own, until it is destroyed or the session ends."""
     call.need("System.View", call.inventory.objects["propertyCollector"])
     return own(call, vmodl.query.PropertyCollector, filter=[]).ref
 
 
-def own(call: Call, kind: Any, **props: Any) -> Managed:
+def own(call: Call, kind: object, **props: object) -> Managed:
     """A new object that belongs to the caller's session."""
     if call.session is None:
         raise vim.fault.NotAuthenticated(
@@ -93,7 +93,7 @@ def drop_orphans(call: Call) -> None:
 
 
 @method(COLLECTOR, "DestroyPropertyCollector", writes=False)
-def destroy(call: Call, this: Managed, _: Any) -> None:
+def destroy(call: Call, this: Managed, _: object) -> None:
     """Destroy a collector with its filters."""
     for ref in this["filter"]:
         call.inventory.objects.pop(ref._moId, None)  # noqa: SLF001 - pyVmomi's public name

@@ -16,7 +16,7 @@ SLOTS = (  # type, number of its first slot, step
 )
 
 
-def fill(device: Any) -> None:
+def fill(device: object) -> None:
     """Give the device what ESXi gives it where the request left it unset."""
     if isinstance(device, DEVICE.VirtualDisk):
         _disk(device)
@@ -52,8 +52,8 @@ def _nic(nic: Any) -> None:
         unset(nic.backing, useAutoDetect=False)
 
 
-def unset(thing: Any, **values: Any) -> None:
-    """Set those of the fields that say nothing yet."""
+def unset(thing: object, **values: object) -> None:
+    """Set those of the fields that are unset."""
     for name, value in values.items():
         if getattr(thing, name) is None:
             setattr(thing, name, value)

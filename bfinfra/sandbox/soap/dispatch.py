@@ -22,7 +22,7 @@ Handler = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Method:
-    """A handler and what the dispatcher must know of it."""
+    """A handler and the properties by which it is dispatched."""
 
     handle: Handler
     writes: bool

@@ -18,7 +18,7 @@ BROWSER = "vim.EnvironmentBrowser"
 VERSIONS = ("vmx-13", "vmx-14", "vmx-15", "vmx-17", "vmx-18", "vmx-19", "vmx-20", "vmx-21")
 
 
-def hosts_of(call: Call, this: Managed, host: Any) -> list[Managed]:
+def hosts_of(call: Call, this: Managed, host: object) -> list[Managed]:
     """The host asked for, or the cluster's."""
     owner = call.inventory.objects[this.hidden["owner"]]
     found = [each for each in call.inventory.children(owner) if each.is_a(vim.HostSystem)]
@@ -60,7 +60,7 @@ def target(call: Call, this: Managed, args: Any) -> Any:
     )
 
 
-def network_info(inventory: Inventory, ref: Any) -> Any:
+def network_info(inventory: Inventory, ref: object) -> Any:
     """A network as a target."""
     network = inventory.get(ref)
     return vim.vm.NetworkInfo(
@@ -86,7 +86,7 @@ def dynamic(passed: list[tuple[Managed, Any]]) -> list[Any]:
 
 
 @method(BROWSER, "QueryConfigOptionDescriptor", writes=False)
-def descriptors(call: Call, this: Managed, _: Any) -> Any:
+def descriptors(call: Call, this: Managed, _: object) -> Any:
     """The hardware versions."""
     hosts = [each.ref for each in hosts_of(call, this, None)]
     return [

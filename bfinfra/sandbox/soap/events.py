@@ -1,4 +1,4 @@
-"""EventManager: what happened, by whom."""
+"""EventManager: events with their users."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def matching(call: Call, wanted: Any) -> list[Any]:
     return found[-wanted.maxCount :] if wanted.maxCount else found
 
 
-def type_ids(event: Any) -> set[str]:
+def type_ids(event: object) -> set[str]:
     """The names by which an event's type can be asked for."""
     kind = support.GetWsdlName(type(event))
     return {kind, f"vim.event.{kind}", getattr(event, "eventTypeId", kind)}
@@ -87,7 +87,7 @@ def entity_ids(inventory: Inventory, wanted: Any) -> set[str]:
     return {*(each.moid for each in below), *([] if wanted.recursion == "children" else [start.moid])}
 
 
-def concerned(event: Any) -> set[str]:
+def concerned(event: object) -> set[str]:
     """Ids of the entities that an event names."""
     return {
         moid(getattr(getattr(event, name), reference))
@@ -127,13 +127,13 @@ def read_previous(call: Call, this: Managed, args: Any) -> Any:
 
 
 @method("vim.HistoryCollector", "RewindCollector", writes=False)
-def rewind(_: Call, this: Managed, __: Any) -> None:
+def rewind(_: Call, this: Managed, __: object) -> None:
     """To the oldest."""
     this.hidden["at"] = 0
 
 
 @method("vim.HistoryCollector", "ResetCollector", writes=False)
-def to_newest(call: Call, this: Managed, _: Any) -> None:
+def to_newest(call: Call, this: Managed, _: object) -> None:
     """To the newest."""
     this.hidden["at"] = len(matching(call, this["filter"]))
 
@@ -145,7 +145,7 @@ def page_size(_: Call, this: Managed, args: Any) -> None:
 
 
 @method("vim.HistoryCollector", "DestroyCollector", writes=False)
-def destroy(call: Call, this: Managed, _: Any) -> None:
+def destroy(call: Call, this: Managed, _: object) -> None:
     """Forget the collector."""
     call.inventory.remove(this)
 

@@ -121,7 +121,7 @@ def found_in(call: Call, store: Managed, path: str, args: Any) -> Any:
 
 
 @method("vim.Datastore", "DestroyDatastore")
-def refuse_destroy(_: Call, this: Managed, __: Any) -> None:
+def refuse_destroy(_: Call, this: Managed, __: object) -> None:
     """Refuse it: datastores are those of the world file."""
     raise vmodl.fault.NotSupported(
         msg=f"The sandbox's datastores come from the world file: {this.name} stays."

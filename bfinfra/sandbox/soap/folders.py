@@ -89,7 +89,7 @@ def move(call: Call, folder: Managed, moved: list[Managed]) -> None:
 
 
 @method(FOLDER, "Destroy_Task")
-def destroy(call: Call, this: Managed, _: Any) -> vim.Task:
+def destroy(call: Call, this: Managed, _: object) -> vim.Task:
     """Delete the folder and all below it. A running machine makes it fail."""
     call.need("Folder.Delete", this)
     if this.parent is None or call.inventory.get(this.parent).is_a(vim.Datacenter):
@@ -98,7 +98,9 @@ def destroy(call: Call, this: Managed, _: Any) -> vim.Task:
 
 
 def clear(call: Call, folder: Managed) -> None:
-    """From the leaves up. InvalidPowerState where a machine runs; nothing below it is gone then."""
+    """Destroy from the leaves up. Raises InvalidPowerState if a machine runs; then nothing below it is
+    destroyed.
+    """
     for each in call.inventory.children(folder):
         if each.is_a(vim.VirtualMachine):
             vanish(call, each)

@@ -61,7 +61,7 @@ def soap_handler(inventory: Inventory, sessions: Sessions, faults: Any, tally: A
 
 
 def service_versions(version: str) -> bytes:
-    """The API versions that the server speaks, its own first."""
+    """The API versions that the server supports, its own first."""
     mine = support.versionMap[f"vim25/{version}"]
     older = [
         each

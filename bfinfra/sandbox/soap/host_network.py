@@ -145,7 +145,7 @@ def switch(call: Call, system: Managed, key: str, *, on: bool) -> None:
 
 
 @method(FIREWALL, "RefreshFirewall", writes=False)
-def refresh(call: Call, this: Managed, _: Any) -> None:
+def refresh(call: Call, this: Managed, _: object) -> None:
     """Nothing is stale here."""
     if this.hidden["host"] not in call.inventory.objects:
         raise vmodl.fault.ManagedObjectNotFound(obj=this.ref)

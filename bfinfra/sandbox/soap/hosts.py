@@ -102,7 +102,7 @@ def in_maintenance(call: Call, host: Managed) -> None:
 
 
 @method(HOST, "ExitMaintenanceMode_Task")
-def leave(call: Call, this: Managed, _: Any) -> vim.Task:
+def leave(call: Call, this: Managed, _: object) -> vim.Task:
     """Machines may come back. InvalidState where the host isn't in maintenance mode."""
     if not this["runtime"].inMaintenanceMode:
         raise vim.fault.InvalidState(
@@ -130,8 +130,8 @@ def need_connected(host: Managed) -> None:
 
 @method(HOST, "RebootHost_Task")
 def reboot(call: Call, this: Managed, args: Any) -> vim.Task:
-    """The host goes and comes back after the world's `reboot` seconds, with the passthrough that was asked
-    for. InvalidState unless in maintenance or forced.
+    """The host disconnects and reconnects after the world's `reboot` seconds, with the requested passthrough.
+    InvalidState unless in maintenance or forced.
     """
     need_connected(this)
     if not args.force and not this["runtime"].inMaintenanceMode:
@@ -159,7 +159,7 @@ def go_down(call: Call, host: Managed) -> None:
 
 
 @method(HOST, "DisconnectHost_Task")
-def disconnect(call: Call, this: Managed, _: Any) -> vim.Task:
+def disconnect(call: Call, this: Managed, _: object) -> vim.Task:
     """VCenter stops speaking to the host."""
     return tasks.start(
         call, this, "HostSystem.disconnect", lambda: set_connection(call, this, "disconnected")
@@ -167,8 +167,8 @@ def disconnect(call: Call, this: Managed, _: Any) -> vim.Task:
 
 
 @method(HOST, "ReconnectHost_Task")
-def reconnect(call: Call, this: Managed, _: Any) -> vim.Task:
-    """VCenter speaks to the host again."""
+def reconnect(call: Call, this: Managed, _: object) -> vim.Task:
+    """VCenter is connected to the host again."""
     return tasks.start(call, this, "HostSystem.reconnect", lambda: set_connection(call, this, "connected"))
 
 

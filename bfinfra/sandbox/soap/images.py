@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @method("vim.host.ImageConfigManager", "fetchSoftwarePackages", writes=False)
-def packages(call: Call, this: Managed, _: Any) -> Any:
+def packages(call: Call, this: Managed, _: object) -> Any:
     """The host's VIBs."""
     host = call.inventory.objects[this.hidden["host"]]
     call.need("Host.Config.Image", host)

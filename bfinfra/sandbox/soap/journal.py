@@ -22,7 +22,7 @@ ARGUMENTS = (  # which argument of an event names an entity of this type
 )
 
 
-def record(call: Call, kind: Any, entity: Managed | None, text: str, **fields: Any) -> None:
+def record(call: Call, kind: object, entity: Managed | None, text: str, **fields: object) -> None:
     """Record an event of the caller's about an entity."""
     note(call.inventory, call.user, kind, entity, text, **fields)
 

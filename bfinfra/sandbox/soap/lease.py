@@ -1,5 +1,5 @@
-"""ResourcePool.ImportVApp and its HttpNfcLease: initializing, ready, done or error; a lease nobody renews
-ends, and its machine with it.
+"""ResourcePool.ImportVApp and its HttpNfcLease: initializing, ready, done or error; a lease that is not
+renewed ends, and its machine is removed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def import_task(call: Call, vm: Managed, lease: Managed) -> Managed:
     return task
 
 
-def ready(inventory: Inventory, lease: Managed, injected: Any) -> None:
+def ready(inventory: Inventory, lease: Managed, injected: object) -> None:
     """From initializing to ready: the upload addresses are known. A fault rule's fault ends it instead."""
     with inventory.lock:
         if lease["state"] != "initializing" or inventory.objects.get(lease.moid) is not lease:
@@ -154,7 +154,7 @@ def public_id(lease: Managed) -> str:
 
 
 def timeout(inventory: Inventory) -> float:
-    """Seconds that a lease lives without a sign of life. Real ones: `pace` doesn't shorten them."""
+    """Seconds after which a lease without a keep-alive expires; `pace` doesn't shorten them."""
     return float(inventory.world.durations.get("lease", TIMEOUT))
 
 
@@ -165,7 +165,7 @@ def renew(inventory: Inventory, lease: Managed) -> None:
 
 
 def watch(inventory: Inventory, lease: Managed) -> None:
-    """One timer a lease, set anew while the end moves away."""
+    """One timer for each lease, set again when its end moves."""
     if lease.hidden.get("watched"):
         return
     lease.hidden["watched"] = True
@@ -192,8 +192,8 @@ def watch(inventory: Inventory, lease: Managed) -> None:
     timer.start()
 
 
-def fail(inventory: Inventory, lease: Managed, error: Any) -> None:
-    """The lease ends in error; its machine goes."""
+def fail(inventory: Inventory, lease: Managed, error: object) -> None:
+    """End the lease with an error, and remove its machine."""
     vm = inventory.objects.get(lease.hidden["vm"])
     lease["state"], lease["error"] = "error", error
     end_task(inventory, lease, error)
@@ -202,7 +202,7 @@ def fail(inventory: Inventory, lease: Managed, error: Any) -> None:
         inventory.remove(vm)
 
 
-def end_task(inventory: Inventory, lease: Managed, error: Any, result: Any = None) -> None:
+def end_task(inventory: Inventory, lease: Managed, error: object, result: object = None) -> None:
     """The import's task ends with its lease."""
     task = inventory.objects.get(lease.hidden["task"])
     if task is not None:
@@ -242,7 +242,7 @@ def progress(call: Call, this: Managed, args: Any) -> None:
 
 
 @method(LEASE, "HttpNfcLeaseComplete")
-def complete(call: Call, this: Managed, _: Any) -> None:
+def complete(call: Call, this: Managed, _: object) -> None:
     """Every disk came whole: the machine is ready. InvalidState names those that didn't."""
     need(this, "ready")
     files = this.hidden["files"]
@@ -284,13 +284,13 @@ def came(file: dict[str, Any] | None, size: int | None, *, started: bool) -> boo
 
 @method(LEASE, "HttpNfcLeaseAbort")
 def abort(call: Call, this: Managed, args: Any) -> None:
-    """Give up: the machine goes."""
+    """Abort the lease, and remove its machine."""
     need(this, "initializing", "ready")
     fail(call.inventory, this, args.fault or vmodl.fault.RequestCanceled(msg="The import was aborted."))
 
 
 @method(LEASE, "HttpNfcLeaseGetManifest", writes=False)
-def manifest(_: Call, this: Managed, __: Any) -> Any:
+def manifest(_: Call, this: Managed, __: object) -> Any:
     """Sizes and digests of what came."""
     need(this, "ready", "done")
     info = this["info"]

@@ -205,7 +205,7 @@ def number(text: str, name: str) -> int:
     return int(text)
 
 
-def file_of(element: Any) -> File:
+def file_of(element: object) -> File:
     """A referenced file."""
     return File(
         attribute(element, "id"),
@@ -229,8 +229,8 @@ def default_option(root: Element) -> str:
 
 
 def items_of(hardware: Element, option: str) -> list[Element]:
-    """The hardware of one deployment option; its own items stand for the general ones of the same id, and
-    bounds for nothing.
+    """The hardware of one deployment option; its own items replace the general ones of the same id, and
+    bounds are left out.
     """
     found = [each for each in hardware if local(each) in ("Item", "EthernetPortItem", "StorageItem")]
     found = [each for each in found if attribute(each, "bound") in ("", "normal")]
@@ -242,7 +242,7 @@ def items_of(hardware: Element, option: str) -> list[Element]:
     return [each for each in found if each in own or each in general]
 
 
-def disk_of(element: Any, properties: tuple[Property, ...]) -> Disk:
+def disk_of(element: object, properties: tuple[Property, ...]) -> Disk:
     """A disk of the disk section; its capacity may be a property's value."""
     written = attribute(element, "capacity") or "0"
     if match := re.fullmatch(r"\$\{(.+)\}", written):
@@ -265,7 +265,7 @@ def item_of(element: Any) -> Item:
     return Item(fields)
 
 
-def product_of(section: Any) -> Product:
+def product_of(section: object) -> Product:
     """The fields of a product section."""
     return Product(
         attribute(section, "class"),

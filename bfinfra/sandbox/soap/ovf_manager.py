@@ -65,7 +65,7 @@ def create_import_spec(call: Call, manager: Managed, args: Any) -> Any:
 
 
 def expect(manager: Managed, items: list[Any]) -> None:
-    """Remember the sizes of the files to come: the import that follows must bring them all."""
+    """Remember the sizes of the files to upload: the import that follows must upload them all."""
     known = manager.hidden.setdefault("expected", {})
     known.update({item.deviceId: item.size or 0 for item in items})
     for old in list(known)[:-REMEMBERED]:

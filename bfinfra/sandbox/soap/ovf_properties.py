@@ -87,7 +87,7 @@ def is_address(text: str) -> bool:
 
 
 def vapp_type(each: Property) -> str:
-    """The type as a vApp property says it: "string(1..64)", "password(8..)"."""
+    """The type in the form of a vApp property: "string(1..64)", "password(8..)"."""
     base = "password" if each.password else "int" if each.type in NUMBERS else each.type
     bounds = f"({each.least or ''}..{each.most or ''})" if each.least or each.most is not None else ""
     return f"{base}{bounds}" if base in ("string", "password", "int") else base
@@ -145,7 +145,7 @@ def vapp_spec(descriptor: Descriptor, values: dict[str, str]) -> Any:
 
 
 def texts(**fields: str) -> dict[str, str]:
-    """Those that say something: vCenter leaves out what a descriptor leaves empty."""
+    """Those that are not empty: vCenter leaves out what a descriptor leaves empty."""
     return {name: value for name, value in fields.items() if value}
 
 

@@ -66,6 +66,6 @@ def update(call: Call, this: Managed, args: Any) -> None:
 
 
 @method(SYSTEM, "Refresh", writes=False)
-def refresh(call: Call, this: Managed, _: Any) -> None:
+def refresh(call: Call, this: Managed, _: object) -> None:
     """Nothing is stale here."""
     need_connected(call.inventory.objects[this.hidden["host"]])

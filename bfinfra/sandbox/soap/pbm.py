@@ -153,7 +153,7 @@ def _profile(call: Call, state: RestState, identity: str) -> Any:
 
 
 def _vsan() -> Any:
-    """Return the rules of the world's own policies: they leave it to vSAN which datastores match."""
+    """Return the rules of the world's own policies: vSAN decides which datastores match them."""
     failures = pbm.capability.PropertyInstance(id="hostFailuresToTolerate", value=1)
     rule = pbm.capability.CapabilityInstance(
         id=pbm.capability.CapabilityMetadata.UniqueId(namespace="VSAN", id="hostFailuresToTolerate"),
@@ -263,7 +263,7 @@ def _rules(constraints: Any) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _check(state: RestState, constraints: Any) -> None:
+def _check(state: RestState, constraints: object) -> None:
     """Raises InvalidArgument for a category or tag that does not exist."""
     if not isinstance(constraints, pbm.profile.SubProfileCapabilityConstraints):
         raise vmodl.fault.InvalidArgument(
@@ -299,7 +299,7 @@ def _made(state: RestState, identity: str) -> Info:
     return state.profiles[identity]
 
 
-def _text(constraints: Any, version: str) -> str:
+def _text(constraints: object, version: str) -> str:
     """As the state keeps it."""
     return wire.written("constraints", constraints, pbm.profile.CapabilityConstraints, version)
 

@@ -33,7 +33,7 @@ def create(call: Call, this: Managed, args: Any) -> Any:
     return made.ref
 
 
-def check_allocation(spec: Any) -> None:
+def check_allocation(spec: object) -> None:
     """InvalidArgument where a part is missing or negative."""
     for name in ("cpuAllocation", "memoryAllocation"):
         part = getattr(spec, name)
@@ -69,7 +69,7 @@ def refuse_root(call: Call, pool: Managed) -> None:
 
 
 @method(POOL, "Destroy_Task")
-def destroy(call: Call, this: Managed, _: Any) -> vim.Task:
+def destroy(call: Call, this: Managed, _: object) -> vim.Task:
     """Delete a pool; its machines and pools go to its parent."""
     call.need("Resource.DeletePool", this)
     refuse_root(call, this)
@@ -89,7 +89,7 @@ def dissolve(call: Call, pool: Managed) -> None:
 
 
 @method(POOL, "DestroyChildren")
-def destroy_children(call: Call, this: Managed, _: Any) -> None:
+def destroy_children(call: Call, this: Managed, _: object) -> None:
     """Delete the pools below; their machines come here."""
     for each in list(call.inventory.children(this)):
         if each.is_a(vim.ResourcePool):

@@ -1,4 +1,4 @@
-"""A distributed switch's and its port groups' settings of a port that nobody configured. Source: a switch of
+"""A distributed switch's and its port groups' default settings of a port. Source: a switch of
 vCenter 8.0.1.
 """
 
@@ -97,8 +97,8 @@ def _teaming(uplinks: list[str], inherited: bool) -> Any:
     )
 
 
-def configured(settings: Any, given: Any) -> Any:
-    """The settings with those that are given in place of theirs; what is unset in `given` stays."""
+def configured(settings: object, given: object) -> Any:
+    """The settings with the given ones in their place; what is unset in `given` is kept."""
     for info in fields(given) if given is not None else ():
         if (value := getattr(given, info.name)) not in (None, []):
             setattr(settings, info.name, value)

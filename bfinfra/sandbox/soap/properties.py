@@ -133,8 +133,8 @@ def guarded(call: Call, managed: Managed, path: str) -> Any:
 
 
 @functools.cache
-def known(kind: Any, name: str) -> Any:
-    """The metadata of a property, or None where the type has none of that name: reading it says so."""
+def known(kind: object, name: str) -> Any:
+    """The metadata of a property, or None if the type has none of that name; reading it raises a fault."""
     try:
         return field(kind, name)
     except (AttributeError, KeyError):

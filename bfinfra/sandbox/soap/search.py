@@ -42,14 +42,14 @@ def find_child(call: Call, _: Managed, args: Any) -> Any:
 
 
 @method(INDEX, "FindByUuid", writes=False)
-def by_uuid(call: Call, _: Managed, args: Any) -> Any:
+def by_uuid(call: Call, _: Managed, args: object) -> Any:
     """A machine by BIOS or instance UUID, or a host."""
     found = _by_uuid(call, args)
     return found[0] if found else None
 
 
 @method(INDEX, "FindAllByUuid", writes=False)
-def all_by_uuid(call: Call, _: Managed, args: Any) -> Any:
+def all_by_uuid(call: Call, _: Managed, args: object) -> Any:
     """All machines of a UUID."""
     return _by_uuid(call, args)
 

@@ -17,8 +17,8 @@ Selected = list[tuple["Managed", list[str]]]
 
 
 def select(call: Call, spec: Any) -> Selected:
-    """The objects of a FilterSpec in the order found, each once, with the paths wanted. ManagedObjectNotFound
-    for a start that is gone.
+    """The objects of a FilterSpec in the order found, each once, with the requested paths. Raises
+    ManagedObjectNotFound for a start that no longer exists.
     """
     walk = _Walk(call)
     for start in spec.objectSet:
@@ -40,7 +40,7 @@ def select(call: Call, spec: Any) -> Selected:
     return found
 
 
-def start_of(call: Call, ref: Any) -> Managed:
+def start_of(call: Call, ref: object) -> Managed:
     """The object to start at; a view is seen by its own session only."""
     managed = call.inventory.get(ref)
     owner = managed.hidden.get("session")
@@ -68,7 +68,7 @@ def paths_of(prop_set: Any, managed: Managed) -> list[str] | None:
     return list(dict.fromkeys(path for each in fitting for path in each.pathSet))
 
 
-def kind_of(kind: Any) -> Any:
+def kind_of(kind: object) -> Any:
     """A type given as a type or by its wire name."""
     return wsdl_type(kind) if isinstance(kind, str) else kind
 

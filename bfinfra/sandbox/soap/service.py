@@ -14,12 +14,12 @@ SERVICE = "vim.ServiceInstance"
 
 
 @method(SERVICE, "RetrieveServiceContent", writes=False)
-def content(_: Call, this: Managed, __: Any) -> Any:
+def content(_: Call, this: Managed, __: object) -> Any:
     """Return the managers and the root folder."""
     return this["content"]
 
 
 @method(SERVICE, "CurrentTime", writes=False)
-def current_time(call: Call, _: Managed, __: Any) -> Any:
+def current_time(call: Call, _: Managed, __: object) -> Any:
     """The server's time."""
     return now(call.inventory)

@@ -1,4 +1,4 @@
-"""SessionManager: who is in."""
+"""SessionManager: logins and sessions."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _all(_: Inventory, __: Managed) -> Any:
 
 
 @method(MANAGER, "Logout", writes=False)
-def logout(call: Call, _: Managed, __: Any) -> None:
+def logout(call: Call, _: Managed, __: object) -> None:
     """End the caller's session."""
     if call.session is not None:
         end(call, call.session.key)

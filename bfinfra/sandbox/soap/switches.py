@@ -334,7 +334,7 @@ def reconfigure(call: Call, this: Managed, args: Any) -> vim.Task:
 
 
 @method(GROUP, "Destroy_Task")
-def destroy_group(call: Call, this: Managed, _: Any) -> vim.Task:
+def destroy_group(call: Call, this: Managed, _: object) -> vim.Task:
     """Remove a port group. ResourceInUse while machines are on it."""
     call.need("DVPortgroup.Delete", this)
     return tasks.start(call, this, "DistributedVirtualPortgroup.destroy", lambda: gone(call, this))
@@ -358,7 +358,7 @@ def gone(call: Call, group: Managed) -> None:
 
 
 @method(SWITCH, "Destroy_Task")
-def destroy_switch(call: Call, this: Managed, _: Any) -> vim.Task:
+def destroy_switch(call: Call, this: Managed, _: object) -> vim.Task:
     """Remove a switch with its port groups."""
     call.need("DVSwitch.Delete", this)
 

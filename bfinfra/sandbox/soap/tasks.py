@@ -23,16 +23,14 @@ KINDS = (
     vim.Datastore,
 )
 RECENT, SAVED = 20, 500
-ON_CANCEL: list[
-    Callable[[Inventory, Managed], bool]
-] = []  # who else ends a task; the first that says so has done it
+ON_CANCEL: list[Callable[[Inventory, Managed], bool]] = []  # others that end a task; the first one counts
 
 
 def start(call: Call, entity: Managed, what: str, work: Callable[[], Any], *, lock: bool = True) -> Any:
     """A task on an entity: `work` runs under the inventory's lock when the world's time for a task is over,
     and gives the result or raises a fault.
 
-    `what` is the description id ("VirtualMachine.powerOn"). TaskInProgress where another task holds the
+    `what` is the description id ("VirtualMachine.powerOn"). Raises TaskInProgress if another task runs on the
     entity.
     """
     inventory, injected = call.inventory, call.task_fault
@@ -108,8 +106,8 @@ def progress(inventory: Inventory, task: Managed, percent: int) -> None:
             inventory.touch(task)
 
 
-def finish(inventory: Inventory, task: Managed, work: Callable[[], Any], injected: Any) -> None:
-    """Do the work; the task says how it went."""
+def finish(inventory: Inventory, task: Managed, work: Callable[[], Any], injected: object) -> None:
+    """Do the work, and write its result into the task."""
     with inventory.lock:
         info = task["info"]
         if info.state not in ("queued", "running") or inventory.objects.get(task.moid) is not task:
@@ -140,7 +138,7 @@ def outcome(work: Callable[[], Any], injected: Any) -> Any:
 
 
 @method("vim.Task", "CancelTask")
-def cancel(call: Call, this: Managed, _: Any) -> None:
+def cancel(call: Call, this: Managed, _: object) -> None:
     """End a task that hasn't done its work. NotSupported where it can't be, InvalidState where it is over."""
     info = this["info"]
     if info.state not in ("queued", "running"):

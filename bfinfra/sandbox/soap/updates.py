@@ -66,7 +66,7 @@ def create_filter(call: Call, this: Managed, args: Any) -> Any:
 
 
 @method("vmodl.query.PropertyCollector.Filter", "DestroyPropertyFilter", writes=False)
-def destroy_filter(call: Call, this: Managed, _: Any) -> None:
+def destroy_filter(call: Call, this: Managed, _: object) -> None:
     """Forget the filter."""
     collector = call.inventory.objects.get(this.hidden["collector"])
     if collector is not None:
@@ -76,7 +76,7 @@ def destroy_filter(call: Call, this: Managed, _: Any) -> None:
 
 
 @method(COLLECTOR, "CancelWaitForUpdates", writes=False)
-def cancel(call: Call, this: Managed, _: Any) -> None:
+def cancel(call: Call, this: Managed, _: object) -> None:
     """End the caller's wait with RequestCanceled."""
     waiter(call, this).cancelled = True
     call.inventory.touch(this)
@@ -166,8 +166,8 @@ def by_filter(sent: list[tuple[str, str]]) -> str:
 
 
 def differences(call: Call, spec: Any, sent_by_filter: Sent) -> list[str]:
-    """The `objectSet` elements of entered, modified and left objects, and the `missingSet`. The filter then
-    knows the new state.
+    """The `objectSet` elements of entered, modified and left objects, and the `missingSet`. The filter keeps
+    the new state.
     """
     try:
         selected = select(call, spec)

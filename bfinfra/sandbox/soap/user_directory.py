@@ -17,8 +17,8 @@ KIND = "vim.UserDirectory"
 
 @method(KIND, "RetrieveUserGroups", writes=False)
 def search(call: Call, this: Managed, args: Any) -> Any:
-    """Of one domain, whose name must be given: this machine itself has nobody. NotFound for a domain that
-    isn't there, and a group or user to belong to.
+    """Search one domain, which must be named: the appliance itself has no accounts. Raises NotFound for an
+    unknown domain, group or user.
     """
     call.need("System.View", this)
     everybody = _everybody(call.inventory)

@@ -63,8 +63,8 @@ def merge(old: Any, new: Any) -> Any:
     return old
 
 
-def merge_property(vm: Managed, old: Any, new: Any) -> Any:
-    """A property; the value of a password goes where no client reads it."""
+def merge_property(vm: Managed, old: object, new: object) -> Any:
+    """Merge a property; a password's value is stored where no client reads it."""
     found = merge(old, new)
     if (found.type or "").startswith("password"):
         values = vm.hidden.setdefault("passwords", {})

@@ -102,6 +102,6 @@ def reset(call: Call, this: Managed, args: Any) -> Any:
 
 
 @method("vim.view.View", "DestroyView", writes=False)
-def destroy(call: Call, this: Managed, _: Any) -> None:
+def destroy(call: Call, this: Managed, _: object) -> None:
     """Forget the view."""
     call.inventory.remove(this)

@@ -58,8 +58,8 @@ COLD = (
 HOT = ("memoryHotAddEnabled", "cpuHotAddEnabled", "cpuHotRemoveEnabled")
 
 
-def apply(inventory: Inventory, vm: Managed, spec: Any) -> None:
-    """Change the machine as the specification says; nothing changes where a fault is raised."""
+def apply(inventory: Inventory, vm: Managed, spec: object) -> None:
+    """Change the machine by the specification; if it raises a fault, nothing is changed."""
     before, vm["config"] = vm["config"], copy.deepcopy(vm["config"])
     try:
         apply_to_copy(inventory, vm, spec)
@@ -210,7 +210,7 @@ def update_derived(inventory: Inventory, vm: Managed) -> None:
     inventory.touch(vm)
 
 
-def network_of(inventory: Inventory, backing: Any) -> Any:
+def network_of(inventory: Inventory, backing: object) -> Any:
     """The network of a backing, or None."""
     if isinstance(backing, vim.vm.device.VirtualEthernetCard.DistributedVirtualPortBackingInfo):
         group = inventory.objects.get(backing.port.portgroupKey or "")

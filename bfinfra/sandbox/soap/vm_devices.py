@@ -85,7 +85,7 @@ def add(bay: Bay, change: Any, index: int) -> None:
     bay.devices.append(device)
 
 
-def numbering(device: Any) -> tuple[int, str, int]:
+def numbering(device: object) -> tuple[int, str, int]:
     """First key, label and first number of the device's type."""
     for kind, first, label, number in KEYS:
         if isinstance(device, kind):
@@ -139,12 +139,12 @@ def place(bay: Bay, device: Any, index: int) -> None:
         )
 
 
-def family_of(controller: Any) -> Any:
+def family_of(controller: object) -> Any:
     """The type whose members count their buses together."""
     return next((kind for kind, *_ in KEYS if isinstance(controller, kind)), type(controller))
 
 
-def default_controller(bay: Bay, device: Any) -> int | None:
+def default_controller(bay: Bay, device: object) -> int | None:
     """The controller that a device of this type gets when none is named."""
     if isinstance(device, DEVICE.VirtualDisk):
         kinds = (

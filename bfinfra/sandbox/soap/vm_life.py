@@ -34,7 +34,7 @@ def refuse_running(vm: Managed) -> None:
 
 
 @method(VM, "Destroy_Task")
-def destroy(call: Call, this: Managed, _: Any) -> vim.Task:
+def destroy(call: Call, this: Managed, _: object) -> vim.Task:
     """Delete a machine that is off, with its disks."""
     call.need("VirtualMachine.Inventory.Delete", this)
     refuse_importing(call.inventory, this)
@@ -43,7 +43,7 @@ def destroy(call: Call, this: Managed, _: Any) -> vim.Task:
 
 
 @method(VM, "UnregisterVM")
-def unregister(call: Call, this: Managed, _: Any) -> None:
+def unregister(call: Call, this: Managed, _: object) -> None:
     """Take a machine that is off out of the inventory."""
     refuse_importing(call.inventory, this)
     refuse_running(this)
@@ -52,7 +52,7 @@ def unregister(call: Call, this: Managed, _: Any) -> None:
 
 
 def vanish(call: Call, vm: Managed) -> None:
-    """The machine is gone."""
+    """Remove the machine."""
     inventory = call.inventory
     refuse_running(vm)
     record(
@@ -83,7 +83,7 @@ def renamed(call: Call, entity: Managed, name: str) -> None:
 
 
 @method(VM, "MarkAsTemplate")
-def mark_as_template(call: Call, this: Managed, _: Any) -> None:
+def mark_as_template(call: Call, this: Managed, _: object) -> None:
     """A template has no resource pool."""
     refuse_importing(call.inventory, this)
     refuse_running(this)

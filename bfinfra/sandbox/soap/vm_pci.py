@@ -1,4 +1,4 @@
-"""Passthrough devices: what a host offers, who uses it, and what a power-on asks of it."""
+"""Passthrough devices: what a host offers, which machine uses it, and what a power-on requires."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def offered(host: Managed, *, active: bool = True) -> list[Any]:
     return [each for each in host["hardware"].pciDevice if each.id in on]
 
 
-def device_id(backing: Any) -> str:
+def device_id(backing: object) -> str:
     """The address of a fixed backing or of an assigned dynamic one; "" where none is."""
     return str(
         (backing.assignedId if isinstance(backing, PCI.DynamicBackingInfo) else getattr(backing, "id", ""))

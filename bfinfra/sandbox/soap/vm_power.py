@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.sandbox.inventory.computed import MIB, computed
 from bfinfra.sandbox.inventory.guest import start_guest
@@ -70,7 +70,7 @@ def expect(vm: Managed, wanted: str, *states: str) -> None:
 
 
 @method(VM, "PowerOnVM_Task")
-def power_on(call: Call, this: Managed, _: Any) -> vim.Task:
+def power_on(call: Call, this: Managed, _: object) -> vim.Task:
     """Start the machine."""
     refuse_importing(call.inventory, this)
     if this["config"].template:
@@ -129,7 +129,7 @@ def connect(vm: Managed, *, connected: bool) -> None:
 
 
 @method(VM, "PowerOffVM_Task")
-def power_off(call: Call, this: Managed, _: Any) -> vim.Task:
+def power_off(call: Call, this: Managed, _: object) -> vim.Task:
     """Pull the plug."""
     expect(this, "poweredOff", "poweredOn", "suspended")
     return tasks.start(call, this, "VirtualMachine.powerOff", lambda: stop(call, this))
@@ -155,14 +155,14 @@ def stop(call: Call, vm: Managed) -> None:
 
 
 @method(VM, "ResetVM_Task")
-def reset(call: Call, this: Managed, _: Any) -> vim.Task:
+def reset(call: Call, this: Managed, _: object) -> vim.Task:
     """Start again from the beginning."""
     expect(this, "poweredOn", "poweredOn")
     return tasks.start(call, this, "VirtualMachine.reset", lambda: restart(call, this))
 
 
 def restart(call: Call, vm: Managed) -> None:
-    """The guest goes and comes back."""
+    """Restart the guest."""
     expect(vm, "poweredOn", "poweredOn")
     call.inventory.powered(vm, on=False)
     vm["guest"], vm["runtime"].bootTime = stopped_guest(), now(call.inventory)
@@ -171,7 +171,7 @@ def restart(call: Call, vm: Managed) -> None:
 
 
 @method(VM, "SuspendVM_Task")
-def suspend(call: Call, this: Managed, _: Any) -> vim.Task:
+def suspend(call: Call, this: Managed, _: object) -> vim.Task:
     """Suspend. A machine with passthrough devices can't be."""
     expect(this, "suspended", "poweredOn")
     return tasks.start(call, this, "VirtualMachine.suspend", lambda: suspended(call, this))
@@ -188,7 +188,7 @@ def suspended(call: Call, vm: Managed) -> None:
 
 
 @method(VM, "ShutdownGuest")
-def shut_down(call: Call, this: Managed, _: Any) -> None:
+def shut_down(call: Call, this: Managed, _: object) -> None:
     """Ask the guest to stop; the machine is off some time later. ToolsUnavailable where no Tools run."""
     need_tools(this)
     inventory = call.inventory
@@ -202,7 +202,7 @@ def shut_down(call: Call, this: Managed, _: Any) -> None:
 
 
 @method(VM, "RebootGuest")
-def reboot(call: Call, this: Managed, _: Any) -> None:
+def reboot(call: Call, this: Managed, _: object) -> None:
     """Ask the guest to start again."""
     need_tools(this)
     restart(call, this)

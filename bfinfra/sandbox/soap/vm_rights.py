@@ -68,7 +68,7 @@ def may_create(call: Call, folder: Managed, pool: Any, spec: Any) -> None:
 
 
 def may_use_networks(call: Call, spec: Any) -> None:
-    """NoPermission where an adapter goes to a network that the caller may not use."""
+    """Raises NoPermission for an adapter on a network that the caller may not use."""
     for change in spec.deviceChange or []:
         if (
             isinstance(change.device, vim.vm.device.VirtualEthernetCard)

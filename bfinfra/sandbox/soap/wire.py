@@ -32,7 +32,7 @@ SAFE = etree.XMLParser(
 
 
 class Malformed(Exception):
-    """The request is not a SOAP call; str() says why."""
+    """The request is not a SOAP call; str() is the reason."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def value(element: Any, kind: Any) -> Any:
     return reader.GetResult()
 
 
-def written(name: str, result: Any, kind: Any, version: str, flags: int = 0) -> str:
+def written(name: str, result: object, kind: object, version: str, flags: int = 0) -> str:
     """A value as an element (a list as one element an item). TypeError where it lacks a required field."""
     info = support.Object(name=name, index=-1, type=kind, flags=flags, version=version)
     return as_a_server(

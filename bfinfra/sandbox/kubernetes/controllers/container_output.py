@@ -58,7 +58,7 @@ class ContainerOutput:
     ) -> tuple[list[str], bool]:
         """A Bitfusion client's, with the access and servers that are mounted, or its image's own."""
         home = home_of(files, environment)
-        if not any(files.mounted(path) for path in places(home)):  # its image brings its own
+        if not any(files.mounted(path) for path in places(home)):  # its image contains its own
             up = dict(self._outside.gpu_servers())
             return printed(ask, list(up) or ["127.0.0.1:56001"], up, when)
         servers, lines = opened(files, home, when)

@@ -29,7 +29,7 @@ class Definitions:
         return ()
 
     def look(self, item: Item, thing: Object | None) -> None:
-        """Serve it, or stop. Its group names it before it is served, and after it has gone."""
+        """Serve it, or stop serving it. Its group names it before it is served, and after it is deleted."""
         plural, _, group = item[2].partition(".")
         if thing is None or thing["metadata"].get("deletionTimestamp"):
             for each in self._cluster.store.all((group, plural)):
@@ -59,7 +59,7 @@ class Definitions:
         self._loop.once(("definition", name), "definition", lambda: self._catch_up(name))
 
     def _catch_up(self, name: str) -> None:
-        """Establish it; of one that has gone name nothing any more."""
+        """Establish it; if it was deleted, name it no longer."""
         plural, _, group = name.partition(".")
         if self._cluster.store.get(DEFINITIONS, "", name) is None:
             self._cluster.registry.announce(group, plural, ())

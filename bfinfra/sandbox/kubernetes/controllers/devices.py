@@ -1,6 +1,4 @@
-"""Device plug-ins: a pod that says what it advertises makes the kubelet of its node advertise it, as long as
-it runs.
-"""
+"""Device plug-ins: a node's kubelet advertises what a pod declares, as long as the pod runs."""
 
 from __future__ import annotations
 

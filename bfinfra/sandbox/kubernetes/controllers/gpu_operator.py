@@ -1,5 +1,5 @@
-"""NVIDIA's GPU operator, where its Deployment is available: the operands of each ClusterPolicy, and what it
-says of itself. No node has its label, so that no operand has a pod.
+"""NVIDIA's GPU operator, where its Deployment is available: the operands of each ClusterPolicy, and its
+status. No node has its label, so that no operand has a pod.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GpuOperator:
                 yield (POLICIES, "", name_of(each))
 
     def look(self, item: Item, thing: Object | None) -> None:
-        """Bring operands into being, or remove them, then say how it is."""
+        """Create or remove operands, then set the status."""
         home = self._home()
         if thing is None or thing["metadata"].get("deletionTimestamp") or not home:
             return

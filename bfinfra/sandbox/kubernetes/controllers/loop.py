@@ -16,8 +16,8 @@ Item = tuple[Key, str, str]  # resource, namespace, name
 
 
 class Controller(Protocol):
-    """`look` gets an object's present state, or None where it is gone. It may be called at any time and any
-    number of times.
+    """`look` gets an object's present state, or None if it no longer exists. It may be called at any time and
+    any number of times.
     """
 
     @property
@@ -62,8 +62,8 @@ class Loop:
             self._refused.clear()
 
     def made(self, owner: Object, pod: Object) -> Object | None:
-        """A controller's new pod. None where it is refused: an event tells the owner why, and the owner is
-        looked at again when something changes.
+        """A controller's new pod. None where it is refused: an event at the owner contains the reason, and
+        the owner is reconciled again when something changes.
         """
         try:
             return self.cluster.create(pod)

@@ -1,4 +1,4 @@
-"""Resource quotas: creates are refused beyond them, and their status says what is used."""
+"""Resource quotas: refuses creates beyond them, and keeps what is used in their status."""
 
 from __future__ import annotations
 

@@ -158,9 +158,7 @@ def _requests(pods: list[Object]) -> dict[str, Decimal]:
 
 
 def _message(against: list[list[str]], version: str) -> str:
-    """The event's message: how often each reason stands against a node, and since 1.24 that nobody's place
-    can be taken.
-    """
+    """The event's message: how many nodes each reason excludes; from 1.24, that preemption can't help."""
     if not against:
         return "no nodes available to schedule pods"
     counts = Counter(reason for reasons in against for reason in reasons)

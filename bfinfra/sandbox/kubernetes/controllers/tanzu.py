@@ -167,15 +167,15 @@ class WorkloadClusters:
             self._onwards(where, uid)
 
     def _onwards(self, where: Where, uid: str) -> None:
-        """The next machine: not every status shows that one came or went, and what doesn't change nobody
-        looks at again.
+        """Add or remove the next machine. Not every status shows that, and an object whose status doesn't
+        change is not reconciled again.
         """
         thing = self._present(where, uid)
         if thing:
             self._proceed(where, thing)
 
     def _reachable(self, thing: Object, address: str) -> Object:
-        """A Cluster says in its spec where its API is."""
+        """Write the address of its API into a Cluster's spec."""
         if self._shape.key != CLUSTER_API or dig(thing, "spec", "controlPlaneEndpoint"):
             return thing
         return (

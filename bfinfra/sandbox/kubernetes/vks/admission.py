@@ -203,7 +203,7 @@ PYTHON: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _types(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
+def _types(schema: Mapping[str, object], value: object, path: str) -> Iterator[str]:
     wanted = PYTHON.get(str(schema.get("type")))
     if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted)):
         yield f"{path}: Invalid value: must be of type {schema['type']}"

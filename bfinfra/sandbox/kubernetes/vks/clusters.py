@@ -1,5 +1,5 @@
-"""Clusters of the service: a MachineDeployment for each pool, machine after machine, and what the conditions
-and counts of the Cluster API say meanwhile.
+"""Clusters of the service: a MachineDeployment for each pool, machine after machine, and the conditions and
+counts of the Cluster API meanwhile.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class VksClusters(WorkloadClusters):
         if thing is not None and VKS.holds(thing) and not thing["metadata"].get("deletionTimestamp"):
             status = thing.get("status", {})
             if status.get("observedGeneration", 0) < thing["metadata"].get("generation", 1) and status:
-                # One controller says that it has seen the write before the others' conditions change.
+                # One controller reports the new generation before the others' conditions change.
                 self._write(thing, {**status, "observedGeneration": thing["metadata"]["generation"]})
                 return
             self._write_pools(thing)

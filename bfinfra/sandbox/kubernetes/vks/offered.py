@@ -23,7 +23,7 @@ NUMBER: Mapping[str, Any] = {"type": "integer"}
 NAMES: Mapping[str, Any] = {"type": "array", "items": TEXT}
 
 
-def _fields(*required: str, default: Any = None, **fields: Mapping[str, Any]) -> Object:
+def _fields(*required: str, default: object = None, **fields: Mapping[str, object]) -> Object:
     return {
         "type": "object",
         "properties": dict(fields),

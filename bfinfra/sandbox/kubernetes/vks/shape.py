@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from bfinfra.sandbox.kubernetes.objects import Object, dig
 from bfinfra.sandbox.kubernetes.tanzu_shapes import (
@@ -37,7 +36,7 @@ def _pools(thing: Object) -> Iterator[Pool]:
         yield _pool(each["name"], each, values, topology)
 
 
-def _pool(name: str, nodes: Object, values: Mapping[str, Any], topology: Object) -> Pool:
+def _pool(name: str, nodes: Object, values: Mapping[str, object], topology: Object) -> Pool:
     own = {**values, **variables(dig(nodes, "variables", "overrides"))}
     limits = bounds(nodes)
     rest = {key: value for key, value in own.items() if key not in OWN}

@@ -1,5 +1,5 @@
-"""The images that a namespace shows: one for each item of its content libraries. Their names tell nothing:
-users know them by what their items are called.
+"""The images that a namespace shows: one for each item of its content libraries. Their names are generated:
+users find them by the names of their items.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ SECRETS: Key = ("", "secrets")
 AWAITED = (CLASSES, CLAIMS, SECRETS, IMAGES)
 SYNCED = "VirtualMachineClassConfigurationSynced"
 Reported = tuple[str, bool, str]
-"""Type of a condition, whether it holds, and what it says."""
+"""Type of a condition, whether it is true, and its message."""
 
 
 class Machines:
