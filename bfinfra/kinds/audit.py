@@ -64,7 +64,7 @@ def _who(happened: Iterable[Happened], field: str) -> Happened | None:
     return next((each for each in fit if each.set & PARTS[first]), None)
 
 
-def of_field(obj: Mapping[str, Any] | None, *path: str) -> LastWriter | None:
+def of_field(obj: Mapping[str, object] | None, *path: str) -> LastWriter | None:
     """The last other writer of a field of an object."""
     found = writer(obj, path) if obj else None
     return LastWriter(*found) if found else None

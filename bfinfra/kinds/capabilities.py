@@ -134,8 +134,8 @@ def tag(category: str, name: str) -> Capability:
 
 
 def anywhere(what: str, places: Iterable[str]) -> Iterator[Capability]:
-    """A capability in some places: in each one, and "anywhere" for resources that can't say where they need
-    it.
+    """A capability in some places: in each one, and "anywhere" for resources that don't specify where they
+    need it.
     """
     yield Capability(what)
     yield from (Capability(what, place) for place in places)

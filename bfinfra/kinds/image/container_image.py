@@ -1,4 +1,4 @@
-"""A container image that is built from a folder with a Dockerfile, and pushed: one that nobody publishes.
+"""A container image that is built from a folder with a Dockerfile, and pushed: one that is published nowhere.
 (Bitfusion on Kubernetes, Option 2: building images from source.)
 """
 

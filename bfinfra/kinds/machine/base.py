@@ -1,5 +1,6 @@
-"""Base of the kinds of software on Linux machines. It reads each machine with one command, tells by its
-record in /var/lib/bfinfra whose the software is, and installs and removes it by an Ansible role.
+"""Base of the kinds of software on Linux machines. It reads each machine with one command, finds in its
+record in /var/lib/bfinfra which resource the software belongs to, and installs and removes it by an Ansible
+role.
 """
 
 from __future__ import annotations
@@ -232,7 +233,7 @@ def others(on: Mapping[str, Marked], mark: Mark) -> tuple[str, ...]:
 
 
 def set_up_changes(
-    spec: resource.Spec, state: OnHosts[Any] | None, now: Mapping[str, Any], then: Mapping[str, Any]
+    spec: resource.Spec, state: OnHosts[Any] | None, now: Mapping[str, object], then: Mapping[str, object]
 ) -> tuple[Change, ...]:
     """The changes of an installation. `now`, `then`: by machine, the live and the desired fields. If no
     machine has it, the whole spec is new.

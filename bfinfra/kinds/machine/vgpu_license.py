@@ -168,7 +168,7 @@ class VgpuLicense(LinuxSoftware[Spec, State, Installed]):
         return tuple(_decide(spec, state, context))
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Ready when `nvidia-smi -q` says Licensed on each machine."""
+        """Ready when `nvidia-smi -q` reports Licensed on each machine."""
         if not spec.licensed or spec.feature_type == "0":
             return Readiness(Ready.READY)
         there = {

@@ -84,7 +84,7 @@ class State(resource.State):
 
     @property
     def authority(self) -> str | None:
-        """PEM of the authority that signed its certificate; None while vCenter doesn't tell it."""
+        """PEM of the authority that signed its certificate; None while vCenter doesn't report it."""
         return (self.found.authority or None) if self.found is not None else None
 
 
@@ -187,7 +187,7 @@ class RegistryKind(kind.Kind[Spec, State]):
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """Creates the registry, or manages an existing one. On deletion removes the note, and deletes the
-        registry only if the site says so.
+        registry only if the site asks for it.
         """
         if spec is None:
             return () if state is None or state.mark is None else _release(state)

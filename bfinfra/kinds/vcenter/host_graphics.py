@@ -69,7 +69,7 @@ class Spec(host_setting.Spec):
         return self._all()[place[1]]
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """The drivers of hosts, which tell what can be set."""
+        """The drivers of hosts, which report what can be set."""
         yield capabilities.driver()
 
     def serves(self) -> tuple[str, ...]:

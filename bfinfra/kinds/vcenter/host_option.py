@@ -94,7 +94,7 @@ class HostOption(host_setting.HostSettings[Spec, State]):
     prefix = "bfinfra.option."
     looked_for = ("Net.PVRDMAVmknic",)
 
-    def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
+    def refers(self, applied: Mapping[str, object]) -> Mapping[str, Any]:
         """The adapter, which is deleted after the option that names it."""
         return {"adapter": applied.get("adapter")}
 

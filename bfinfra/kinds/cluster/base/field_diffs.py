@@ -5,12 +5,11 @@ count.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from bfinfra.model.compare import Change
 
 
-def field_diffs(wanted: Any, live: Any, path: str = "") -> Iterator[Change]:
+def field_diffs(wanted: object, live: object, path: str = "") -> Iterator[Change]:
     """The differences, leaf by leaf. Lists of equal length are compared item by item, as servers add defaults
     to items.
     """

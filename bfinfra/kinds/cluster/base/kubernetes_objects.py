@@ -1,5 +1,5 @@
 """Base of the kinds whose objects have a mark in Kubernetes clusters. It lists the objects with the site's
-mark in each cluster, reads the objects in wanted places, and tells whose each object is.
+mark in each cluster, reads the objects in desired places, and finds out to which resource each belongs.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from bfinfra.backends.kubernetes.marks import mark_of, selector
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
@@ -128,12 +128,12 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         """Return whether the spec wants it in this cluster."""
         return getattr(spec, "cluster", None) == cluster.key.name
 
-    def _own_name(self, obj: Mapping[str, Any]) -> str | None:
+    def _own_name(self, obj: Mapping[str, object]) -> str | None:
         """The resource of this site and kind that made the object; None if none did."""
         mark = mark_of(obj)
         return mark.name_of(self._site, self.name) if mark is not None else None
 
-    def _name(self, obj: Mapping[str, Any], owners: Mapping[Place, str]) -> str:
+    def _name(self, obj: Mapping[str, object], owners: Mapping[Place, str]) -> str:
         """The resource of an object: by this site's mark, or the resource that wants its place; "" if there
         is none.
         """

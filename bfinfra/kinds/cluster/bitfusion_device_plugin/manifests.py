@@ -140,7 +140,7 @@ def _read_at_start(spec: Spec, values: Values) -> list[Manifest]:
     return [_sidecar(spec, values), *([_clients(spec, values)] if spec.release.clients else [])]
 
 
-def _object(api_version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Manifest:
+def _object(api_version: str, kind: str, name: str, namespace: str = "", **fields: object) -> Manifest:
     space = {"namespace": namespace} if namespace else {}
     return {
         "apiVersion": api_version,

@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Thing:
-    """One object, without its secrets. `written`: when somebody last wrote its spec or data, "" if that isn't
+    """One object, without its secrets. `written`: when its spec or data was last written, "" if that isn't
     known.
     """
 

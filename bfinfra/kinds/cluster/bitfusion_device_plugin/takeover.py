@@ -28,7 +28,7 @@ FIXED = {
     "DaemonSet": ("spec", "selector"),
     "Deployment": ("spec", "selector"),
 }
-"""Fields that an API server lets nobody change."""
+"""Fields that an API server does not allow to change."""
 
 
 def check_standing(state: State | None, values: Values) -> None:

@@ -118,7 +118,7 @@ def changes_of(rendered: Rendered, state: State | None) -> tuple[Change, ...]:
     return drift
 
 
-def _differing(live: Any, wanted: Any, path: str) -> Iterator[Change]:
+def _differing(live: object, wanted: object, path: str) -> Iterator[Change]:
     """The leaves that differ, without what the server or somebody else added."""
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
         for name, value in wanted.items():

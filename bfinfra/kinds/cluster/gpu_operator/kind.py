@@ -97,7 +97,7 @@ class GpuOperator(RenderedObjects[Spec]):
             _check_level(client, spec, needs, namespace)
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Ready when the ClusterPolicy says so, and each node with GPUs offers them."""
+        """Ready when the ClusterPolicy is ready, and each node with GPUs advertises them."""
         found = super().ready(spec, state)
         if found != READY or spec is None or spec.wait != "ready":
             return found

@@ -194,7 +194,7 @@ def version_of(spec: Spec, context: PlanContext) -> str:
     return str(need.spec.api)
 
 
-def _drift(state: State | None, made: Mapping[str, Any], wanted: str) -> tuple[Change, ...]:
+def _drift(state: State | None, made: Mapping[str, object], wanted: str) -> tuple[Change, ...]:
     """The differences between a live job and the manifest that it was created from."""
     if state is None or state.going or state.digest not in ("", wanted):
         return ()

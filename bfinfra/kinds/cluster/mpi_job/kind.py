@@ -245,7 +245,7 @@ def _state(obj: Object, cluster: Cluster) -> State:
     )
 
 
-def _phase(conditions: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def _phase(conditions: Sequence[Mapping[str, object]]) -> tuple[str, str]:
     """The last condition that is true: an ended job keeps Created and, in v1alpha2, Running."""
     true = {
         str(each.get("type")): str(each.get("message") or each.get("reason") or "")

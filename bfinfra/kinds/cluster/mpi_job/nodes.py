@@ -1,4 +1,4 @@
-"""The GPUs of a cluster's nodes, as far as a site's file tells. Pure."""
+"""The GPUs of a cluster's nodes, as far as the site's file contains them. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from bfinfra.model.refs import Key
 
 
 def gpus_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
-    """The GPUs for pods on each worker of a cluster that this site makes; None if the file doesn't tell."""
+    """The GPUs for pods on each worker of a cluster that this site makes; None if the file doesn't contain
+    it.
+    """
     plugin = next(
         (
             spec
@@ -35,7 +37,7 @@ def _cards_of_workers(cluster: Key, site: Specs) -> tuple[int, ...] | None:
     _, *workers = spec.pools()
     pools = [(pool.count, site.get(Key("vm_class", pool.vm_class))) for pool in workers]
     if any(found is None or found.device_groups for _, found in pools):
-        return None  # only hosts know how many GPUs are in a group
+        return None  # only hosts report how many GPUs are in a group
     return tuple(
         len(found.vgpus) + len(found.devices) for count, found in pools if found for _ in range(count)
     )

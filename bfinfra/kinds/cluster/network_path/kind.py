@@ -142,7 +142,7 @@ class NetworkPath(KubernetesObjects[Spec, State, _Read]):
         return {"namespace": here, "probe": here if spec.probe else ()}
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
-        """Ready once no policy blocks the path and the probe reached every server; else tells what to do
+        """Ready once no policy blocks the path and the probe reached every server; else reports what to do
         next.
         """
         found = state.probe

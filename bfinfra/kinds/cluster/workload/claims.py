@@ -80,7 +80,7 @@ def _space(home: Key, needs: Mapping[Key, ResolvedRef]) -> tuple[str, Limits, in
     return home.name, {storage_class(policy): limit for policy, limit in storage.items()}, total
 
 
-def _bytes(quantity: Any) -> int:
+def _bytes(quantity: object) -> int:
     """A quantity in bytes; 0 if it is none: the cluster reports that."""
     found = QUANTITY.fullmatch(str(quantity or ""))
     return int(Decimal(found[1]) * FACTORS[found[2] or ""]) if found else 0

@@ -154,7 +154,7 @@ def _while_away(
     spec: Spec, state: State | None, context: PlanContext, where: tuple[str, str], problem: Absent
 ) -> Sequence[Step]:
     """No steps if everything that was started is as in the record. Else raises Awaited, as only the manifest
-    tells what to create.
+    contains what to create.
     """
     record, mark = state.record if state else None, context.mark.committed(spec.applied())
     there = state is not None and (state.cluster, state.namespace) == where
@@ -271,8 +271,8 @@ def _changes(rendered: Rendered, thing: Thing | None) -> tuple[Change, ...]:
 
 
 def _ran(rendered: Rendered, record: Record | None, spec: Spec) -> bool:
-    """Return whether it was started before and must not start again: it ended and was cleaned up, or somebody
-    removed it.
+    """Return whether it was started before and must not start again: it ended and was cleaned up, or it was
+    removed.
     """
     return (
         spec.run == "once" and record is not None and rendered.stands_as(record.runs.get(rendered.name, ""))

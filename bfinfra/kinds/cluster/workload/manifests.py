@@ -83,7 +83,7 @@ def leaves(value: object, above: str = "", field: str = "") -> Iterator[tuple[st
         yield above, field, value
 
 
-def _items(document: Any) -> Iterator[Any]:
+def _items(document: object) -> Iterator[Any]:
     if isinstance(document, dict) and document.get("kind") == "List":
         items = document.get("items")
         yield from items if isinstance(items, list) else ()
@@ -91,7 +91,7 @@ def _items(document: Any) -> Iterator[Any]:
         yield document
 
 
-def _checked(manifest: Any, path: Path) -> Manifest:
+def _checked(manifest: object, path: Path) -> Manifest:
     if not isinstance(manifest, dict):
         raise ValueError(f"{path}: a document is no manifest")
     kind = manifest.get("apiVersion"), manifest.get("kind")

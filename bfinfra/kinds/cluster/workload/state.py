@@ -141,7 +141,7 @@ def _thing(obj: Object, pods: Sequence[Object]) -> Thing:
 
 
 def _ran(obj: Object, pods: Sequence[Object]) -> bool:
-    """Return whether it ever ran. A Job's counts tell about pods that are gone."""
+    """Return whether it ever ran. A Job's counts include pods that no longer exist."""
     status = obj.get("status") or {}
     return (
         obj["kind"] == "PersistentVolumeClaim"

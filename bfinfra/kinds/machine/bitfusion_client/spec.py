@@ -78,6 +78,6 @@ class Spec(resource.Spec):
         return (*self.hosts, *((self.client_files.host,) if self.client_files else ()))
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """All servers, if no token tells which."""
+        """All servers, unless its token names them."""
         if self.token is None:
             yield SERVERS

@@ -175,7 +175,7 @@ def _steps(spec: Spec, state: State | None, context: PlanContext) -> Iterator[St
 
 
 def _changed(
-    spec: Spec, state: State | None, now: Mapping[str, Any], then: Mapping[str, Any], cni: str | Unknown
+    spec: Spec, state: State | None, now: Mapping[str, object], then: Mapping[str, object], cni: str | Unknown
 ) -> tuple[Change, ...]:
     """The differences on the machines and in the cluster, for people."""
     if state is None:

@@ -103,7 +103,7 @@ class LinuxHost(kind.Source[Spec, State]):
 
 
 def _away(spec: Spec) -> Away | None:
-    """The key or password of the machine that doesn't exist yet: nobody connects before it does."""
+    """The key or password of the machine that doesn't exist yet: no connection is opened before it does."""
     opens = {"trust.known_hosts": spec.trust.known_hosts, "key": spec.key, "password": spec.password}
     return away(spec, {**opens, "sudo_password": spec.sudo_password})
 

@@ -188,8 +188,8 @@ def _id(archive: Path, image: str) -> tuple[str, str]:
 
 
 def _loaded(found: Found, noted: Noted | None, spec: Spec | None, image: str, site: str) -> Loaded | None:
-    """Return the image that a machine has of a resource: by its record, or an image of that name that
-    somebody else loaded. `spec`: None if it should not be there.
+    """Return the image that a machine has of a resource: by its record, or an image of that name that bfinfra
+    did not load. `spec`: None if it should not be there.
     """
     if noted is not None and (spec or (noted.mark and noted.mark.site == site)):
         return Loaded(noted, found.images.get(noted.runtime, {}).get(full_name(noted.image), ""))

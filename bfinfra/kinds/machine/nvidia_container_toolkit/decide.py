@@ -146,7 +146,10 @@ def _set_up(spec: Spec, state: State | None, context: PlanContext) -> Iterator[S
 
 
 def _configured(
-    spec: Spec, found: Installed, there: Mapping[tuple[str, ...], Any], values: Mapping[tuple[str, ...], Any]
+    spec: Spec,
+    found: Installed,
+    there: Mapping[tuple[str, ...], object],
+    values: Mapping[tuple[str, ...], object],
 ) -> dict[str, Any]:
     """The desired configurations of the runtimes, and the earlier values for the record. A runtime that is no
     longer named gets its own configuration back.
@@ -219,7 +222,7 @@ def _common(spec: Spec, package: str) -> dict[str, Any]:
     }
 
 
-def _shown(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+def _shown(values: Mapping[tuple[str, ...], object]) -> dict[str, Any]:
     """The values for people: dots between the keys, without the plug-in's long name."""
     return {
         ".".join(part for part in path if part != "plugins" and not part.startswith("io.containerd.")): value

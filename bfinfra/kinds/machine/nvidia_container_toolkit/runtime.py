@@ -122,7 +122,7 @@ def parsed(runtime: str, text: str | None) -> dict[str, Any]:
     return found
 
 
-def get(config: Any, path: tuple[str, ...]) -> Any:
+def get(config: object, path: tuple[str, ...]) -> Any:
     """The value at a path; None if there is none."""
     for name in path:
         if not isinstance(config, Mapping) or name not in config:
@@ -131,7 +131,7 @@ def get(config: Any, path: tuple[str, ...]) -> Any:
     return config
 
 
-def _cri(config: Mapping[str, Any]) -> str:
+def _cri(config: Mapping[str, object]) -> str:
     version = config.get("version", 2)  # no version: an older form, which no containerd for Kubernetes writes
     if version not in CRI:
         raise Refusal(
@@ -151,7 +151,7 @@ def _open(runtime: str, text: str | None) -> MutableMapping[str, Any]:
     return tomlkit.parse(text or "version = 2\n")
 
 
-def _put(config: MutableMapping[str, Any], path: tuple[str, ...], value: Any) -> None:
+def _put(config: MutableMapping[str, Any], path: tuple[str, ...], value: object) -> None:
     """Sets a value, or removes it with the tables that become empty."""
     name, *rest = path
     if not rest:

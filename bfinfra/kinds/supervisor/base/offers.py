@@ -23,7 +23,7 @@ QUOTA = re.compile(r"(.+)\.storageclass\.storage\.k8s\.io/.+")
 
 @dataclass(frozen=True)
 class Offer:
-    """None: the supervisor doesn't tell. Then nothing is refused here."""
+    """None: the supervisor doesn't report it. Then nothing is refused here."""
 
     vm_classes: frozenset[str] | None = None
     storage_classes: frozenset[str] | None = None
@@ -51,7 +51,7 @@ def of_new(supervisor: ClusterClient) -> Offer:
     return Offer(frozenset(), frozenset(), _asked(lambda: _releases(supervisor)))
 
 
-def check(spec: ClusterSpec, offer: Offer, promised: Any) -> None:
+def check(spec: ClusterSpec, offer: Offer, promised: object) -> None:
     """Raises Refusal for what the namespace doesn't offer. `promised`: the namespace's spec, for what this
     run adds to it first.
     """

@@ -14,7 +14,7 @@ def quantity(number: int) -> str:
     return next(f"{number // BINARY[unit]}{unit}" for unit in UNITS if number % BINARY[unit] == 0)
 
 
-def size(text: Any) -> Any:
+def size(text: object) -> Any:
     """`50Gi` → `50GiB`; other text is unchanged, and so differs."""
     number = str(text).rstrip("KMGTi")
     unit = str(text)[len(number) :]

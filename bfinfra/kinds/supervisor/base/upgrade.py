@@ -46,8 +46,8 @@ def newest(versions: Iterable[str], wanted: str) -> str:
 
 def way(now: str, wanted: str, offered: Collection[str] | None) -> tuple[str, ...]:
     """The versions that a cluster goes through, the wanted one last: between them the newest release of each
-    minor version. `offered`: the supervisor's releases in full, None if it doesn't tell. Raises Refusal if
-    there is no such way.
+    minor version. `offered`: the supervisor's releases in full, None if it doesn't report them. Raises
+    Refusal if there is no such way.
     """
     before, after = numbers(now), numbers(wanted)
     if not before or not after or before == after[: len(before)]:

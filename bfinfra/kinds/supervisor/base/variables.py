@@ -80,7 +80,7 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def typed(value: Any, schema: Schema | None) -> Any:
+def typed(value: object, schema: Schema | None) -> Any:
     """A value of a file, in which scalars are text, as a schema wants it; else as YAML reads it."""
     if isinstance(value, Mapping):
         known, more = at(schema, "properties"), (schema or {}).get("additionalProperties")
@@ -100,7 +100,7 @@ def typed(value: Any, schema: Schema | None) -> Any:
     return value
 
 
-def text(value: Any) -> Any:
+def text(value: object) -> Any:
     """The other way: scalars as a file has them, to compare with it."""
     if isinstance(value, Mapping):
         return {name: text(item) for name, item in value.items()}
@@ -152,7 +152,7 @@ def _unlike(pattern: str, value: object) -> bool:
     try:
         return isinstance(value, str) and not re.search(pattern, value)
     except re.error:
-        return False  # Go's expressions know more than ours: the server looks
+        return False  # Go's expressions have forms that Python's lack: the server checks them
 
 
 def _few(bound: int, value: object) -> bool:

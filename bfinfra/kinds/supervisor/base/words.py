@@ -23,8 +23,10 @@ def written(fields: Fields) -> Object:
     return {name: value for name, value in fields.items() if value not in (None, {}, [], ())}
 
 
-def within(now: Any, shape: Any) -> Any:
-    """Return the part of the live object that `shape` has fields for; somebody else filled in the rest."""
+def within(now: object, shape: object) -> Any:
+    """Return the part of the live object that `shape` has fields for; the rest was filled in by the server or
+    others.
+    """
     if isinstance(now, Mapping) and isinstance(shape, Mapping):
         return {name: within(value, shape[name]) for name, value in now.items() if name in shape}
     if isinstance(now, list) and isinstance(shape, list) and len(now) == len(shape):

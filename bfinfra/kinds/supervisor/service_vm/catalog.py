@@ -26,7 +26,7 @@ KINDS = ("VirtualMachineImage", "ClusterVirtualMachineImage")
 
 @dataclass(frozen=True)
 class Found:
-    """An image: its object, the item and the library ("" where nobody says) that it is from, and why it isn't
+    """An image: its object, the item and the library ("" if unknown) that it is from, and why it isn't
     ready, "" where it is.
     """
 

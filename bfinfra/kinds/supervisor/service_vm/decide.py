@@ -65,7 +65,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
 
 def drifted(name: str, spec: Spec, state: State) -> tuple[Change, ...]:
     """The fields in which the machine or a part of it is not as written. Properties and disks that the file
-    never had are somebody else's.
+    never had don't count.
     """
     applied = (state.mark.applied if state.mark else None) or {}
     now, want = state.view(), form.wanted(name, spec)
@@ -280,10 +280,10 @@ class _Making:
     def _ports(self) -> str:
         return ", ".join(str(port) for port in sorted(self.spec.expose))
 
-    def _marked(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _marked(self, manifest: Mapping[str, object]) -> Mapping[str, Any]:
         return marked(manifest, self.mark)
 
-    def _owned(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _owned(self, manifest: Mapping[str, object]) -> Mapping[str, Any]:
         assert self.state is not None
         return form.owned(self._marked(manifest), self.api, self.name, self.state.uid)
 

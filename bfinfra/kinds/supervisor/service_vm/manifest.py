@@ -83,7 +83,7 @@ def service(name: str, spec: Spec, api: str) -> Object:
 
 
 def owned(manifest: Fields, api: str, name: str, uid: str) -> Object:
-    """The manifest of what goes when its machine goes."""
+    """The manifest of an object that is deleted with its machine."""
     owner = {"apiVersion": api, "kind": VM, "name": name, "uid": uid}
     return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner]}}
 

@@ -43,7 +43,7 @@ def check(name: str, spec: Spec, state: State | None, context: PlanContext) -> N
 
 
 def check_parts(name: str, spec: Spec, state: State) -> None:
-    """Parts that are somebody else's, and disks that can't become what is written. Refusal."""
+    """Raises Refusal for parts of other resources, and for disks that can't be changed so."""
     for disk, given in spec.disks.items():
         claim = state.claims.get(disk)
         if claim is None or claim.going:
@@ -70,7 +70,7 @@ def check_parts(name: str, spec: Spec, state: State) -> None:
 
 
 def check_adopted(spec: Spec, state: State, context: PlanContext) -> None:
-    """A machine that is taken over is of the written image: nothing but its object says so. Refusal."""
+    """Raises Refusal if a machine to adopt has another image than the site, by its object."""
     if state.mark is None or state.mark.applied is not None:
         return
     wanted = image(spec, context)
@@ -133,7 +133,7 @@ def _absent(
     )
 
 
-def _offered(spec: Spec, offer: Offer, home: Any) -> None:
+def _offered(spec: Spec, offer: Offer, home: object) -> None:
     """Classes of the namespace, as it is and as this run will leave it."""
     sorts: tuple[tuple[str, str, dict[str, str], Collection[str] | None, Collection[str]], ...] = (
         ("VM class", "vm_classes", dict(spec.vm_classes), offer.vm_classes, getattr(home, "vm_classes", ())),
@@ -230,7 +230,7 @@ def _theirs(what: str, field: str) -> Refusal:
     )
 
 
-def _bytes(text: Any) -> int:
+def _bytes(text: object) -> int:
     number = str(text).rstrip("KMGTiB")
     unit = str(text)[len(number) :]
     return int(number) * BINARY[unit] if number.isdigit() and unit in BINARY else 0

@@ -33,7 +33,7 @@ AWAITED = (
 @dataclass(frozen=True)
 class Claim:
     """A disk's claim. `maker`: site and address of its mark, None without one; `owner`: the machine that it
-    goes with, "" if it stays.
+    is deleted with, "" if it is kept.
     """
 
     body: Fields
@@ -45,7 +45,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class State(resource.State):
-    """`body`: the machine's spec as `api` writes it; `power`: what it does, "" where nobody says; `secret`:
+    """`body`: the machine's spec as `api` writes it; `power`: its live power state, "" if unknown; `secret`:
     whether its Secret has the wanted content, None if it has none.
     """
 

@@ -76,7 +76,7 @@ class Disable(OnCluster):
 
 def decide(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
     """Enables a supervisor, or manages an existing one. On deletion removes the note, and disables the
-    supervisor only if the site says so.
+    supervisor only if the site asks for it.
     """
     if spec is None:
         return () if state is None or state.mark is None else tuple(_release(name, state))

@@ -1,5 +1,5 @@
 """Compares `enable` with a supervisor that runs: what differs, whether it can change, and the body that
-changes it. Pure. A field that vCenter doesn't tell (older releases, DHCP) counts as equal. Source:
+changes it. Pure. A field that vCenter doesn't report (older releases, DHCP) counts as equal. Source:
 Clusters.Info and UpdateSpec of com.vmware.vcenter.namespace_management (vmware-vcenter 9.1).
 """
 
@@ -103,7 +103,7 @@ def _added(enable: Enable, info: Info) -> Iterator[Change]:
 
 
 def _fixed(enable: Enable, info: Info, ids: Ids) -> Iterator[Fixed]:
-    """All fields that stay as they were enabled, as far as vCenter tells them."""
+    """All fields that stay as they were enabled, as far as vCenter reports them."""
     chosen = "nsx" if enable.nsx else "vpc" if enable.vpc else "vds"
     yield Fixed(chosen, info.get("network_provider"), provider(enable))
     yield Fixed("services", _network(info.get("service_cidr")), enable.services)
@@ -170,11 +170,11 @@ def _workloads(vds: Vds, info: Info, networks: Mapping[str, str]) -> Iterator[Fi
         yield Fixed("vds.avi.server", _server(reported.get("server") or {}), vds.avi.server)
 
 
-def _policy(reported: Any) -> str:
+def _policy(reported: object) -> str:
     return str((reported.get("storage_policy") if isinstance(reported, Mapping) else reported) or "")
 
 
-def _network(reported: Any) -> str | None:
+def _network(reported: object) -> str | None:
     return f"{reported.get('address')}/{reported.get('prefix')}" if isinstance(reported, Mapping) else None
 
 
@@ -190,7 +190,7 @@ def _plain(addresses: Addresses) -> str:
     return _row(addresses.first, addresses.count)
 
 
-def _row(first: Any, count: Any) -> str:
+def _row(first: object, count: object) -> str:
     return f"{count} addresses from {first}"
 
 
@@ -202,5 +202,5 @@ def _server(reported: Info) -> str:
     return f"{reported.get('host')}:{reported.get('port')}"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)

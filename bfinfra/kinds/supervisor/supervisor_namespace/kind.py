@@ -149,8 +149,8 @@ class SupervisorNamespace(kind.Kind[Spec, State]):
     def _subjects(
         self, wanted: Mapping[str, Spec | None], states: Mapping[str, State]
     ) -> dict[str, Found | str]:
-        """Return what vCenter has of each account's name, or why it can't tell. One request for each account
-        that has no access yet.
+        """Return what vCenter has for each account's name, or why that is unknown. One request for each
+        account that has no access yet.
         """
         due = {
             entry.account.lower()

@@ -33,8 +33,8 @@ class State(resource.State):
 
 @dataclass(frozen=True, slots=True)
 class SupervisorNamespaceFacts:
-    """The names that namespaces may use. `subjects`: account, in lower case, → what vCenter has of this name,
-    or why it can't tell; only for accounts that get access and have none yet.
+    """The names that namespaces may use. `subjects`: account, in lower case, → what vCenter has for this
+    name, or why that is unknown; only for accounts that get access and have none yet.
     """
 
     catalog: Catalog

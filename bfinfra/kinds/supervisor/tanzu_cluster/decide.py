@@ -106,7 +106,7 @@ def _rolls(field: str) -> bool:
 
 
 def authorities_of(spec: Spec, context: PlanContext) -> dict[str, Authority]:
-    """Name → PEM of the authorities that the spec names. Unknown for a registry that doesn't tell its
+    """Name → PEM of the authorities that the spec names. Unknown for a registry that doesn't report its
     authority yet, and for a file that doesn't exist yet.
     """
     facts: TanzuClusterFacts = context.facts or TanzuClusterFacts()
@@ -158,7 +158,7 @@ class _Writing:
             context,
         )
 
-    def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: Any) -> Update:
+    def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: object) -> Update:
         """A step that leaves the cluster at this version, and notes as applied only what it has then."""
         spec = self.spec.model_copy(update={"version": aim})
         stays = not FORMS[spec.api].short and upgrade.matches(self.state.version, aim)

@@ -1,5 +1,5 @@
-"""Finds the fields of a TanzuKubernetesCluster that its supervisor doesn't know: an older one drops volumes
-and authorities without an error.
+"""Finds the fields of a TanzuKubernetesCluster that its supervisor doesn't support: an older one drops
+volumes and authorities without an error.
 """
 
 from __future__ import annotations

@@ -247,8 +247,8 @@ class TanzuCluster(kind.Kind[Spec, State]):
         return found
 
     def _looked_into(self, live: State, spec: Spec | None, *, include_unlisted: bool) -> State:
-        """The state with what the cluster itself reports: its nodes, if it is between two versions or nothing
-        else tells; objects of others in it, if it would be deleted.
+        """The state with what the cluster itself reports: its nodes, if it is between two versions or no
+        other source has them; objects of others in it, if it would be deleted.
         """
         if include_unlisted and (spec is None or spec.namespace != live.namespace):
             return (

@@ -117,7 +117,7 @@ def at(value: Fields, *path: str) -> Fields:
     return value
 
 
-def without_empty(value: Any) -> Any:
+def without_empty(value: object) -> Any:
     """The value without mappings, lists and entries that are None or empty: fields that aren't written are
     not sent.
     """
@@ -127,7 +127,7 @@ def without_empty(value: Any) -> Any:
     return {name: item for name, item in kept.items() if item not in (None, {}, [], ())}
 
 
-def _decoded(data: Any) -> str:
+def _decoded(data: object) -> str:
     try:
         return base64.b64decode(str(data), validate=True).decode()
     except (binascii.Error, ValueError):

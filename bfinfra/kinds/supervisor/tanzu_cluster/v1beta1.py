@@ -130,5 +130,5 @@ def _values(listed: Any) -> Object:
     return {str(each.get("name")): each.get("value") for each in listed or () if isinstance(each, dict)}
 
 
-def _view(count: Any, values: Fields, disks: str) -> Object:
+def _view(count: object, values: Fields, disks: str) -> Object:
     return form.view_nodes(count, values.get("vmClass"), values.get("storageClass"), values.get(disks))

@@ -183,7 +183,7 @@ class VksAddon(kind.Kind[Spec, State]):
         return {"namespace": (Api(Key("supervisor_namespace", cluster.namespace), cluster.namespace),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """Ready when the status of the cluster's add-on says so."""
+        """Ready when the status of the cluster's add-on is ready."""
         return waiting(state.missing) if state.missing else READY
 
     def audit(

@@ -180,7 +180,7 @@ def _full(release: Mapping[str, Any]) -> str:
     return text if text.startswith("v") else f"v{text}"
 
 
-def _usable(release: Mapping[str, Any]) -> bool:
+def _usable(release: Mapping[str, object]) -> bool:
     """Return whether a release is ready and for this supervisor: the API also lists those that are not."""
     conditions = at(release, "status").get("conditions") or ()
     return not any(

@@ -156,7 +156,7 @@ class _Writing:
     def __init__(self, name: str, spec: Spec, state: State, context: PlanContext) -> None:
         self.name, self.spec, self.state, self.context = name, spec, state, context
 
-    def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: Any) -> Update:
+    def step(self, what: type[Update], aim: str, changes: Sequence[Change], **more: object) -> Update:
         """A step that brings the cluster to the version `aim`, and records only that as applied. A version
         or class that the cluster already has is sent in full: a prefix would be resolved again.
         """

@@ -93,7 +93,7 @@ def view(spec: Fields, api: str) -> Object:
 
 
 def version(spec: Fields) -> str:
-    """The version that it runs or goes to."""
+    """The version that it runs or is upgraded to."""
     return plus(str(at(spec, "topology").get("version") or ""))
 
 

@@ -79,7 +79,7 @@ class State(resource.State):
 
     @property
     def version(self) -> str:
-        """The version that it runs or goes to."""
+        """The version that it runs or is upgraded to."""
         return form.version(self.body)
 
     def view(self) -> Object:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def setups(context: CheckContext, names: Iterable[str]) -> dict[str, HostSetup]:
-    """The setup of each named host that vCenter knows. Missing hosts are left out; other checks report
+    """The setup of each named host that vCenter has. Missing hosts are left out; other checks report
     them.
     """
     wanted = set(names)

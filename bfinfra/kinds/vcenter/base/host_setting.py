@@ -270,7 +270,7 @@ class Settings(kind.Kind[S, T]):
         """
         return _steps(spec, state, context, cls.step_types)
 
-    def refers(self, applied: Mapping[str, Any]) -> Mapping[str, Any]:
+    def refers(self, applied: Mapping[str, object]) -> Mapping[str, Any]:
         """The fields of a state that refer to other resources, from what was applied."""
         return {}
 

@@ -25,7 +25,7 @@ class MachinePlaces:
 
 
 def places_of(machine: Vm, inventory: Inventory) -> MachinePlaces:
-    """The names of a VM's places. A name is "" if vCenter knows nothing of that id, or if several objects
+    """The names of a VM's places. A name is "" if vCenter doesn't have that id, or if several objects
     have the name.
     """
     host = next((each for each in inventory.hosts if each.moid == machine.host), None)

@@ -20,8 +20,8 @@ SECRET = re.compile(r"passw|passphrase|pwd|secret", re.IGNORECASE)
 
 
 def description(state: State, origin: Origin, places: MachinePlaces) -> Description:
-    """Its sizes, cards, places and properties. vCenter doesn't tell the appliance's file and the secrets:
-    those fields are to be filled in.
+    """Its sizes, cards, places and properties. vCenter doesn't have the appliance's file and the secrets: the
+    user must fill in those fields.
     """
     machine = state.machine
     networks, used = _networks(machine, origin, places)

@@ -115,8 +115,8 @@ class Observer:
         )
 
     def _again(self, wanted: Specs, hosts: Hosts) -> list[Vm] | None:
-        """The desired servers' VMs, read again. None if one is gone, is no longer theirs, or is on an unknown
-        host; then a full survey is needed.
+        """The desired servers' VMs, read again. None if one no longer exists, has no longer its mark, or is
+        on an unknown host; then a full survey is needed.
 
         If they had no VM, the list is empty, unless a host shows one now. That is safe: a Deploy fails if the
         VM exists. A deployment from a library does not, so it is surveyed in full.
@@ -163,7 +163,7 @@ class Observer:
         briefs = self._cache.read(COMPARED, KIND, lambda: self._compared(wanted))
         if holders.keys() - {
             b.moid for b in briefs
-        }:  # created or deleted since the hosts were read: only a new survey can tell which
+        }:  # created or deleted since the hosts were read: only a new survey can show which
             briefs = self._vcenter.machines.survey(MARK)
         ours = _ours(briefs, wanted, inventory, include_unlisted=include_unlisted)
         ids: dict[str, list[str]] = {name: [] for name in wanted}

@@ -18,7 +18,7 @@ MINIMUM = (2, 5)
 
 
 def conflicts(wanted: Specs, ovas: Mapping[str, Ova | Problem]) -> Iterator[Conflict]:
-    """Servers of an older release, as far as their appliance tells its version."""
+    """Servers of an older release, as far as their appliance's version is known."""
     for key, spec in wanted.items():
         if key.kind != "bitfusion_device_plugin" or not spec.token_secret:
             continue

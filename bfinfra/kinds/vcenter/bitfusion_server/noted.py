@@ -22,7 +22,7 @@ def noted(spec: Spec, state: State | None) -> Ova | None:
     if state.mark is not None and applied.get("ova") != now["ova"]:
         return None
     if applied.get("properties", {}).keys() - now.get("properties", {}).keys():
-        return None  # a property that leaves the site returns to its default, which only the OVA tells
+        return None  # a property that leaves the site returns to its default, which only the OVA contains
     return Ova(
         source=LocalSource(Path(spec.ova.text), 0, 0),
         descriptor="",

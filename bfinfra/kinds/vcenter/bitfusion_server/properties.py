@@ -112,7 +112,7 @@ def _addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
 
 
 def _noted_addresses(spec: Spec, ova: Ova) -> dict[str, Value]:
-    """The same for a VM whose OVA is not there: only the properties whose key alone says what they take."""
+    """The same for a VM whose OVA is not there: only the properties whose key alone shows what they take."""
     found: dict[str, Value] = {}
     for index, (label, network) in _numbered(spec, ova):
         for item, value in _values(network, label, index, spec, ova).items():
@@ -136,8 +136,8 @@ def _numbered(spec: Spec, ova: Ova) -> list[tuple[int, tuple[str, Network]]]:
 
 
 def _values(network: Network, label: str, index: int, spec: Spec, ova: Ova) -> dict[Item, str]:
-    """The values of one adapter. If the OVA has a property for the netmask, the address goes without its
-    prefix.
+    """The values of one adapter. If the OVA has a property for the netmask, the address is written without
+    its prefix.
     """
     values: dict[Item, str] = {}
     if network.address:
@@ -174,7 +174,7 @@ def _key(item: Item, label: str, index: int, network: Network, spec: Spec, ova: 
 
 
 def _candidates(item: Item, label: str, index: int, spec: Spec, ova: Ova) -> list[str]:
-    """The properties whose label or key says that they take this item of the adapter with this name or
+    """The properties whose label or key names this item of the adapter with this name or
     number.
     """
     return telling(item, label, index, frozenset(spec.properties), ova.configurable)

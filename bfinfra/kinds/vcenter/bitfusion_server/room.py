@@ -86,7 +86,7 @@ def _memory(
 
 
 def _size(spec: Spec, state: State | None, cards: object) -> int:
-    """A server's memory in bytes; that of the existing VM if nothing tells how large it will be, 0 without
+    """A server's memory in bytes; that of the existing VM if its later size is unknown, 0 without
     one.
     """
     if spec.memory is not None:

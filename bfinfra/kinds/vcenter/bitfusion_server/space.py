@@ -15,7 +15,7 @@ from bfinfra.model.refs import Key
 
 
 def claims(wanted: Specs, states: Specs, facts: BitfusionServerFacts) -> Iterator[Claim]:
-    """The disks of servers to create, as far as their OVA tells, and disks to grow."""
+    """The disks of servers to create, as far as their OVA is readable, and disks to grow."""
     for key, spec in wanted.items():
         if not isinstance(spec, Spec):
             continue

@@ -73,7 +73,7 @@ class Target:
 
     @property
     def places(self) -> frozenset[str]:
-        """The ids of the places that it goes to."""
+        """The ids of the folder, pool and datastore in which it is created."""
         return frozenset(
             {
                 self.host,

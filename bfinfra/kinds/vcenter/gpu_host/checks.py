@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def connected(context: CheckContext) -> Iterator[Finding]:
-    """A finding per GPU host: whether vCenter knows it and is connected to it."""
+    """A finding per GPU host: whether vCenter has it and is connected to it."""
     known = {host.name: host for host in context.entered().inventory.read().hosts}
     for key in context.of("gpu_host"):
         host = known.get(key.name)

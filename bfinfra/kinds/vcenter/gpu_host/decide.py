@@ -84,7 +84,7 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     )  # an apply that was killed may have rebooted without noting that the site allows it
     spec = Spec(reboot=allowed.get("reboot", "never"), reboot_in_use=bool(allowed.get("reboot_in_use")))
     found = tuple(drift(wanted, state, spec.reboot == "if_needed"))
-    kept = state.mark or mark  # the committed mark says whether a reboot is allowed
+    kept = state.mark or mark  # the committed mark contains whether a reboot is allowed
     steps = _effects(name, state, wanted, kept, found, spec)
     if state.rebooting:
         steps += _effects(name, state.restarted, wanted, kept, found, spec)
@@ -98,7 +98,7 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
 
 
 def drift(wanted: Cards, state: State, reboots: bool) -> list[Change]:
-    """The devices that aren't set as the site says. If `reboots`, also those that are set but not in effect
+    """The devices that aren't set as in the site. If `reboots`, also those that are set but not in effect
     yet.
     """
     unset = _unset(wanted, state)
@@ -123,7 +123,7 @@ def owed(spec: Spec, state: State, machines: frozenset[str] = frozenset()) -> li
 
 
 def reboots_owed(wanted: Specs, states: Specs, machines: frozenset[str]) -> Iterator[Conflict]:
-    """Warnings about hosts that wait for a reboot which the site leaves to somebody else."""
+    """Warnings about hosts that wait for a reboot that the site does not allow bfinfra to do."""
     for key, spec in wanted.items():
         state = states.get(key)
         if not (isinstance(spec, Spec) and isinstance(state, State)) or spec.reboot != "never":
@@ -165,8 +165,8 @@ def _effects(name: str, state: State, wanted: Cards, mark: Mark, found: Changes,
 
 
 def _pending(name: str, state: State, wanted: Cards, restart: Callable[[], list[Step]]) -> list[Step]:
-    """The remaining steps of a reboot that was started. Checks again for running VMs, as somebody may have
-    started one.
+    """The remaining steps of a reboot that was started. Checks again for running VMs, as one may have been
+    started.
     """
     if state.back:
         return [_leave(name, state, wanted)]

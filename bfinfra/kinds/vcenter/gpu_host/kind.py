@@ -140,7 +140,7 @@ class GpuHost(kind.Kind[Spec, State]):
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: GpuHostFacts | None) -> Iterator[Conflict]:
-        """Warnings about hosts that wait for a reboot which the site leaves to somebody else."""
+        """Warnings about hosts that wait for a reboot that the site does not allow bfinfra to do."""
         return decide.reboots_owed(wanted, states, facts.machines if facts else frozenset())
 
     @staticmethod

@@ -81,7 +81,7 @@ def _gone(name: str, state: State, mark: Mark) -> Iterator[Step]:
 
 
 def _removed(own: Sequence[Own], mark: Mark) -> Iterator[Step]:
-    """Removal of the tag and category that nobody else uses."""
+    """Removal of the tag and category, if nothing else uses them."""
     for each in own:
         if not each.users:
             home = each.category.id if Mark.site_in(each.category.description) == mark.site else ""
@@ -152,7 +152,9 @@ def _view(policy: Policy) -> dict[str, Any]:
 
 
 def _check(spec: Spec, facts: StoragePolicyFacts, mark: Mark) -> None:
-    """Raises Refusal for a category, tag or datastore that doesn't exist, and for a tag of somebody else."""
+    """Raises Refusal for a category, tag or datastore that doesn't exist, and for a tag that another owner
+    created.
+    """
     for category, tags in spec.tags.items():
         if category not in facts.categories:
             raise Refusal(

@@ -19,7 +19,7 @@ Named = Annotated[str, StringConstraints(pattern=r"^[^/\n]{1,80}$")]
 
 class OwnTag(Part):
     """A tag that is created for the policy. It must not exist yet. It is deleted with the policy, unless
-    somebody else uses it.
+    something else uses it.
     """
 
     category: Named

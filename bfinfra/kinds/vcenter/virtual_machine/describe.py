@@ -22,7 +22,7 @@ def described(origin: Origin) -> bool:
 
 
 def description(state: State, places: MachinePlaces) -> Description:
-    """Its sizes, devices and places. vCenter doesn't tell the template: that field is to be filled in."""
+    """Its sizes, devices and places. vCenter doesn't have the template: the user must fill in that field."""
     machine = state.machine
     fields: dict[str, object] = {
         "template": TEMPLATE,

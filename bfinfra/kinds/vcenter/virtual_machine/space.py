@@ -16,7 +16,7 @@ from bfinfra.model.refs import Key
 
 
 def claims(wanted: Specs, states: Specs, facts: VirtualMachineFacts) -> Iterator[Claim]:
-    """The disks of VMs to create, as far as their template tells, and disks to add or to grow."""
+    """The disks of VMs to create, as far as their template is known, and disks to add or to grow."""
     for key, spec in wanted.items():
         if not isinstance(spec, Spec):
             continue

@@ -62,8 +62,8 @@ class FurtherDisk(Part):
 
 
 class CloudInit(Part):
-    """The texts that cloud-init reads from guestinfo. vCenter shows them, encoded, to whoever may read the
-    VM: put no secrets in.
+    """The texts that cloud-init reads from guestinfo. vCenter shows them, encoded, to every user who may read
+    the VM: put no secrets in.
     """
 
     user_data: LocalFile | None = None

@@ -97,7 +97,7 @@ class Spec(resource.Spec):
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """With vGPUs, the hosts of the clusters where namespaces offer it: only with their driver do they
-        tell its profile.
+        report its profile.
         """
         if self.vgpus or self.device_groups:
             yield from map(hosts, sorted(clusters(name, site)))

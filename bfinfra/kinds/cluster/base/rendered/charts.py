@@ -36,7 +36,7 @@ def of_chart(path: Path, digest: str, release: Named, capabilities: Capabilities
     return _rendered(chart, name, namespace, json.dumps(given, sort_keys=True), capabilities)
 
 
-def values(path: Path, digest: str, files: Iterable[Path], above: Mapping[str, Any]) -> dict[str, Any]:
+def values(path: Path, digest: str, files: Iterable[Path], above: Mapping[str, object]) -> dict[str, Any]:
     """The chart's values from files, and those that a site has above them, with the types of its defaults.
     Raises ValueError.
     """

@@ -53,7 +53,7 @@ def steps(
     name: str, spec: Any, rendering: Rendering, state: State | None, context: PlanContext
 ) -> Iterator[Step]:
     """The steps to the rendering: definitions, then what pods need, then pods, then objects of types that
-    these define; what the rendering no longer has goes last.
+    these define; what the rendering no longer has is deleted last.
     """
     _stays(spec, rendering.namespace, state)
     for each, thing in (state.things if state else {}).items():

@@ -53,7 +53,7 @@ Leaf = tuple[str, Any, Any, bool]
 
 
 def _between(
-    wanted: Any, live: Any, fields: Mapping[str, Any] | None, path: str, *, private: bool = False
+    wanted: object, live: object, fields: Mapping[str, object] | None, path: str, *, private: bool = False
 ) -> Iterator[Leaf]:
     """Path, value now and wanted, and whether it is private, of each leaf that differs. `fields`: the owned
     ones, as fieldsV1 has them.
@@ -76,7 +76,9 @@ def _between(
         yield path, live, wanted, private
 
 
-def _items(wanted: list[Any], live: list[Any], fields: Mapping[str, Any] | None, path: str) -> Iterator[Leaf]:
+def _items(
+    wanted: list[Any], live: list[Any], fields: Mapping[str, object] | None, path: str
+) -> Iterator[Leaf]:
     for index, item in enumerate(wanted):
         entry = next((name for name in fields or () if _selects(name, item, index)), "")
         keys = json.loads(entry[2:]) if entry.startswith("k:") else None
@@ -87,13 +89,13 @@ def _items(wanted: list[Any], live: list[Any], fields: Mapping[str, Any] | None,
         yield from _between(item, there, _below(fields, entry), f"{path}.{label}")
 
 
-def _below(fields: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
+def _below(fields: Mapping[str, object] | None, name: str) -> Mapping[str, Any] | None:
     """The owned fields below; None where nothing below is owned."""
     found = (fields or {}).get(name)
     return found if isinstance(found, Mapping) else None
 
 
-def _selects(name: str, item: Any, index: int) -> bool:
+def _selects(name: str, item: object, index: int) -> bool:
     kind, _, text = name.partition(":")
     if kind == "i":
         return text == str(index)
@@ -102,8 +104,8 @@ def _selects(name: str, item: Any, index: int) -> bool:
     return kind == "k" and _alike(item, None, json.loads(text))
 
 
-def _alike(item: Any, live: Any, keys: Mapping[str, Any] | None) -> bool:
-    """Return whether an item has these keys, as far as it says any; live items have all."""
+def _alike(item: object, live: object, keys: Mapping[str, object] | None) -> bool:
+    """Return whether an item has these keys, as far as it has any of them; live items have all."""
     if not isinstance(item, Mapping):
         return bool(item == live)
     if keys is None:
@@ -115,13 +117,13 @@ def _alike(item: Any, live: Any, keys: Mapping[str, Any] | None) -> bool:
     return all(item.get(k, v) == v for k, v in keys.items())
 
 
-def _label(item: Any, index: int, keys: Mapping[str, Any] | None) -> str:
+def _label(item: object, index: int, keys: Mapping[str, object] | None) -> str:
     if keys:
         return ",".join(str(value) for value in keys.values())
     return str(item.get("name") or index) if isinstance(item, Mapping) else str(index)
 
 
-def _same(wanted: Any, live: Any) -> bool:
+def _same(wanted: object, live: object) -> bool:
     """Return whether two values mean the same to a server."""
     if wanted == live or (_empty(wanted) and _empty(live)):
         return True
@@ -131,11 +133,11 @@ def _same(wanted: Any, live: Any) -> bool:
     return first is not None and first == second
 
 
-def _empty(value: Any) -> bool:
+def _empty(value: object) -> bool:
     return value in EMPTY
 
 
-def _quantity(value: Any) -> Decimal | None:
+def _quantity(value: object) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     found = QUANTITY.fullmatch(str(value))

@@ -41,7 +41,7 @@ def needs_replacement(each: Id, wanted: Manifest, live: Manifest) -> bool:
     )
 
 
-def _at(manifest: Any, path: str) -> Any:
+def _at(manifest: object, path: str) -> Any:
     for name in path.split("."):
         manifest = manifest.get(name) if isinstance(manifest, dict) else None
     return manifest

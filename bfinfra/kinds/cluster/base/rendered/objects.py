@@ -120,7 +120,7 @@ def group_of(api_version: str) -> str:
 
 
 def custom(group: str) -> bool:
-    """Return whether a group's types come from definitions, as far as its name tells."""
+    """Return whether a group's types come from definitions, judged by its name."""
     return not BUILT_IN.fullmatch(group) or bool(OF_PROJECTS.fullmatch(group))
 
 

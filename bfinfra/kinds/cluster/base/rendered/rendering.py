@@ -33,7 +33,7 @@ LARGEST = 2 << 20  # bytes of one object, which is more than a cluster stores
 SUFFIXES = (".yaml", ".yml", ".json")
 TESTS = {"test", "test-success", "test-failure"}
 Namespaced = Callable[[str, str], bool | None]
-"""Whether a type's objects have namespaces, by apiVersion and kind; None if nobody knows."""
+"""Whether a type's objects have namespaces, by apiVersion and kind; None if it is unknown."""
 
 
 @dataclass(frozen=True)

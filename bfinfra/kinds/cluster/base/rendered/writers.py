@@ -1,10 +1,9 @@
-"""Finds out who else wrote the fields of an object."""
+"""Finds the other managers that wrote the fields of an object."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from bfinfra.backends.kubernetes.owned import others_fields
 from bfinfra.kinds.cluster.base.rendered.state import State
@@ -35,7 +34,7 @@ def _meets(path: str, other: str) -> bool:
     return path == other or path.startswith(f"{other}.") or other.startswith(f"{path}." if path else "")
 
 
-def _paths(fields: Mapping[str, Any], above: str) -> Iterator[str]:
+def _paths(fields: Mapping[str, object], above: str) -> Iterator[str]:
     """The owned leaves, with list items as `differ` names them."""
     inner = {name: below for name, below in fields.items() if name != "."}
     if not inner and above:

@@ -67,7 +67,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
     context: PlanContext,
     *,
     what: str,
-    source: Any,
+    source: object,
     later: Unknown | None = None,
 ) -> Sequence[Step]:
     """The steps: write copies that are missing or wrong, then remove copies that are no longer wanted.
