@@ -138,7 +138,7 @@ class SurveyCache:
             return cast("T", self._shared[what])
 
     def end_survey(self) -> None:
-        """The survey is over: prefetched results that nobody read are outdated now."""
+        """The survey is over: prefetched results that were not read are outdated now."""
         with self._lock:
             self._started.clear()
             self._readers.clear()

@@ -1,5 +1,5 @@
-"""Decides whom to trust: an SSLContext for each server from a Trust, and the pin that every handshake is
-checked against.
+"""Decides which certificates to trust: makes an SSLContext for each server from a Trust, with the pin that
+every handshake is checked against.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ class WriteRefused(RemoteError):
 
 
 class Redirected(Rejected):
-    """The server redirects its client. Nobody follows: the request, with its credentials, is not for the
+    """The server redirects its client. It is not followed: the request, with its credentials, is not for the
     other server.
     """
 

@@ -7,7 +7,6 @@ import hmac
 import json
 import time
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from bfinfra.backends.transport import Transport
@@ -17,7 +16,7 @@ from bfinfra.model.errors import Busy, Rejected, RemoteError
 PASSES = (408, 425, 429, 500, 502, 503, 504)
 
 
-def post(transport: Transport, hook: Notify, body: Mapping[str, Any]) -> None:
+def post(transport: Transport, hook: Notify, body: Mapping[str, object]) -> None:
     """Deliver once. The caller may send the same body again; its `id` shows the receiver that it has it.
     Raises RemoteError.
 

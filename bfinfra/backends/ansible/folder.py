@@ -59,7 +59,7 @@ def _feed(path: Path, content: bytes, over: threading.Event) -> None:
         except OSError as error:
             if error.errno != errno.ENXIO:
                 return
-            over.wait(POLL)  # nobody reads yet
+            over.wait(POLL)  # no process reads it yet
             continue
         with contextlib.suppress(BrokenPipeError), os.fdopen(pipe, "wb") as out:
             os.set_blocking(pipe, True)  # more than a pipe holds waits for its reader

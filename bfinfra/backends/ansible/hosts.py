@@ -47,8 +47,8 @@ class LinuxHosts:
     def read(
         self, wanted: Mapping[LinuxMachine, Commands], patience: float = 60
     ) -> dict[LinuxMachine, dict[str, Answer] | BfinfraError]:
-        """Machine's name → the output of each command, or why the machine can't be read. `patience`: seconds
-        to wait for an answer.
+        """Machine's name → the output of each command, or the reason why it can't be read. `patience`:
+        seconds to wait for an answer.
 
         The caller must give commands that only read. They run as root if the machine's settings say so.
         """

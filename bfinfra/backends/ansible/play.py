@@ -121,7 +121,7 @@ class _Received:
         return False
 
 
-def _words(result: Mapping[str, Any]) -> str:
+def _words(result: Mapping[str, object]) -> str:
     """Ansible's own message, and the command's output."""
     if "censored" in result:
         return "its output is hidden, as it may contain secrets"

@@ -93,7 +93,7 @@ def _yaml(name: str, text: str) -> Any:
     return found[0] if len(found) == 1 else None
 
 
-def _servers(config: Any) -> tuple[tuple[str, int], ...]:
+def _servers(config: object) -> tuple[tuple[str, int], ...]:
     entries = config.get("servers") if isinstance(config, dict) else None
     if not isinstance(entries, list) or not entries:
         raise BadToken("servers.conf has no list `servers`: download the token again")
@@ -113,7 +113,7 @@ def _servers(config: Any) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _address(value: Any) -> tuple[str, int]:
+def _address(value: object) -> tuple[str, int]:
     host, colon, port = str(value).rpartition(":") if not _is_ip(str(value)) else (str(value), "", "")
     host = host.removeprefix("[").removesuffix("]") if colon else str(value)
     port = port if colon else str(PORT)

@@ -17,7 +17,7 @@ from bfinfra.model.records import dataclass
 
 RENDERING = 60  # seconds
 NOWHERE = "http://127.0.0.1:9"
-"""A proxy that nobody is behind: rendering needs no network, and gets none."""
+"""An address without a proxy: rendering needs no network, and gets none."""
 
 
 @dataclass(frozen=True)

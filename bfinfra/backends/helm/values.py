@@ -11,7 +11,7 @@ WHOLE = re.compile(r"0|[-+]?[1-9]\d{0,17}")
 SWITCHES = {"true": True, "false": False}
 
 
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def merged(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, Any]:
     """As Helm merges values: maps field by field, all else whole."""
     found = dict(below)
     for name, given in above.items():
@@ -22,7 +22,7 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     return found
 
 
-def typed(value: Any, default: Any) -> Any:
+def typed(value: object, default: object) -> Any:
     """A value with the type of the chart's default: text where that is text. Without a default, switches and
     whole numbers are what they look like, and all else is text, so that a version 1.10 stays one.
     """

@@ -48,7 +48,7 @@ class Images:
             return self._found
 
     def known(self) -> dict[str, Path]:
-        """Address → folder of what this site rendered on this machine. It only says where to look; the mark
+        """Address → folder of what this site rendered on this machine. It only shows where to look; the mark
         there decides.
         """
         try:

@@ -40,8 +40,8 @@ class ObjectChanges:
             ) from None
 
     def wait(self, seconds: int, take: Callable[[dict[str, Any]], None]) -> None:
-        """Call `take` with each object that changes or goes within so many seconds. Raises RemoteError:
-        nothing is known of what changes from then on.
+        """Call `take` with each object that changes or goes within so many seconds. After a RemoteError,
+        later changes are unknown.
         """
         lost = ""
 

@@ -104,7 +104,7 @@ class ClusterClient(Discovery):
         found = (self.get(api_version, kind, name, space) for space, name in looked)
         return tuple({**thing, "apiVersion": api_version, "kind": kind} for thing in found if thing)
 
-    def create(self, manifest: Mapping[str, Any]) -> Object:
+    def create(self, manifest: Mapping[str, object]) -> Object:
         """Create the object. Raises Exists if the name is taken."""
         cls, scope = self._of(manifest)
         made = dict(self._do(lambda link: link.objects.create(cls(manifest), **scope)))
@@ -138,7 +138,7 @@ class ClusterClient(Discovery):
         return applied
 
     def _owned_as(
-        self, cls: Any, name: str, scope: dict[str, str], live: Object, fields: Sequence[Object]
+        self, cls: object, name: str, scope: dict[str, str], live: Object, fields: Sequence[Object]
     ) -> Object:
         return self._patch(
             cls,
@@ -167,7 +167,7 @@ class ClusterClient(Discovery):
         return dict(self._do(lambda link: link.objects.apply(cls(manifest), force=force, **scope)))
 
     def patch(
-        self, api_version: str, kind: str, name: str, body: Mapping[str, Any], namespace: str = ""
+        self, api_version: str, kind: str, name: str, body: Mapping[str, object], namespace: str = ""
     ) -> Object:
         """Merge patch: given fields change, null removes. With `metadata.resourceVersion` in it, only the
         version that was read is changed.
@@ -177,7 +177,7 @@ class ClusterClient(Discovery):
         return self._patch(_class(resource), name, _scope(resource, namespace), "merge", dict(body))
 
     def patch_status(
-        self, api_version: str, kind: str, name: str, status: Mapping[str, Any], namespace: str = ""
+        self, api_version: str, kind: str, name: str, status: Mapping[str, object], namespace: str = ""
     ) -> Object:
         """Merge patch of an object's status only."""
         resource = self._resource(api_version, kind)
@@ -308,7 +308,7 @@ class ClusterClient(Discovery):
         space = f"/namespaces/{of.namespace}" if of.namespace and resource.namespaced else ""
         return f"{resources.path(of.api_version)}{space}/{resource.plural}"
 
-    def _patch(self, cls: Any, name: str, scope: dict[str, str], how: str, body: Any) -> Object:
+    def _patch(self, cls: object, name: str, scope: dict[str, str], how: str, body: object) -> Object:
         from lightkube.types import PatchType  # noqa: PLC0415 - start-up is a feature
 
         kind = {"merge": PatchType.MERGE, "json": PatchType.JSON}[how]

@@ -35,7 +35,8 @@ VERSIONED = (
         ("VirtualMachine", "VirtualMachineService"),
     ),
 )
-"""Groups whose versions come and go, with kinds of theirs: the newest version that is served counts."""
+"""Groups whose versions differ between releases, with their kinds: the newest version that is served counts.
+"""
 LISTED = (
     "pods persistentvolumeclaims services configmaps secrets deployments.apps statefulsets.apps "
     "daemonsets.apps jobs.batch cronjobs.batch"
@@ -57,8 +58,8 @@ TOKENS = ("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"
 
 
 def unmanaged(listed: Listed, namespace: str, site: str) -> tuple[str, ...]:
-    """`Pod default/web`, … for objects that nobody owns and the site did not make. Raises RemoteError if they
-    can't be listed.
+    """`Pod default/web`, … for objects without an owner that the site did not create. Raises RemoteError if
+    they can't be listed.
     """
     existing = [
         (kind, obj) for api, kind in KINDS for obj in _where_served(listed, api, kind, namespace) or ()

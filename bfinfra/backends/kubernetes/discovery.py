@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Discovery(Connection):
-    """Tells a kind that a cluster doesn't know from one that it does not serve at the moment."""
+    """Distinguishes a kind that a cluster doesn't have from one that it does not serve at the moment."""
 
     def serves(self, api_version: str, kind: str) -> bool:
         """Return whether the cluster knows this kind of object in this version."""

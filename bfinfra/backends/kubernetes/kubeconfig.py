@@ -93,7 +93,7 @@ def _named(
     return found
 
 
-def _check(entry: Mapping[str, Any], refused: Mapping[str, str], secret: Secret) -> None:
+def _check(entry: Mapping[str, object], refused: Mapping[str, str], secret: Secret) -> None:
     for key, why in refused.items():
         if entry.get(key):
             raise _refusal(
@@ -103,7 +103,7 @@ def _check(entry: Mapping[str, Any], refused: Mapping[str, str], secret: Secret)
             )
 
 
-def _url(cluster: Mapping[str, Any], secret: Secret) -> str:
+def _url(cluster: Mapping[str, object], secret: Secret) -> str:
     server = str(cluster.get("server") or "")
     if not SERVER.fullmatch(server):
         raise _refusal(secret, "its server is not an https address", "the API must be reached by https")
@@ -119,7 +119,7 @@ def _token(user: Mapping[str, object], folder: Path | None, secret: Secret) -> s
     return hide(token)
 
 
-def _material(entry: Mapping[str, Any], name: str, folder: Path | None, secret: Secret) -> str:
+def _material(entry: Mapping[str, object], name: str, folder: Path | None, secret: Secret) -> str:
     """PEM from `<name>-data` (base64) or the file `<name>`, or ""."""
     data = entry.get(f"{name}-data")
     if not data:
@@ -130,7 +130,7 @@ def _material(entry: Mapping[str, Any], name: str, folder: Path | None, secret: 
         raise _refusal(secret, f"{name}-data is not base64 of PEM", "create the kubeconfig again") from None
 
 
-def _file(name: Any, folder: Path | None, secret: Secret) -> str:
+def _file(name: object, folder: Path | None, secret: Secret) -> str:
     if not name:
         return ""
     path = expanded(str(name))

@@ -17,7 +17,7 @@ created by POST.
 """
 
 
-def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
+def owned(obj: Mapping[str, object], manager: str = MANAGER) -> dict[str, Any]:
     """The fields of `obj` that `manager` owns, with their values. Lists have only the owned items, in the
     object's order.
     """
@@ -28,8 +28,8 @@ def owned(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
     return found
 
 
-def owned_fields(obj: Mapping[str, Any], manager: str = MANAGER) -> dict[str, Any]:
-    """The fields that `manager` owns, as fieldsV1 names them; {} if nobody's are recorded."""
+def owned_fields(obj: Mapping[str, object], manager: str = MANAGER) -> dict[str, Any]:
+    """The fields that `manager` owns, as fieldsV1 names them; {} if no owner is recorded."""
     fields: dict[str, Any] = {}
     for entry in _entries(obj, manager):
         fields = _merge(fields, entry.get("fieldsV1") or {})
@@ -80,7 +80,7 @@ def claimed(obj: Mapping[str, Any], manager: str = MANAGER) -> list[dict[str, An
     ]
 
 
-def known(manifest: Any, live: Any) -> Any:
+def known(manifest: object, live: object) -> Any:
     """The part of a manifest that the server stores. An old server silently drops unknown fields, and refuses
     to apply them.
     """
@@ -95,7 +95,7 @@ def writer(
     obj: Mapping[str, Any], path: Sequence[str], but: str = MANAGER
 ) -> tuple[str, float | None] | None:
     """The other manager who last wrote a field, or anything below it, and when (seconds since the epoch).
-    None if nobody else owns it. `path`: names, or `k:{…}` for an entry of a list.
+    None if no other manager owns it. `path`: names, or `k:{…}` for an entry of a list.
     """
     entries = (obj.get("metadata") or {}).get("managedFields") or ()
     theirs = [
@@ -109,14 +109,14 @@ def writer(
     return max(found, key=lambda each: each[1] or 0, default=None)
 
 
-def _names(fields: Any, path: Sequence[str]) -> bool:
+def _names(fields: object, path: Sequence[str]) -> bool:
     for part in path:
         name = part if part.startswith("k:") else f"f:{part}"
         fields = fields.get(name) if isinstance(fields, Mapping) else None
     return fields is not None
 
 
-def _seconds(time: Any) -> float | None:
+def _seconds(time: object) -> float | None:
     try:
         return datetime.fromisoformat(str(time)).timestamp()
     except ValueError:
@@ -149,7 +149,7 @@ def _pick(value: Any, fields: Mapping[str, Any]) -> Any:
     return value
 
 
-def _selects(name: str, item: Any, index: int) -> bool:
+def _selects(name: str, item: object, index: int) -> bool:
     kind, _, text = name.partition(":")
     if kind == "i":
         return text == str(index)
@@ -163,7 +163,7 @@ def _selects(name: str, item: Any, index: int) -> bool:
     )
 
 
-def _merge(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, Any]:
     merged = dict(first)
     for name, value in second.items():
         before = merged.get(name)

@@ -5,7 +5,7 @@ server.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 TANZU = "run.tanzu.vmware.com"
 VERSIONED = re.compile(r"/apis/([^/]+)/([^/]+)(?:/namespaces/[^/]+(?=/))?(?:/([^/]+))?")
@@ -66,7 +66,7 @@ def _table() -> dict[tuple[str, str], Resource]:
 KNOWN = _table()
 
 
-def discovered(api_version: str, answer: Any) -> dict[tuple[str, str], Resource]:
+def discovered(api_version: str, answer: object) -> dict[tuple[str, str], Resource]:
     """The resources in an APIResourceList, without subresources."""
     entries = answer.get("resources") if isinstance(answer, dict) else None
     return {

@@ -2,7 +2,8 @@
 certificate.
 
 A valid signature says that the holder of the certificate's key packed the manifest and its files. Whether to
-trust them is for the reader, who can compare the certificate's fingerprint. Source: DSP0243, chapter 5.1.
+trust them is the reader's decision, who can compare the certificate's fingerprint. Source: DSP0243, chapter
+5.1.
 """
 
 from __future__ import annotations

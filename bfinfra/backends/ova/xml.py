@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.backends.ova.source import refusal, shown
 
@@ -121,7 +121,7 @@ def bytes_in(path: PurePath, units: str, what: str) -> int:
     return found
 
 
-def safe(value: Any) -> str:
+def safe(value: object) -> str:
     """Text of the descriptor, safe for a screen: lines are kept, other control characters removed,
     bounded.
     """

@@ -73,7 +73,7 @@ def noted(
     }
 
 
-def keys(content: Any, attribute: str, ask: Defined | None = None) -> list[int]:
+def keys(content: object, attribute: str, ask: Defined | None = None) -> list[int]:
     """The keys of the attribute with this name. `ask`: replaces `defined`."""
     return [int(key) for key, name in (ask or defined)(content).items() if name == attribute]
 

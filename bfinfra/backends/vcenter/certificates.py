@@ -48,7 +48,7 @@ class HostTrust:
                 return by_authority
             shown = hashlib.sha256(tls.shown(address, url.host)).hexdigest()
         except OSError:
-            return by_authority  # nobody answers: the upload reports it
+            return by_authority  # no answer: the upload reports it
         held = self._held(moid)
         if held == shown:
             return Trust(sha256=held)

@@ -79,9 +79,9 @@ def as_list(wanted: ClassDevices) -> Json:
     return {"vgpu_devices": vgpus, "dynamic_direct_path_IO_devices": cards}
 
 
-def written(spec: Mapping[str, Any] | None, wanted: ClassDevices, components: Components) -> Json | None:
+def written(spec: Mapping[str, object] | None, wanted: ClassDevices, components: Components) -> Json | None:
     """The `config_spec` with the desired devices in place of its PCI devices, and all else of it; None if
-    there is nothing to say. Raises KeyError for a group that no host offers.
+    there is nothing to change. Raises KeyError for a group that no host offers.
     """
     groups = [(key, name, components[name]) for key, name in enumerate(wanted.groups, start=1)]
     devices = [*_single(wanted), *_grouped(groups)]

@@ -1,4 +1,4 @@
-"""The connection to a vCenter, and the API versions that it speaks. Needs no client library, so it connects
+"""The connection to a vCenter, and the API versions that it supports. Needs no client library, so it connects
 while that is imported.
 """
 

@@ -31,7 +31,7 @@ class Devices(NamedTuple):
     disks: tuple[Disk, ...]
 
 
-def found(hardware: Iterable[Any] | None) -> Devices:
+def found(hardware: Iterable[object] | None) -> Devices:
     """The PCI devices, network adapters and disks among a VM's devices."""
     sorts: dict[type[Any] | None, list[Any]] = {Passthrough: [], Card: [], Hard: [], Scsi: [], None: []}
     for device in hardware or ():
@@ -121,12 +121,12 @@ def _short(number: int) -> int:
     return number - 0x10000 if number > 0x7FFF else number
 
 
-def remove(device: Any) -> Any:
+def remove(device: object) -> Any:
     """The change that removes a device."""
     return Spec(operation="remove", device=device)
 
 
-def add_nic(backing: Any, key: int, rdma: str = "") -> Any:
+def add_nic(backing: object, key: int, rdma: str = "") -> Any:
     """The change that adds a vmxnet3 adapter, or one for paravirtual RDMA with this protocol."""
     start = vim.vm.device.VirtualDevice.ConnectInfo(
         startConnected=True, connected=True, allowGuestControl=True
@@ -151,7 +151,7 @@ def grow_disk(device: Any, capacity: int) -> Any:
     return Spec(operation="edit", device=device)
 
 
-def destroy_disk(device: Any) -> Any:
+def destroy_disk(device: object) -> Any:
     """The change that removes a disk and deletes its file."""
     return Spec(operation="remove", fileOperation="destroy", device=device)
 
@@ -164,7 +164,7 @@ def add_scsi(bus: int, key: int) -> Any:
     )
 
 
-def add_disk(wanted: NewDisk, key: int, controller: int, store: Any, name: str) -> Any:
+def add_disk(wanted: NewDisk, key: int, controller: int, store: object, name: str) -> Any:
     """The change that adds an empty disk. `store`, `name`: its datastore, None and "" for the machine's
     own.
     """

@@ -34,7 +34,7 @@ class Directory:
         self._session = session
 
     def find(self, account: str) -> Found:
-        """The user and group `name@domain`; case does not count. An unknown domain has nobody."""
+        """The user and group `name@domain`; case does not count. An unknown domain has no accounts."""
         name, _, domain = account.partition("@")
         if exact := self._search(domain, name, exact=True):
             return Found(any(not each.group for each in exact), any(each.group for each in exact))

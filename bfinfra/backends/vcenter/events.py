@@ -74,7 +74,7 @@ class Events:
         return [each for each in self._session.read(read) if each.what == REMOVED]
 
 
-def _sorted(events: Iterable[Any]) -> list[Happened]:
+def _sorted(events: Iterable[object]) -> list[Happened]:
     found = [made for event in events or () if (made := _read(event)) is not None]
     return sorted(found, key=lambda each: each.at, reverse=True)
 

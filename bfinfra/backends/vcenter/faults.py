@@ -75,7 +75,7 @@ STATUS: dict[int, type[RemoteError]] = {
 }
 
 
-def of_fault(fault: Any, what: str, server: str) -> RemoteError:
+def of_fault(fault: object, what: str, server: str) -> RemoteError:
     """The error of a SOAP fault (raised, or in a task, a lease or a missing set); `what`: what was tried."""
     name = type(fault).__name__.rpartition(".")[2]
     error = next(
@@ -96,7 +96,7 @@ def of_fault(fault: Any, what: str, server: str) -> RemoteError:
     return error(what, server=server, why=why if name in why else f"{why} ({name})")
 
 
-def _on(ref: Any) -> str:
+def _on(ref: object) -> str:
     """` on HostSystem host-12`."""
     return (
         f" on {safe(type(ref).__name__.rpartition('.')[2])} {safe(ref._GetMoId())}"  # noqa: SLF001 - pyVmomi's public accessor has this name
@@ -105,7 +105,7 @@ def _on(ref: Any) -> str:
     )
 
 
-def _words(fault: Any) -> str:
+def _words(fault: object) -> str:
     """The fault's message, its detail messages and its fields, each once."""
     parts = [
         getattr(fault, "msg", "") or "",
@@ -175,7 +175,7 @@ def _json(response: httpx2.Response) -> Any:
         return None
 
 
-def _rest(body: Any) -> tuple[str, str]:
+def _rest(body: object) -> tuple[str, str]:
     """The error type and the messages, from `/api` bodies and the older `/rest` ones."""
     if not isinstance(body, dict):
         return "", ""

@@ -112,7 +112,9 @@ def _system_id(content: vim.ServiceInstanceContent, host: object) -> str:
     return system
 
 
-def _changes(wanted: Hardware, content: vim.ServiceInstanceContent, present: Mapping[int, Any]) -> list[Any]:
+def _changes(
+    wanted: Hardware, content: vim.ServiceInstanceContent, present: Mapping[int, object]
+) -> list[Any]:
     changes = [devices.remove(_at(present, key, content)) for key in wanted.drop if key in present]
     changes += [
         devices.edit_nic(_at(present, key, content), network_backing(content, network))
@@ -124,7 +126,7 @@ def _changes(wanted: Hardware, content: vim.ServiceInstanceContent, present: Map
 
 
 def _disks(
-    wanted: Sequence[NewDisk], content: vim.ServiceInstanceContent, present: Mapping[int, Any]
+    wanted: Sequence[NewDisk], content: vim.ServiceInstanceContent, present: Mapping[int, object]
 ) -> list[Any]:
     """New disks, after the controllers that they need."""
     keys = {d.busNumber: d.key for d in present.values() if isinstance(d, devices.Scsi)}
@@ -140,7 +142,7 @@ def _disks(
     return changes
 
 
-def _at(present: Mapping[int, Any], key: int, content: vim.ServiceInstanceContent) -> Any:
+def _at(present: Mapping[int, object], key: int, content: vim.ServiceInstanceContent) -> Any:
     if key not in present:
         raise Missing(f"the device {key} is gone", server=refs.server(content), next="plan again")
     return present[key]

@@ -84,7 +84,7 @@ class HostImages:
         self._finished(task, "the depot can't be deleted")
 
     def image(self, cluster: str) -> Components | None:
-        """The components that somebody added to a cluster's image; None if the cluster has no image."""
+        """The components that were added to a cluster's image; None if the cluster has no image."""
         try:
             found = self._rest.get(f"{CLUSTERS}/{quote(cluster)}/software")
         except Missing:
@@ -238,7 +238,7 @@ class HostImages:
             time.sleep(pause)
             pause = min(2 * pause, LONGEST)
 
-    def _finished(self, task: Any, what: str) -> Any:
+    def _finished(self, task: object, what: str) -> Any:
         """The result of a task. Raises Rejected if it failed."""
         end, pause = time.monotonic() + 4 * HOUR, 0.05
         while time.monotonic() < end:
@@ -258,7 +258,7 @@ def _account(name: str) -> str:
     return f"{user}@{domain}" if domain else user
 
 
-def _object(found: Any, rest: Rest) -> Mapping[str, Any]:
+def _object(found: object, rest: Rest) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise Malformed("an answer of vLCM can't be understood", server=rest.server, why=type(found).__name__)
     return found

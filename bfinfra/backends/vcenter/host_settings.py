@@ -101,7 +101,8 @@ class HostSettings:
 
     def graphics(self, moids: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return how hosts share their GPUs, in the API's words: host → key → value, with `type`,
-        `placement`, and for each card `type 0000:3b:00.0` and `mode 0000:3b:00.0`, as far as the host says.
+        `placement`, and for each card `type 0000:3b:00.0` and `mode 0000:3b:00.0`, as far as the host reports
+        them.
         """
 
         def make(row: Row) -> tuple[str, dict[str, str]]:

@@ -218,7 +218,7 @@ class Hosts:
             return
         self._tasks.run(lambda content: _host(content, moid).RebootHost_Task(force=False), "the reboot")
 
-        def left(values: Mapping[str, Any]) -> bool:
+        def left(values: Mapping[str, object]) -> bool:
             return (
                 values.get("runtime.connectionState") != "connected"
                 or _time(values.get("runtime.bootTime")) != boot

@@ -30,7 +30,7 @@ from bfinfra.model.site import VCenterSettings
 ITEMS = "/api/content/library/item"
 SESSIONS = "/api/content/library/item/update-session"
 VERSION = re.compile(r"; content version (\S+);")
-IDLE = 300  # seconds that an update session lives at least between two keep-alives
+IDLE = 300  # the shortest time in seconds after which an update session expires without a keep-alive
 STORING, LONGEST = (
     1800.0,
     5.0,
@@ -133,7 +133,7 @@ class Libraries:
 
     def _whole(self, item: str, appliance: Appliance) -> bool:
         """Return whether the item contains exactly these files as they were stored. Raises Rejected if it
-        contains others: somebody changed it.
+        contains others: it was changed.
         """
         held = {each["name"]: each for each in self._rest.get(f"{ITEMS}/{item}/file")}
         if not held:

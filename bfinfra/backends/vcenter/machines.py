@@ -39,7 +39,7 @@ DETAIL = [
     "recentTask",
 ]
 ORIGIN = ("config.template", "config.managedBy", "config.vAppConfig.product", "config.vAppConfig.property")
-LAPSE = 360  # seconds after which a lease that nobody keeps alive has expired
+LAPSE = 360  # seconds after which a lease without keep-alive has expired
 HANDOVER = 10  # seconds from the end of an import until its machine is noted as finished: one request
 SHUTDOWN = 300  # seconds that a guest may take to shut down
 
@@ -192,7 +192,7 @@ class Machines:
         """Remove a half-imported VM once its import is over. A VM without the extraConfig `flag` was
         finished, and is kept.
 
-        `cancel`: nobody works on it any more, so end its import now instead of waiting until its lease
+        `cancel`: no process works on it any more, so end its import now instead of waiting until its lease
         expires, or until it is noted as finished.
         """
         with contextlib.suppress(Missing):  # an import that ends deletes its VM
@@ -368,5 +368,5 @@ def full_key(info: Mapping[str, str]) -> str:
     return ".".join(filter(None, map(info.get, ("classId", "id", "instanceId"))))
 
 
-def _option(value: Any) -> str:
+def _option(value: object) -> str:
     return str(getattr(value, "value", value) or "")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 POLICIES = "/api/vcenter/storage/policies"
 NAMESPACE, PROPERTY = "http://www.vmware.com/storage/tag", "com.vmware.storage.tag.{}.property"
-VERSION = "pbm.version.v7_0"  # the oldest version that bfinfra speaks; these calls are older still
+VERSION = "pbm.version.v7_0"  # the oldest version that bfinfra supports; these calls are older still
 COOKIE = "vmware_soap_session"
 
 

@@ -152,12 +152,12 @@ def _each(beside: Mapping[Any, Sequence[str]]) -> list[str]:
     return [each for ref in beside for each in queries.named(type(ref), [refs.moid(ref)])]
 
 
-def _remember(content: Any, beside: Mapping[Any, Sequence[str]]) -> None:
+def _remember(content: object, beside: Mapping[Any, Sequence[str]]) -> None:
     for ref, paths in beside.items():
         reads.of_session(content).some(type(ref), [refs.moid(ref)], paths)
 
 
-def one(content: vim.ServiceInstanceContent, ref: Any, paths: Sequence[str]) -> Row:
+def one(content: vim.ServiceInstanceContent, ref: object, paths: Sequence[str]) -> Row:
     """The properties of one object, as pyVmomi's values, which can be sent back to vCenter. Raises Missing if
     it is gone.
     """
@@ -218,7 +218,7 @@ def _rows(content: vim.ServiceInstanceContent, page: Element | None) -> Iterator
             page = following.result().find("{*}returnval") if following else None
 
 
-def _row(found: Element, content: vim.ServiceInstanceContent, stub: Any) -> Row | None:
+def _row(found: Element, content: vim.ServiceInstanceContent, stub: object) -> Row | None:
     ref = next((tree.value(each, ManagedObject, stub) for each in found.iterchildren("{*}obj")), None)
     missing = [tree.typed(each, MissingProperty, stub) for each in found.iterchildren("{*}missingSet")]
     if _gone(m.fault for m in missing):
@@ -227,7 +227,7 @@ def _row(found: Element, content: vim.ServiceInstanceContent, stub: Any) -> Row 
     return Row(ref, dict(_property(each, stub) for each in found.iterchildren("{*}propSet")))
 
 
-def _property(element: Element, stub: Any) -> tuple[str, Any]:
+def _property(element: Element, stub: object) -> tuple[str, Any]:
     """Name and value, in this order; vcsim leaves out an empty value."""
     if not len(element):
         raise tree.Unfit("a property has no name")
@@ -235,11 +235,11 @@ def _property(element: Element, stub: Any) -> tuple[str, Any]:
     return name.text or "", tree.value(found[0], object, stub) if found else None
 
 
-def _check(missing: Iterable[tuple[str, Any]], ref: Any, content: vim.ServiceInstanceContent) -> None:
+def _check(missing: Iterable[tuple[str, object]], ref: object, content: vim.ServiceInstanceContent) -> None:
     for path, fault in missing:
         if not isinstance(fault, ABSENT):
             raise faults.of_fault(fault, f"{path} of {refs.moid(ref)} can't be read", refs.server(content))
 
 
-def _gone(found: Iterable[Any]) -> bool:
+def _gone(found: Iterable[object]) -> bool:
     return any(isinstance(fault, vmodl.fault.ManagedObjectNotFound) for fault in found)

@@ -69,12 +69,12 @@ def named(kind: type[Any], moids: Iterable[str]) -> list[str]:
     return [f"{before}{escape(moid)}</obj><skip>false</skip></objectSet>" for moid in moids]
 
 
-def viewed(view: Any) -> str:
+def viewed(view: object) -> str:
     """A container view and all its objects, for `first`."""
     return f'<objectSet><obj type="ContainerView">{escape(refs.moid(view))}</obj>{VIEW}</objectSet>'
 
 
-def envelope(mo: Any, method: str, parameters: str) -> bytes:
+def envelope(mo: object, method: str, parameters: str) -> bytes:
     """The document that calls a method of `mo`."""
     this = f"<_this type={quoteattr(_type(type(mo)))}>{escape(refs.moid(mo))}</_this>"
     return (

@@ -32,7 +32,7 @@ class Reads:
         self.below: dict[str, Below] = {}
         self.named: dict[type[Any], Named] = {}
 
-    def all(self, root: Any, asked: Mapping[type[Any], Sequence[str]]) -> None:
+    def all(self, root: object, asked: Mapping[type[Any], Sequence[str]]) -> None:
         """These paths of all objects of these types below `root`."""
         found = self.below.setdefault(refs.moid(root), Below(root, {}))
         for kind, paths in asked.items():

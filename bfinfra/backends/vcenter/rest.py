@@ -59,7 +59,7 @@ class Rest:
             return self._call("GET", path, None, params)
 
     def post(
-        self, path: str, body: Any = None, *, params: Params | None = None, timeout: float | None = None
+        self, path: str, body: object = None, *, params: Params | None = None, timeout: float | None = None
     ) -> Any:
         """Create, or act (`params={"action": …}`). `timeout`: seconds, if the answer may take long."""
         return self._call("POST", path, body, params, timeout)
@@ -68,15 +68,15 @@ class Rest:
         """The headers of the session, for uploads to the same server."""
         return {HEADER: self._session()}
 
-    def patch(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
+    def patch(self, path: str, body: object = None, *, params: Params | None = None) -> Any:
         """Change some fields."""
         return self._call("PATCH", path, body, params)
 
-    def put(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
+    def put(self, path: str, body: object = None, *, params: Params | None = None) -> Any:
         """Set all fields."""
         return self._call("PUT", path, body, params)
 
-    def delete(self, path: str, body: Any = None, *, params: Params | None = None) -> Any:
+    def delete(self, path: str, body: object = None, *, params: Params | None = None) -> Any:
         """Remove."""
         return self._call("DELETE", path, body, params)
 
@@ -106,7 +106,7 @@ class Rest:
         return credentials(self._settings, self._env).username
 
     def _call(
-        self, method: str, path: str, body: Any, params: Params | None, timeout: float | None = None
+        self, method: str, path: str, body: object, params: Params | None, timeout: float | None = None
     ) -> Any:
         token = self._session()
         what = f"{method} {path}" + (f"?action={params['action']}" if params and "action" in params else "")

@@ -78,9 +78,8 @@ class SoapSession:
             if self._content is None:
                 try:
                     self._content = self._enter()
-                except (
-                    FINAL
-                ) as error:  # nobody else in this run tries again: that takes time, and may lock the account
+                except FINAL as error:
+                    # No other thread of this run tries again: that takes time, and may lock the account.
                     self._shut = error
                     raise
             return self._content
@@ -107,7 +106,7 @@ class SoapSession:
             self.forget(content)
             raise
 
-    def forget(self, content: Any) -> None:
+    def forget(self, content: object) -> None:
         """The session that `content` belongs to has ended."""
         with self._lock:
             if self._content is content:
@@ -132,11 +131,11 @@ class SoapSession:
         try:
             return self._entry.result()
         finally:
-            if self._entry.done():  # else who waited was interrupted, and `close` logs out
+            if self._entry.done():  # else the waiting caller was interrupted, and `close` logs out
                 self._entry = None
 
     def _unused(self) -> Any:
-        """The login that `open` started and nobody asked for; None where it failed."""
+        """The login that `open` started and that was never used; None if it failed."""
         entry, self._entry = self._entry, None
         return None if entry is None or entry.exception() else entry.result()
 

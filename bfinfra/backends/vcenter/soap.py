@@ -58,7 +58,7 @@ class Stub(SoapStubAdapterBase):
             raise faults.of_fault(result, f"{what} failed", self.server)
         return result
 
-    def read(self, mo: Any, method: str, parameters: str) -> Element:
+    def read(self, mo: object, method: str, parameters: str) -> Element:
         """Send one method with its parameters as XML, and return its results (`returnval`) as a tree that is
         read while it arrives. Raises RemoteError.
         """
@@ -102,7 +102,7 @@ class Stub(SoapStubAdapterBase):
 
 
 def negotiate(answer: httpx2.Response, server: str) -> str:
-    """The newest API version that both sides speak, as pyVmomi names it. Raises Rejected below 7.0."""
+    """The newest API version that both sides support, as pyVmomi names it. Raises Rejected below 7.0."""
     if answer.status_code != 200:
         raise faults.of_entrance(answer, "this doesn't answer as a vCenter does", server)
     offered = _offered(answer.content, server)

@@ -185,7 +185,7 @@ def _each(ids: Iterable[str], ask: Callable[[str], Any]) -> Sequence[Mapping[str
         return [each for each in pool.map(one, ids) if each is not None]
 
 
-def _tag(found: Mapping[str, Any], bearers: Mapping[str, frozenset[tuple[str, str]]]) -> Tag:
+def _tag(found: Mapping[str, object], bearers: Mapping[str, frozenset[tuple[str, str]]]) -> Tag:
     identity = str(found["id"])
     return Tag(
         identity, str(found["name"]), str(found.get("description") or ""), bearers.get(identity, frozenset())

@@ -39,7 +39,7 @@ class Tasks:
         task = self._session.write(start)
         return self.wait(task, what, progress=progress, limit=limit)
 
-    def wait(self, task: Any, what: str, *, progress: Progress | None = None, limit: float = 3600) -> Any:
+    def wait(self, task: object, what: str, *, progress: Progress | None = None, limit: float = 3600) -> Any:
         """Wait for a task's end and return its result; `progress` gets per cents."""
 
         def ended(values: Values) -> bool:
@@ -56,7 +56,13 @@ class Tasks:
         return info.result
 
     def watch(
-        self, ref: Any, paths: tuple[str, ...], enough: Callable[[Values], bool], what: str, *, limit: float
+        self,
+        ref: object,
+        paths: tuple[str, ...],
+        enough: Callable[[Values], bool],
+        what: str,
+        *,
+        limit: float,
     ) -> Values:
         """Follow an object's properties until `enough` accepts them, and return them. Raises Unanswered after
         `limit` seconds or if the session is lost.
@@ -77,7 +83,7 @@ class Tasks:
     def _follow(
         self,
         content: vim.ServiceInstanceContent,
-        ref: Any,
+        ref: object,
         paths: tuple[str, ...],
         enough: Callable[[Values], bool],
         deadline: float,

@@ -106,12 +106,12 @@ def truth(name: str, text: str | None) -> bool:
         raise Unfit(f"{name}: {error}") from None
 
 
-def kind_of(found: Any) -> Any:
+def kind_of(found: object) -> Any:
     """The vSphere type of a value, pyVmomi's or a Node."""
     return found.kind if isinstance(found, Node) else type(found)
 
 
-def is_a(found: Any, kind: type[Any]) -> bool:
+def is_a(found: object, kind: type[Any]) -> bool:
     """Return whether a value, pyVmomi's or a Node, is of this vSphere type."""
     return issubclass(kind_of(found), kind)
 
@@ -123,7 +123,7 @@ def value(element: Element, declared: Any, stub: Any) -> Any:
     return _reader(declared.Item if issubclass(declared, list) else declared)(element, stub)
 
 
-def typed(element: Element, declared: type[Any], stub: Any) -> Any:
+def typed(element: Element, declared: type[Any], stub: object) -> Any:
     """The same as pyVmomi's whole object, for the few values that are sent back to vCenter or to its
     faults.
     """
@@ -149,7 +149,7 @@ def _reader(kind: Any) -> Reader:
         return lambda element, stub: Node(element, kind, stub)
     make = _plain(kind)
 
-    def plain(element: Element, _: Any) -> Any:
+    def plain(element: Element, _: object) -> Any:
         try:
             return make(element.text or "")
         except (TypeError, ValueError, AttributeError) as error:
@@ -171,7 +171,7 @@ def _named(name: str) -> Any:
 
 
 @functools.cache
-def _attribute(kind: Any, name: str) -> Reader:
+def _attribute(kind: object, name: str) -> Reader:
     """The reader for an attribute of a type. If the attribute is declared as a plain value, its element's own
     type does not count.
     """

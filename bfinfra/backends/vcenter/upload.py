@@ -31,9 +31,7 @@ Report = Callable[[int, int], None]
 
 
 class Upload:
-    """The files of one import. `report` gets bytes sent and bytes in all; it goes back by what is sent
-    again.
-    """
+    """The files of one import. `report` gets bytes sent and bytes in all; it falls by what is sent again."""
 
     def __init__(
         self,

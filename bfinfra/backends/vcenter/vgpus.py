@@ -25,8 +25,8 @@ OFFERED: Mapping[type[Any], Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class HostOffer:
-    """`profiles`: vGPU profiles that VMs can get now, () also if the host doesn't tell; `groups`: vendor
-    device group → its devices in vSphere's JSON; `cards`: bytes of each GPU.
+    """`profiles`: vGPU profiles that VMs can get now, () also if the host doesn't report them; `groups`:
+    vendor device group → its devices in vSphere's JSON; `cards`: bytes of each GPU.
     """
 
     host: str

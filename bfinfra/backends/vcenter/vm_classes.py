@@ -106,7 +106,9 @@ class VmClasses:
         """Name → id of every storage policy."""
         return {str(each["name"]): str(each["policy"]) for each in self._rest.get(POLICIES)}
 
-    def _body(self, wanted: VmClass, now: Mapping[str, Any] | None, components: Components) -> dict[str, Any]:
+    def _body(
+        self, wanted: VmClass, now: Mapping[str, object] | None, components: Components
+    ) -> dict[str, Any]:
         body = {
             "cpu_count": wanted.cpus,
             "memory_MB": wanted.memory // MIB,

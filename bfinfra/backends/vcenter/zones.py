@@ -44,7 +44,7 @@ def of_supervisor(rest: Rest, cluster: str) -> tuple[str, ...]:
 
 
 def all_zones(rest: Rest) -> Topology:
-    """The zones of a vCenter, whether a supervisor runs in them or not; none where it doesn't know zones."""
+    """The zones of a vCenter, whether a supervisor runs in them or not; none if it has no zones."""
     try:
         listed = rest.get(ZONES)
     except Missing:
@@ -65,7 +65,9 @@ def of_namespace(rest: Rest, name: str) -> tuple[str, ...]:
 
 
 def remove(rest: Rest, name: str, zone: str) -> None:
-    """Mark a zone for removal: it goes when no VM of the namespace is in it. One that is gone is fine."""
+    """Mark a zone for removal: vCenter removes it once no VM of the namespace is in it. One that is already
+    removed is fine.
+    """
     with contextlib.suppress(Missing):
         rest.delete(f"{INSTANCES}/{quote(name)}/zones/{quote(zone)}")
 
