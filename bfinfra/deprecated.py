@@ -19,13 +19,13 @@ def taking_old_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which also accepts the old names of its arguments."""
 
     @functools.wraps(function)
-    def called(*args: Any, **given: Any) -> Any:
+    def called(*args: object, **given: object) -> Any:
         return function(*args, **_new(given))
 
     return called
 
 
-def _new(given: Mapping[str, Any]) -> dict[str, Any]:
+def _new(given: Mapping[str, object]) -> dict[str, Any]:
     for old in ARGUMENTS.keys() & given:
         renamed(old, ARGUMENTS[old])
     return {ARGUMENTS.get(name, name): value for name, value in given.items()}

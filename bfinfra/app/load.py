@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.model.site import Site
 from bfinfra.model.variant import Given, Variant
@@ -19,7 +19,7 @@ def load(
     *paths: str | Path,
     sandbox: Running | None = None,
     overlays: Sequence[str | Path] = (),
-    values: Mapping[str, Any] | None = None,
+    values: Mapping[str, object] | None = None,
     value_files: Sequence[str | Path] = (),
 ) -> Site:
     """The site in these files. The sandbox provides values for its references. Raises SiteError with every

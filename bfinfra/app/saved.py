@@ -62,7 +62,7 @@ def portable(site: Site, plan: Plan) -> dict[str, Any]:
     return found
 
 
-def _replaced(value: Any, pattern: re.Pattern[str], names: Mapping[str, str]) -> Any:
+def _replaced(value: object, pattern: re.Pattern[str], names: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return pattern.sub(lambda found: names[found[0]], value)
     if isinstance(value, Mapping):

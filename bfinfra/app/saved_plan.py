@@ -78,7 +78,7 @@ def _value(data: Any) -> Any:
     return data
 
 
-def _target(data: Any) -> str | tuple[str, ...]:
+def _target(data: object) -> str | tuple[str, ...]:
     return tuple(map(str, data)) if isinstance(data, list) else str(data)
 
 

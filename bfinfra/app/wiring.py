@@ -246,7 +246,7 @@ def known_kinds(targets: Iterable[Key]) -> None:
 
 
 def surveyed(site: Site) -> list[str]:
-    """The kinds that may have resources, as far as the site tells; first those that it has."""
+    """The kinds that may have resources, by what the site contains; first those that it has."""
     used = {key.kind for key in site.resources}
     idle = SOURCES - used
     if not used & IN_CLUSTERS:
@@ -256,7 +256,7 @@ def surveyed(site: Site) -> list[str]:
     return sorted({*kind_names()} - idle, key=lambda name: (name not in used, name))
 
 
-def observe(bound: BoundKinds, wanted: Mapping[Key, Any], context: RunContext) -> ObservedState:
+def observe(bound: BoundKinds, wanted: Mapping[Key, object], context: RunContext) -> ObservedState:
     """The survey. Kinds of clusters that the site doesn't use are imported and read only if a cluster was
     found.
     """

@@ -40,7 +40,7 @@ def allowed(args: argparse.Namespace) -> Allow:
 
 
 def must_be_able(args: argparse.Namespace) -> None:
-    """Raises BfinfraError if a confirmation is needed and nobody can be asked."""
+    """Raises BfinfraError if a confirmation is needed and standard input is no terminal."""
     if not (args.yes or _somebody()):
         raise BfinfraError(
             Problem(

@@ -192,7 +192,7 @@ def _reference(text: str, folder: str) -> dict[str, object]:
 
 
 def _asked(user: str, server: str) -> str:
-    """A typed text. Raises BfinfraError if nobody can be asked."""
+    """A typed text. Raises BfinfraError if standard input is no terminal."""
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.redact import hide
 

@@ -51,8 +51,8 @@ def program() -> NoReturn:
 
 
 def lean() -> None:
-    """Turn off what only costs a command time. Garbage collection too: what a command makes lives to its end.
-    Long commands turn it on again.
+    """Turn off what only costs a command time, such as garbage collection: most objects of a command live
+    until it ends. Long commands turn it on again.
     """
     gc.disable()
     gc.set_threshold(200_000, 100, 100)

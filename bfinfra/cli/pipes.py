@@ -1,4 +1,4 @@
-"""Handles standard streams that nobody reads, or that were never open."""
+"""Handles standard streams that are closed, or that were never open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TextIO
 
 @contextlib.contextmanager
 def unread() -> Iterator[None]:
-    """A context in which nobody need read the output: the work counts, and its exit code is returned."""
+    """A context in which a closed output is no error: the exit code is that of the work."""
     try:
         yield
         sys.stdout.flush()

@@ -1,5 +1,5 @@
-"""A watch as a service of systemd: says that it is ready, how it is, and that it still works
-(sd_notify(3)).
+"""Reports a watch to systemd, which runs it as a service: that it is ready, its status, and that it still
+works (sd_notify(3)).
 """
 
 from __future__ import annotations

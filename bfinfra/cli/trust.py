@@ -63,8 +63,8 @@ def _of_site(args: argparse.Namespace) -> tuple[list[Shown], list[HostKeys]]:
 
 
 def _inside(site: Site, run_context: RunContext, screen: Screen) -> list[Shown]:
-    """The servers whose addresses only vCenter knows. If it can't be asked, a message says so, and the others
-    are shown.
+    """The servers whose addresses only vCenter has. If vCenter doesn't answer, a message reports it, and the
+    others are shown.
     """
     from bfinfra.app.trust import certificates_inside
     from bfinfra.model.errors import BfinfraError

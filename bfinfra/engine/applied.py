@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,7 +12,7 @@ from bfinfra.model.plan import plain
 from bfinfra.model.resource import Spec
 
 
-def spec_of(model: type[Spec], applied: Mapping[str, Any], written: Spec | None) -> Spec:
+def spec_of(model: type[Spec], applied: Mapping[str, object], written: Spec | None) -> Spec:
     """Returns the spec with these applied fields. Fields that `written` still has unchanged are taken from
     it, so that files and secrets are found where they were. Raises ValidationError.
     """

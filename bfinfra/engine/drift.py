@@ -239,7 +239,7 @@ def _related(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
-def _at(applied: Mapping[str, Any], path: str) -> Any:
+def _at(applied: Mapping[str, object], path: str) -> Any:
     """The value at a dotted path, or None. Names may contain dots."""
     for change in differences(None, applied):
         if change.field == path:

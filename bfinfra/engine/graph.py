@@ -15,7 +15,7 @@ from bfinfra.model.refs import Key, edges, kinds_named
 T = TypeVar("T")
 
 
-def resolve(value: Any, known: Container[Key]) -> dict[str, Key]:
+def resolve(value: object, known: Container[Key]) -> dict[str, Key]:
     """Dotted field → key, for every reference of a spec or state. Where no resource has the name, the key has
     the first kind that the field may name.
     """

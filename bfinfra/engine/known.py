@@ -28,7 +28,7 @@ class Known:
     def __contains__(self, key: object) -> bool:
         return key in self.wanted or key in self.states
 
-    def context(self, key: Key, spec: Any) -> PlanContext:
+    def context(self, key: Key, spec: object) -> PlanContext:
         """Return the context of a decision on this resource: all it may read besides `spec` (None: to be
         deleted) and its state.
         """

@@ -211,7 +211,7 @@ def _follows(item: Item, spec: Any, state: Any) -> frozenset[str]:
     )
 
 
-def _check_owner(key: Key, spec: Any, state: State, desired: DesiredState) -> None:
+def _check_owner(key: Key, spec: object, state: State, desired: DesiredState) -> None:
     mark = state.mark
     if mark is None and spec is not None and state.copy:
         raise Refusal(

@@ -56,7 +56,7 @@ class Watched:
         return {key for each in ids for key in self._of.get(each, ())}
 
     def words(self) -> frozenset[str]:
-        """Every text in the site's resources: among them the names that their objects have."""
+        """Every text in the site's resources, with the names of their objects."""
         return frozenset(
             text
             for key, spec in self.desired.wanted.items()

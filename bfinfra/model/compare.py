@@ -36,7 +36,7 @@ class Unknown:
 
 
 def differences(
-    now: Mapping[str, Any] | None, wanted: Mapping[str, Any], path: str = ""
+    now: Mapping[str, object] | None, wanted: Mapping[str, object], path: str = ""
 ) -> tuple[Change, ...]:
     """The leaf fields in which two plain structures differ. None and missing are the same."""
     found: list[Change] = []
@@ -62,7 +62,7 @@ def changes(spec: Spec, mark: Mark | None, world: Sequence[Change] = ()) -> tupl
     """The differences from the observed state, then what the file changed since it was applied; each field
     once.
 
-    A mark without `applied` (unfinished, or being adopted) says nothing of what was applied.
+    A mark without `applied` (unfinished, or being adopted) does not contain what was applied.
     """
     if mark is not None and mark.applied is None:
         return (*world, Change(UNFINISHED, None, f"{mark.address} of {mark.site}"))

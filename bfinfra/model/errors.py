@@ -71,7 +71,7 @@ class FieldError(ValueError):
 
 
 class BfinfraError(Exception):
-    """The root. `problems` says everything there is to say; `str` is the same as text."""
+    """The base of all errors. `problems` contains everything to report; `str` is the same as text."""
 
     def __init__(self, *problems: Problem | str) -> None:
         self.problems = tuple(p if isinstance(p, Problem) else Problem(p) for p in problems)
@@ -95,7 +95,7 @@ class Unsafe(BfinfraError):
 
 
 class Diverged(BfinfraError):
-    """The world moved after the plan was shown."""
+    """The observed state changed after the plan was shown."""
 
 
 class Locked(BfinfraError):
@@ -103,14 +103,14 @@ class Locked(BfinfraError):
 
 
 class SecretMissing(BfinfraError):
-    """A secret reference leads nowhere."""
+    """The target of a secret reference does not exist."""
 
 
 class RemoteError(BfinfraError):
     """A server refused, failed or answered oddly. `server` is host:port; `why` holds its message, safe
     to print.
 
-    `remedy`: what to do next where whoever raises it knows nothing better.
+    `remedy`: what to do next, unless the caller knows better.
     """
 
     remedy: ClassVar[str] = "mend the cause, then run this again"
@@ -121,8 +121,8 @@ class RemoteError(BfinfraError):
 
 
 class Unreachable(RemoteError):
-    """Nothing was sent: no route, refused, no name, timed out while connecting. `met`: the server has
-    answered before in this run.
+    """Nothing was sent: no route, connection refused, unknown name, or a time-out while connecting. `met`:
+    the server has answered before in this run.
     """
 
     remedy = "check that the server runs and can be reached, then run this again"
@@ -147,7 +147,7 @@ class Busy(RemoteError):
 
 
 class Unanswered(RemoteError):
-    """The request went out and no whole answer came back: it may have acted."""
+    """The request was sent and no complete answer came back: the server may have acted."""
 
     remedy = "run this again: it reads what was done, and continues from there"
 
@@ -189,13 +189,13 @@ class Exists(RemoteError):
 
 
 class Conflict(RemoteError):
-    """Another writer owns a field or changed the object meanwhile."""
+    """Another manager owns a field, or the object was changed meanwhile."""
 
     remedy = "check who else changes it, then run this again"
 
 
 class Rejected(RemoteError):
-    """The server understood and refused, or the task it started failed."""
+    """The server refused the request, or the task that it started failed."""
 
     remedy = "correct what the server names, then run this again"
 

@@ -145,7 +145,8 @@ class Kind(ABC, Generic[S, T]):
         raise AssertionError(f"{type(self).__name__} prefetches {reading.type} and does not fetch it")
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterable[Description]:
-        """Every object that a site could describe, whoever made it. It only reads, in bulk.
+        """Every object that a site could describe, also those that bfinfra did not create. It only reads, in
+        bulk.
 
         `needs`: the states of the kinds that it refers to. A site with the returned fields shows no drift.
         Raises RemoteError.
@@ -170,7 +171,7 @@ class Kind(ABC, Generic[S, T]):
 
     @staticmethod
     def places(name: str, spec: S, needs: Mapping[str, ResolvedRef], datacenter: str) -> PrivilegePlaces:
-        """Pure: the places that the words in its rights stand for, for one resource. `needs`: by field,
+        """Pure: the objects that the words in its rights mean, for one resource. `needs`: by field,
         without states; `datacenter`: `*` if the site names none.
         """
         return {}

@@ -66,7 +66,7 @@ class Mark:
                 next="remove it from one of the two",
             )
 
-    def committed(self, applied: Mapping[str, Any]) -> Mark:
+    def committed(self, applied: Mapping[str, object]) -> Mark:
         """The same mark for a finished object."""
         return replace(self, applied=applied)
 

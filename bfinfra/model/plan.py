@@ -55,7 +55,7 @@ class Item:
 
     @property
     def named(self) -> tuple[Change, ...]:
-        """The changes that the file or somebody on the server made, without those that follow from them."""
+        """The changes made in the file or on the server, without those that follow from them."""
         return tuple(change for change in self.changes if change.field not in self.follows)
 
     @property
@@ -129,7 +129,7 @@ def step_data(step: Step) -> dict[str, Any]:
     }
 
 
-def plain(value: Any) -> Any:  # noqa: PLR0911 - one line a form
+def plain(value: object) -> Any:  # noqa: PLR0911 - one line a form
     """Anything in a step as JSON: secrets as references, unknown values as {"later": [key, field]}."""
     if isinstance(value, Secret):
         return {"secret": value.reference()}
@@ -147,7 +147,7 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 - one line a form
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
-def agrees(announced: Any, fresh: Any) -> bool:
+def agrees(announced: object, fresh: object) -> bool:
     """Return whether fresh data is what was announced. An announced unknown value may have become
     anything.
     """

@@ -1,4 +1,4 @@
-"""Files and folders that only their owner may read, whatever the umask, and never through somebody else's
+"""Files and folders that only their owner may read, whatever the umask, and never through another user's
 link.
 """
 
@@ -79,7 +79,7 @@ def write(path: Path, content: str | bytes) -> None:
             out.write(content.encode() if isinstance(content, str) else content)
         fresh.replace(path)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None  # nobody knows the temporary name
+        raise OSError(error.errno, error.strerror, str(path)) from None  # the temporary name is unpredictable
     finally:
         with contextlib.suppress(OSError):
             fresh.unlink()

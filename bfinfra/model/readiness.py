@@ -35,5 +35,5 @@ def waiting(why: str) -> Readiness:
 
 
 def failed(why: str) -> Readiness:
-    """Never ready unless somebody acts."""
+    """Not ready until a person acts."""
     return Readiness(Ready.FAILED, why)

@@ -75,7 +75,7 @@ def _methods(cls: Any, *, frozen: bool, slots: bool) -> dict[str, Any]:
     shown = [field.name for field in dataclasses.fields(cls) if field.repr]
 
     def later(name: str, write: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-        def first(self: Any, *given: Any, **named: Any) -> Any:
+        def first(self: object, *given: object, **named: object) -> Any:
             if vars(cls)[name] is first:
                 setattr(cls, name, write())
             return vars(cls)[name](self, *given, **named)
@@ -83,7 +83,7 @@ def _methods(cls: Any, *, frozen: bool, slots: bool) -> dict[str, Any]:
         return first
 
     @reprlib.recursive_repr()
-    def text(self: Any) -> str:
+    def text(self: object) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     found: dict[str, Any] = {

@@ -51,7 +51,7 @@ def redact(text: str) -> str:
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
-def clean(data: Any) -> Any:
+def clean(data: object) -> Any:
     """Plain JSON data with `redact` on every text in it. On the encoded document the result might not be
     JSON.
     """

@@ -85,7 +85,7 @@ class Edge(NamedTuple):
         return tuple(key.kind for key in self.keys)
 
 
-def edges(value: Any) -> tuple[Edge, ...]:
+def edges(value: object) -> tuple[Edge, ...]:
     """Every reference in a Spec (pydantic) or State (dataclass), in the order of its fields."""
     if value is None:
         return ()
@@ -96,13 +96,13 @@ def edges(value: Any) -> tuple[Edge, ...]:
     return found
 
 
-def kinds_named(cls: Any) -> frozenset[str]:
+def kinds_named(cls: object) -> frozenset[str]:
     """Every kind that a value of this class may refer to."""
     return _named(cls)
 
 
 @functools.cache
-def _referring(cls: Any) -> dict[str, tuple[Any, Ref | None]]:
+def _referring(cls: object) -> dict[str, tuple[Any, Ref | None]]:
     """The fields that may contain a reference, each with the Ref of its text. All other fields need not be
     searched.
     """
@@ -110,11 +110,11 @@ def _referring(cls: Any) -> dict[str, tuple[Any, Ref | None]]:
 
 
 @functools.cache
-def _named(cls: Any) -> frozenset[str]:
+def _named(cls: object) -> frozenset[str]:
     return frozenset(kind for hint in _hints(cls).values() for kind in _kinds_in(hint))
 
 
-def _kinds_in(hint: Any) -> Iterator[str]:
+def _kinds_in(hint: object) -> Iterator[str]:
     if isinstance(hint, type):
         if issubclass(hint, BaseModel) or dataclasses.is_dataclass(hint):
             yield from kinds_named(hint)
@@ -127,7 +127,7 @@ def _kinds_in(hint: Any) -> Iterator[str]:
                 yield from _kinds_in(arg)
 
 
-def _of_object(value: Any, path: str) -> Iterator[Edge]:
+def _of_object(value: object, path: str) -> Iterator[Edge]:
     for name, (hint, ref) in _referring(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
         found, here = getattr(value, name, None), f"{path}.{name}" if path else name
         if isinstance(found, str) and ref:  # most hints are plain, which is found without resolving them
@@ -136,7 +136,7 @@ def _of_object(value: Any, path: str) -> Iterator[Edge]:
             yield from _of_hint(found, hint, here)
 
 
-def _of_hint(value: Any, hint: Any, path: str) -> Iterator[Edge]:
+def _of_hint(value: object, hint: object, path: str) -> Iterator[Edge]:
     if value is None:
         return
     if isinstance(value, str):
@@ -151,14 +151,14 @@ def _of_hint(value: Any, hint: Any, path: str) -> Iterator[Edge]:
         yield from _of_items(enumerate(value), hint, path)
 
 
-def _of_keys(value: Mapping[Any, Any], hint: Any, path: str) -> Iterator[Edge]:
+def _of_keys(value: Mapping[Any, object], hint: object, path: str) -> Iterator[Edge]:
     """The keys of a mapping may be names: storage policies with their limits."""
     for part in _parts(hint):
         if ref := _ref((typing.get_args(part) or (None,))[0]):
             yield from (ref.edge(f"{path}.{name}", name) for name in value)
 
 
-def _of_items(items: Iterable[tuple[Any, Any]], hint: Any, path: str) -> Iterator[Edge]:
+def _of_items(items: Iterable[tuple[object, object]], hint: object, path: str) -> Iterator[Edge]:
     inner = [
         args for part in _parts(hint) if (args := [a for a in typing.get_args(part) if a is not Ellipsis])
     ]
@@ -167,7 +167,7 @@ def _of_items(items: Iterable[tuple[Any, Any]], hint: Any, path: str) -> Iterato
             yield from _of_hint(item, args[-1], f"{path}.{name}")
 
 
-def _parts(hint: Any) -> Iterator[Any]:
+def _parts(hint: object) -> Iterator[Any]:
     """The alternatives of a hint, without their annotations."""
     if typing.get_origin(hint) is typing.Annotated:
         yield from _parts(typing.get_args(hint)[0])

@@ -62,7 +62,7 @@ class Spec(Part, Ordered):
         return ()
 
     def answers_at(self) -> str:
-        """Its address, as far as the file says: host or host:port, or ""."""
+        """Its address as in the file: host or host:port, or ""."""
         return ""
 
     def takes(self, name: str) -> Iterable[Taken]:
@@ -99,7 +99,7 @@ class Spec(Part, Ordered):
     def _as_applied(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+    def model_copy(self, *, update: Mapping[str, object] | None = None, deep: bool = False) -> Self:
         """A copy with some fields changed, without the cached values."""
         copied = super().model_copy(update=update, deep=deep)
         for kept in BESIDE_FIELDS:
@@ -121,5 +121,5 @@ class State:
     """
 
     def answers_at(self) -> str:
-        """Its address: host or host:port, or "" if it has none or nobody knows."""
+        """Its address: host or host:port, or "" if it has none or it is unknown."""
         return ""

@@ -36,7 +36,7 @@ class Use(enum.StrEnum):
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Entity:
     """An object of vCenter: its type, and its inventory path as govc writes it. `*` stands for parts that the
-    site doesn't say.
+    site doesn't name.
     """
 
     path: str
@@ -46,7 +46,7 @@ class Entity:
 
     @property
     def alone(self) -> str:
-        """Of a host whose cluster the site doesn't say: the path of its compute resource if it is in none.
+        """Of a host whose cluster the site doesn't name: the path of its compute resource if it is in none.
         vCenter takes a standalone host's permissions only there (vSphere API, AuthorizationManager). Else "".
         """
         parts = self.path.split("/")

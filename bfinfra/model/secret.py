@@ -111,8 +111,8 @@ class Secret:
         return _run(("keyring", "get", service, user), str(self.sources.base))
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        def read(value: Any, info: core_schema.ValidationInfo) -> Secret:
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def read(value: object, info: core_schema.ValidationInfo) -> Secret:
             return (
                 value
                 if isinstance(value, Secret)
@@ -149,7 +149,7 @@ class Secret:
         return {self.way: self.target if isinstance(self.target, str) else list(self.target)}
 
 
-def _parse(value: Any, sources: Sources) -> Secret:
+def _parse(value: object, sources: Sources) -> Secret:
     if isinstance(value, str):
         raise LiteralSecret(
             "write a reference: {env: NAME}, {file: path}, {command: [argv]} or {keyring: service/user}"

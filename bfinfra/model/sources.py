@@ -92,8 +92,8 @@ class LocalFile:
     path: Path = field(compare=False)
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        def read(value: Any, info: core_schema.ValidationInfo) -> LocalFile:
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def read(value: object, info: core_schema.ValidationInfo) -> LocalFile:
             if isinstance(value, LocalFile):
                 return value
             if not isinstance(value, str) or not value:

@@ -39,7 +39,7 @@ class Trust(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _one(cls, value: Any) -> Any:
+    def _one(cls, value: object) -> Any:
         if (
             isinstance(value, dict)
             and sum(value.get(k) is not None for k in ("ca_file", "sha256", "ca_pem")) > 1

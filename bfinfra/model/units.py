@@ -138,7 +138,7 @@ def bytes_short(number: float) -> str:
     return f"{number:.1f} TiB"
 
 
-def _hex(value: Any) -> Any:
+def _hex(value: object) -> Any:
     if isinstance(value, str):
         try:
             return int(value, 16)

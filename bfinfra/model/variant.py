@@ -32,4 +32,4 @@ class Variant:
 
 
 PLAIN = Variant()
-"""The site as its files say it."""
+"""The site as its files describe it."""

@@ -62,7 +62,7 @@ class Source:
 
     @functools.cached_property
     def zeros(self) -> bool:
-        """True if it may contain a number with a leading zero, which is rare; otherwise nobody need look."""
+        """True if it may contain a number with a leading zero, which is rare. Else no check is needed."""
         return bool(ZEROS.search(self.text))
 
     @functools.cached_property
@@ -265,11 +265,11 @@ class _Composer:
         null = plainly and value in NULLS and event.style in (None, "")
         self._finish(_node((self.source, mark, None if null else value, 1, plainly)), event.anchor)
 
-    def mapping(self, event: Any) -> None:
+    def mapping(self, event: object) -> None:
         """Start a mapping."""
         self._open(event, {})
 
-    def sequence(self, event: Any) -> None:
+    def sequence(self, event: object) -> None:
         """Start a list."""
         self._open(event, [])
 
@@ -283,7 +283,7 @@ class _Composer:
             self._refuse("a key must be text", mark, next="quote it if it begins with { or [")
         self.frames.append(Frame(mark, value, event.anchor))
 
-    def mapping_end(self, _: Any) -> None:
+    def mapping_end(self, _: object) -> None:
         """End a mapping. Merged mappings add the keys that it does not have itself."""
         frame = self.frames.pop()
         for mark, merged in frame.merges:
@@ -299,7 +299,7 @@ class _Composer:
                     frame.value.setdefault(key, entry)
         self._finish(Node(self.source, frame.mark, frame.value, frame.weight), frame.anchor)
 
-    def sequence_end(self, _: Any) -> None:
+    def sequence_end(self, _: object) -> None:
         """End a list."""
         frame = self.frames.pop()
         self._finish(Node(self.source, frame.mark, frame.value, frame.weight), frame.anchor)

@@ -48,17 +48,17 @@ class Outcome(Protocol):
         """The result of the whole run."""
 
 
-def document(what: str, **fields: Any) -> dict[str, Any]:
+def document(what: str, **fields: object) -> dict[str, Any]:
     """The frame of every document: its version and type."""
     return {"format_version": FORMAT_VERSION, "type": what, **fields}
 
 
-def text(data: Mapping[str, Any]) -> str:
+def text(data: Mapping[str, object]) -> str:
     """An indented document, for a file or a pipe."""
     return json.dumps(clean(data), indent=2)
 
 
-def line(data: Mapping[str, Any]) -> str:
+def line(data: Mapping[str, object]) -> str:
     """A document in one line, without line ends or control characters in it."""
     return json.dumps(clean(data), separators=(",", ":"))
 

@@ -76,7 +76,7 @@ def unit(spec: type[BaseModel], field: str) -> str:
 
 
 def type_text(hint: Any) -> str:
-    """A type as people say it: `size, such as 128GiB`, `name of a tanzu_cluster`, `list of text`."""
+    """A type in words: `size, such as 128GiB`, `name of a tanzu_cluster`, `list of text`."""
     for known, name in NAMES:
         if _is(hint, known):
             return name
@@ -98,7 +98,7 @@ def _is(hint: object, known: object) -> bool:
     )
 
 
-def _composed(hint: Any) -> str:
+def _composed(hint: object) -> str:
     origin, args = (
         typing.get_origin(hint),
         [a for a in typing.get_args(hint) if a not in (type(None), Ellipsis)],
@@ -119,7 +119,7 @@ def _default(info: FieldInfo) -> Any:
     return info.default if known else None
 
 
-def _nested(hint: Any, suffix: str = "") -> Iterator[tuple[type[BaseModel], str]]:
+def _nested(hint: object, suffix: str = "") -> Iterator[tuple[type[BaseModel], str]]:
     """The parts in a hint, each with the path between the field's name and theirs."""
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         yield hint, suffix
@@ -136,7 +136,7 @@ def _nested(hint: Any, suffix: str = "") -> Iterator[tuple[type[BaseModel], str]
             yield from _nested(arg, suffix)
 
 
-def _unit(hint: Any, path: tuple[str, ...]) -> str:
+def _unit(hint: object, path: tuple[str, ...]) -> str:
     """The unit at a dotted path through models, mappings and lists."""
     found = next((unit for known, unit in UNITS if _is(hint, known)), "")
     if found:

@@ -115,7 +115,7 @@ def _ended(line: Line, style: Style) -> Iterator[str]:
     )
 
 
-def _steps(run: Run, key: Any) -> Iterator[str]:
+def _steps(run: Run, key: object) -> Iterator[str]:
     for line in run.lines:
         if line.get("event") == "StepEnded" and line.get("key") == key:
             mark = "  did not succeed" if line.get("problem") else ""

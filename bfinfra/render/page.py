@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from bfinfra.model.drift import ALARMING, Cause, Drifted, Report
 from bfinfra.model.errors import Problem
@@ -89,7 +88,7 @@ def _boxes(found: Report, resources: Specs, style: Style) -> list[Box]:
     return [_box(key, resources.get(key), by.get(key, []), found, style) for key in keys]
 
 
-def _box(key: Key, spec: Any, those: Sequence[Drifted], found: Report, style: Style) -> Box:
+def _box(key: Key, spec: object, those: Sequence[Drifted], found: Report, style: Style) -> Box:
     parts = parts_of(spec)
     if why := found.unreadable.get(str(key)) or found.unreadable.get(key.kind):
         return Box(key, parts, "alarm", "?", f"can't be read: {why}")

@@ -184,7 +184,7 @@ def _api(api: Api, verbs: tuple[Verb, ...], style: Style) -> Iterator[str]:
 
 
 def _given(rights: Rights, api: Api, account: str) -> Iterator[str]:
-    """Yield how to grant it on a supervisor, where nobody can make roles."""
+    """Yield how to grant it on a supervisor, where roles can't be created."""
     if api.cluster.kind == SUPERVISOR:
         yield (
             "  granted by the namespace's access: "

@@ -153,7 +153,7 @@ def _pod(check: Check, image: str, sources: list[dict[str, Any]], claim: str) ->
     }
 
 
-def _cronjob(check: Check, labels: Mapping[str, str], pod: Mapping[str, Any]) -> dict[str, Any]:
+def _cronjob(check: Check, labels: Mapping[str, str], pod: Mapping[str, object]) -> dict[str, Any]:
     job = {
         "backoffLimit": 0,
         "activeDeadlineSeconds": max(check.when.seconds, 300),
@@ -192,7 +192,7 @@ def bound(check: Check, rules: Sequence[Mapping[str, Any]], namespace: str) -> l
     ]
 
 
-def manifest(found: Sequence[Mapping[str, Any]]) -> str:
+def manifest(found: Sequence[Mapping[str, object]]) -> str:
     """The YAML that kubectl applies."""
     return str(
         yaml.safe_dump_all([dict(each) for each in found], sort_keys=False, allow_unicode=True)

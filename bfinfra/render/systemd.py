@@ -39,7 +39,7 @@ AGAIN = 30  # seconds until a watch that ended is started again
 
 def timed(check: Check, user: str = "") -> dict[str, str]:
     """File name → unit, of a drift check. `user`: who runs it, by default a temporary user. Drift ends with
-    2, so that OnFailure= in a drop-in can notify somebody.
+    2, so that OnFailure= in a drop-in can send a notification.
     """
     service = (
         _unit(f"bfinfra drift check of {check.site}")

@@ -47,7 +47,7 @@ def parts_of(spec: Any) -> tuple[str, ...]:
 
 
 def picture(boxes: Sequence[Box], before: Before, style: str = "") -> str:
-    """The picture as SVG. Each box is a link whose name says all of it; the lines are only visual.
+    """The picture as SVG. Each box is a link whose name contains all its text; the lines are only visual.
 
     `style`: the style sheet of a picture by itself.
     """

@@ -6,7 +6,6 @@ import datetime as dt
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from bfinfra.model.compare import Unknown
 from bfinfra.model.plan import plain
@@ -21,7 +20,7 @@ SIZE = re.compile(r"(\d+)([KMGTP]iB|B)")
 LONGEST = 160  # characters of a value in a line for people
 
 
-def shown(value: Any, unit: str = "") -> str:
+def shown(value: object, unit: str = "") -> str:
     """A value as a site writes it. `unit` of a number: bytes, MHz or seconds. Secrets show as their
     reference.
     """
@@ -29,7 +28,7 @@ def shown(value: Any, unit: str = "") -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
-def _shown(value: Any, unit: str) -> str:
+def _shown(value: object, unit: str) -> str:
     if value is None or isinstance(value, bool):
         return {None: "(none)", True: "true", False: "false"}[value]
     if isinstance(value, (int, float)):

@@ -70,7 +70,7 @@ def _octals(node: Node, value: object, path: tuple[str, ...]) -> Iterator[Proble
         )
 
 
-def _problems(errors: Sequence[Any], entry: Entry, model: Any, kind: str) -> Iterator[Problem]:
+def _problems(errors: Sequence[object], entry: Entry, model: object, kind: str) -> Iterator[Problem]:
     """One problem for each field: the errors of its alternatives are joined. `kind`: of the resource, ""
     where the block is none.
     """
@@ -101,7 +101,7 @@ def _topic(spot: Spot, error: Any) -> tuple[tuple[str, ...], str, Place]:
     return path, name, key if error["type"] == "extra_forbidden" or error["loc"][-1:] == ("[key]",) else at
 
 
-def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], model: Any) -> Problem:
+def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], model: object) -> Problem:
     first, inside = errors[0], ".".join(path)
     if first["type"] == "missing":
         return Problem(f"{'.'.join((*path, name))} is missing", at)
@@ -130,7 +130,7 @@ def _problem(path: tuple[str, ...], name: str, at: Place, errors: list[Any], mod
     return Problem(f"{head}expected {' or '.join(wanted)}", at, messages.found(first), advice)
 
 
-def _spot(entry: Entry, loc: Iterable[Any]) -> Spot:
+def _spot(entry: Entry, loc: Iterable[object]) -> Spot:
     """The place that an error's location leads to. Parts of the location that name an alternative of a type
     are skipped.
     """
@@ -148,7 +148,7 @@ def _spot(entry: Entry, loc: Iterable[Any]) -> Spot:
     return tuple(path), key, at
 
 
-def _field_near(path: tuple[str, ...], model: Any) -> str:
+def _field_near(path: tuple[str, ...], model: object) -> str:
     """Advice with the most similar field of the same level, or the field of that name one level below."""
     *above, wrong = path
     fields = _fields(_under(model, above))
@@ -157,7 +157,7 @@ def _field_near(path: tuple[str, ...], model: Any) -> str:
     return f"did you mean {below[0]}?" if below and not near.startswith("did you mean") else near
 
 
-def _documentation(path: tuple[str, ...], model: Any) -> str:
+def _documentation(path: tuple[str, ...], model: object) -> str:
     """Return the description of a field; of the nearest field above where the place is an item or a key."""
     for end in range(len(path), 0, -1):
         for owner in _under(model, path[: end - 1]):
@@ -170,7 +170,7 @@ def _fields(models: Iterable[Any]) -> dict[str, Any]:
     return {name: field.annotation for model in models for name, field in model.model_fields.items()}
 
 
-def _under(model: Any, path: Iterable[str]) -> list[Any]:
+def _under(model: object, path: Iterable[str]) -> list[Any]:
     """The models that may be at a path."""
     here = _models(model)
     for part in path:
@@ -180,7 +180,7 @@ def _under(model: Any, path: Iterable[str]) -> list[Any]:
     return here
 
 
-def _models(hint: Any) -> list[Any]:
+def _models(hint: object) -> list[Any]:
     """Every model in a type hint: `dict[str, Pool] | None` → [Pool]."""
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return [hint]

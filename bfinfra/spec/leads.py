@@ -1,4 +1,4 @@
-"""Finds the references of a site to what is outside of it: secrets and files, each with its field."""
+"""Finds a site's references to secrets and files, each with its field."""
 
 from __future__ import annotations
 

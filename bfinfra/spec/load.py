@@ -38,7 +38,7 @@ class _Reading:
     stand_ins: Path | None
     problems: list[Problem]
 
-    def read(self, model: Any, topic: str, block: Block | None) -> Any | None:
+    def read(self, model: object, topic: str, block: Block | None) -> Any | None:
         return (
             None
             if block is None

@@ -95,7 +95,7 @@ def names_expected(key: str, entry: Entry, advice: str, each: str = "fields") ->
     )
 
 
-def _put(held: dict[Any, Block], key: Any, block: Block, problems: list[Problem]) -> None:
+def _put(held: dict[Any, Block], key: object, block: Block, problems: list[Problem]) -> None:
     if first := held.get(key):
         problems.append(
             Problem(
@@ -118,6 +118,6 @@ def _unknown(key: str, at: Place, kinds: Collection[str], document: Document) ->
     return Problem(f"there is no kind {key}", at, next=nearest(key, [*SETTINGS, VALUES, *kinds]))
 
 
-def noun(value: Any) -> str:
+def noun(value: object) -> str:
     """Return the word by which messages name a node's value that is no mapping."""
     return "nothing" if value is None else "a list" if isinstance(value, list) else "text"

@@ -1,4 +1,4 @@
-"""Finds references of a valid site that lead nowhere on this machine."""
+"""Finds the secrets and files that a valid site names and that do not exist on this machine."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class _Documented(GenerateJsonSchema):
         return {**made, "properties": fields}
 
 
-def schema(kinds: Mapping[str, Any] | None = None, *, values: bool = True) -> Schema:
+def schema(kinds: Mapping[str, object] | None = None, *, values: bool = True) -> Schema:
     """The whole language as one JSON Schema. `kinds`: name → Kind class instead of the registry; `values`:
     for editors: allow references to values, add titles and messages. Imports every kind.
     """
@@ -113,7 +113,7 @@ def _model(prefix: str, model: type[BaseModel], definitions: Schema) -> Schema:
     return {"$ref": f"#/definitions/{prefix}"}
 
 
-def _draft07(node: Any) -> Any:
+def _draft07(node: object) -> Any:
     """Pydantic's schemas as draft-07. Scalars may be of any type that bfinfra reads, and references are
     described.
     """
@@ -180,7 +180,7 @@ def _references(node: Schema) -> Schema:
     return {**node, "properties": fields}
 
 
-def _names(node: Any) -> Iterator[str]:
+def _names(node: object) -> Iterator[str]:
     if isinstance(node, dict) and "properties" not in node:
         yield from node.get("x-names", ())
         for value in node.values():

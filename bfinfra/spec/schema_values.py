@@ -20,7 +20,7 @@ POINTER: Schema = {"$ref": "#/definitions/value_reference"}
 SHAPES = frozenset({"$ref", "allOf", "oneOf", "enum", "const"})
 
 
-def with_values(whole: Schema, kinds: Mapping[str, Any]) -> Schema:
+def with_values(whole: Schema, kinds: Mapping[str, object]) -> Schema:
     """The schema in which fields, items and whole resources may be values. Names of resources, and the
     declarations, may not.
     """
@@ -33,7 +33,7 @@ def with_values(whole: Schema, kinds: Mapping[str, Any]) -> Schema:
     return {**whole, "properties": properties, "definitions": {**inner, **declared}}
 
 
-def _within(node: Any) -> Any:
+def _within(node: object) -> Any:
     """The node in which fields and items may be values."""
     if isinstance(node, list):
         return [_within(each) for each in node]
@@ -51,7 +51,7 @@ def _within(node: Any) -> Any:
     return found
 
 
-def _field(node: Any) -> Any:
+def _field(node: object) -> Any:
     """The node, or a reference to a value. Nodes of text, numbers and lists get it added, as editors show
     more of one node than of alternatives.
     """

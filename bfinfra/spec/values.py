@@ -179,7 +179,7 @@ class _Nowhere:
 _START = _Nowhere()
 
 
-def _node(data: Any, source: Source) -> Node:
+def _node(data: object, source: Source) -> Node:
     """Plain data as a node. Scalars are text until a field reads them."""
     if isinstance(data, Mapping):
         fields = {str(name): Entry(_START, _node(each, source)) for name, each in data.items()}

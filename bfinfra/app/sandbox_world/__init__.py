@@ -23,7 +23,7 @@ HEAD = """\
 
 
 class WrittenWorld(NamedTuple):
-    """A world file's text. `left_out`: what of the site the sandbox can't stand in for, and why."""
+    """A world file's text. `left_out`: what the sandbox can't provide for the site, and why."""
 
     text: str
     left_out: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""A world that is put together: each part adds what it finds in the site."""
+"""A world file while it is built: each part adds what it finds in the site."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOST = {"cores": 128, "memory": "2TiB"}
 
 
 class Draft:
-    """`left_out`: what the sandbox can't stand in for, and why."""
+    """`left_out`: what the sandbox can't provide, and why."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -76,7 +76,7 @@ class Draft:
         return self.clusters.setdefault(name, {"hosts": {}})
 
     def host(self, name: str, cluster: str | None = None) -> Entry:
-        """A host, in a cluster where the site says which."""
+        """A host, in its cluster if the site names one."""
         if cluster:
             self.cluster(cluster)
             self._placed[name] = cluster
@@ -108,7 +108,7 @@ class Draft:
         return {name: value for name, value in found.items() if value or name == "pace"}
 
     def _place_hosts(self) -> None:
-        """Hosts of which the site doesn't say where go to the first cluster whose image the site sets, else
+        """Hosts whose cluster the site doesn't name go to the first cluster whose image the site sets, else
         to the first without a supervisor; no cluster stays empty.
         """
         self.store()

@@ -6,7 +6,7 @@ from bfinfra.app.sandbox_world.draft import Draft, Entry
 
 
 def add(draft: Draft) -> None:
-    """Add them to the world."""
+    """Add the site's Kubernetes clusters to the world file."""
     for number, (key, spec) in enumerate(draft.of("kubernetes_cluster"), 11):
         found: Entry = {"address": _probed(draft, key.name) or f"10.230.{number}.1:6443"}
         if nodes := _nodes(draft, key.name):

@@ -1,4 +1,4 @@
-"""Writes text of a site: double quotes, and blocks of lines below their key."""
+"""Writes text values of a site: in double quotes, or as blocks of lines below their key."""
 
 from __future__ import annotations
 
