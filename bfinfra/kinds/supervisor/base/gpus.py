@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SIZE = re.compile(r"(?:-(\d+))?-(\d+)[a-z]+$")
 """The end of a profile's name: parts of a card, for MIG, and GiB."""
 PARTS = 7  # of a card, by MIG
-SPARE = 1.07  # cards tell somewhat less than the GiB of their name
+TOLERANCE = 1.07  # cards report somewhat less memory than the GiB in their name
 GIB = 2**30
 WHOSE = {"vks_cluster": "its nodes", "service_vm": "this machine and the others of the site"}
 
@@ -133,4 +133,4 @@ def _slots(host: HostOffer, profile: str, *, later: bool) -> int:
         return 0
     if found[1]:
         return PARTS // int(found[1]) * len(host.cards)
-    return sum(int(card * SPARE / (int(found[2]) * GIB)) for card in host.cards)
+    return sum(int(card * TOLERANCE / (int(found[2]) * GIB)) for card in host.cards)
