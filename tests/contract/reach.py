@@ -100,13 +100,7 @@ def kubernetes_verbs() -> set[str]:
 
 def _calls() -> Iterator[tuple[str, str]]:
     for tree in _trees(""):
-        known = {
-            t.id: n.value.value
-            for n in tree.body
-            if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)
-            for t in n.targets
-            if isinstance(t, ast.Name)
-        }
+        known = _constants(tree) | _imported(tree)
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
                 continue
@@ -116,6 +110,27 @@ def _calls() -> Iterator[tuple[str, str]]:
             path = _text(place, known) if verb else ""
             if path.startswith("/"):
                 yield verb, path
+
+
+def _constants(tree: ast.Module) -> dict[str, object]:
+    return {
+        t.id: n.value.value
+        for n in tree.body
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)
+        for t in n.targets
+        if isinstance(t, ast.Name)
+    }
+
+
+def _imported(tree: ast.Module) -> dict[str, object]:
+    """Constants of other modules of the backends."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bfinfra.backends."):
+            file = BACKENDS.parents[1] / f"{str(node.module).replace('.', '/')}.py"
+            there = _constants(ast.parse(file.read_text())) if file.exists() else {}
+            found |= {each.asname or each.name: there[each.name] for each in node.names if each.name in there}
+    return found
 
 
 def _text(node: ast.expr, known: dict[str, object]) -> str:

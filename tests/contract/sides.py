@@ -303,7 +303,7 @@ PLAIN = (
     (r"(registries/harbor)/[^/]+(/projects)?$", r"\1/{id}\2"),
     (r"(esx/settings/clusters)/[^/]+(/software/drafts)/[^/]+(.*)", r"\1/{id}\2/{id}\3"),
     (
-        r"(esx/settings/clusters|depots/offline|cis/tasks|management/supervisors(?!/summaries))/[^/]+",
+        r"(esx/settings/clusters|depots/offline|cis/tasks|management/supervisors(?!/summaries)|zones/cluster)/[^/]+",
         r"\1/{id}",
     ),
     (r"(tagging/(?:category|tag(?:-association)?))/.+", r"\1/{id}"),

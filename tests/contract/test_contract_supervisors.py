@@ -7,7 +7,7 @@ from typing import Any
 from contract.calls import Account, call, lacks
 from contract.sides import VCenterSide
 
-from bfinfra.backends.vcenter import VCenter
+from bfinfra.backends.vcenter import VCenter, zones
 from bfinfra.backends.vcenter.policies import StoragePolicies
 from bfinfra.backends.vcenter.supervisors import Supervisors
 from bfinfra.model.errors import Exists
@@ -127,6 +127,7 @@ def test_a_supervisor_is_enabled_by_the_api_of_supervisors(vcenter: VCenterSide,
         Supervisors(client.rest),
         client.cluster_notes.read(NOTE, everyone=True)["DC0_C0"],
     )
+    assert zones.all_zones(client.rest)["rack-1"] == (cluster,)
     vcenter.closing.append(lambda: supervisors.disable(cluster))
     for enable in (
         lambda: supervisors.enable_on_cluster(cluster, of_9(client)),

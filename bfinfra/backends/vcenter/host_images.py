@@ -137,13 +137,13 @@ class HostImages:
         """Discard the drafts of this account that differ from the image in these components only, which a
         run has left.
         """
-        path, image = f"{CLUSTERS}/{quote(cluster)}/software/drafts", self.image(cluster) or {}
+        image = self.image(cluster) or {}
         kept = {name: version for name, version in image.items() if name not in components}
         for draft in self._own_drafts(cluster):
             found = self._of_draft(cluster, draft)
             if {name: version for name, version in found.items() if name not in components} == kept:
                 with contextlib.suppress(Missing):
-                    self._rest.delete(f"{path}/{quote(draft)}")
+                    self._rest.delete(f"{CLUSTERS}/{quote(cluster)}/software/drafts/{quote(draft)}")
 
     def check(self, cluster: str, hosts: Sequence[str]) -> tuple[str, ...]:
         """Return the reasons that prevent the remediation of these hosts, in vCenter's words."""
