@@ -62,7 +62,7 @@ def test_jobs_that_start_before_flexdirect_exists_fail(sandbox: Running, tmp_pat
     found = bfinfra.apply(
         bfinfra.load(jobs_alone(tmp_path), sandbox=sandbox),
         approve=lambda _: EVERYTHING,
-        options=Options(patience=QUICK, deadline=1),
+        options=Options(retry=QUICK, deadline=1),
         context=bfinfra.RunContext(sandbox=sandbox),
     )
     assert {

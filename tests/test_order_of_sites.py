@@ -44,7 +44,7 @@ def applied(site: Site, sandbox: Running) -> dict[str, str]:
         bfinfra.apply(
             site,
             approve=lambda _: EVERYTHING,
-            options=Options(patience=QUICK, deadline=5),
+            options=Options(retry=QUICK, deadline=5),
             context=setting(sandbox),
         )
     )

@@ -190,7 +190,7 @@ def test_without_a_device_plug_in_its_workers_find_no_node_and_that_is_reported(
     site = written(tmp_path, f"site: pvrdma-rdg\n{BY_KUBECONFIG}{bare}")
     running = bfinfra.sandbox.start(tmp_path / "world.yaml", tmp_path / "sandbox", pace=0)
     try:
-        options = Options(patience=QUICK, deadline=2)
+        options = Options(retry=QUICK, deadline=2)
         outcome = bfinfra.apply(
             bfinfra.load(site, sandbox=running),
             approve=lambda _: EVERYTHING,

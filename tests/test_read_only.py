@@ -121,7 +121,7 @@ def looked_at_only(path: Path, sandbox: Running, *names: str) -> None:
     """Everything that only looks, or what is named, on the world as it is; the server counts."""
     before = world(sandbox)
     sandbox.clear_tally()
-    site, context = bfinfra.load(path, sandbox=sandbox), bfinfra.RunContext(sandbox=sandbox, patience=QUICK)
+    site, context = bfinfra.load(path, sandbox=sandbox), bfinfra.RunContext(sandbox=sandbox, retry=QUICK)
     assert sandbox.tally()["total"] == 0, "what validates asks nobody"
     for name in names or LOOKS:
         answer = LOOKS[name](site, context)

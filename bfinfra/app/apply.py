@@ -68,7 +68,7 @@ def apply(  # noqa: PLR0913 - each is a switch of the command line
         guard.check(found, allow)
         log = journal.Journal(site.name)
         try:
-            how = replace(options or Options(patience=context.patience), journal=log)
+            how = replace(options or Options(retry=context.retry), journal=log)
             endings = Apply(found, desired, observed, bound.kinds, how, on_event).run()
         finally:
             log.close()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bfinfra.deprecated import with_old_field
 from bfinfra.engine.retry import RetryPolicy
-from bfinfra.model.records import dataclass
 from bfinfra.model.stop import Stop
 from bfinfra.model.surveying import SurveyProgress
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bfinfra.sandbox import Running
 
 
+@with_old_field("patience")
 @dataclass(frozen=True)
 class RunContext:
     """The sandbox or the live servers, further transport middleware, the retry policy, what stops the run,
@@ -26,19 +27,19 @@ class RunContext:
 
     sandbox: Running | None = None
     middleware: tuple[Middleware, ...] = ()
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     stop: Stop = field(default_factory=Stop)
     surveying: Callable[[SurveyProgress], AbstractContextManager[object]] = contextlib.nullcontext
 
-    def transport(self, *, read_only: bool = True, patience: float | None = None) -> Transport:
-        """The run's way to its servers. `patience`: seconds to wait for an answer."""
+    def transport(self, *, read_only: bool = True, timeout: float | None = None) -> Transport:
+        """The run's way to its servers. `timeout`: seconds to wait for an answer."""
         from bfinfra.backends.transport import Transport
 
         return Transport(
             read_only=read_only,
             route=self.sandbox.lookup if self.sandbox else None,
             middleware=self.middleware,
-            patience=patience,
+            timeout=timeout,
             check=self.stop.check,
         )
 

@@ -38,7 +38,7 @@ def describe(site: Site, *, only: frozenset[str] = frozenset(), context: RunCont
     _check(only)
     names = asked(only or describable(), spec_of)
     with wiring.bound_kinds(site, context, read_only=True) as bound:
-        found = described(bound.make(sorted(names)), site, context.patience, only)
+        found = described(bound.make(sorted(names)), site, context.retry, only)
         bound.leave()
         return found
 

@@ -34,7 +34,7 @@ def check_context(site: Site, context: RunContext) -> Iterator[CheckContext]:
     from bfinfra.engine import journal
     from bfinfra.kinds.checks import CheckContext
 
-    backends = Backends(site, context.transport(patience=HASTE))
+    backends = Backends(site, context.transport(timeout=HASTE))
     try:
         yield CheckContext(
             site,

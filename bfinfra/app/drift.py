@@ -37,7 +37,7 @@ def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LI
     if made.alarming:  # rare: the sessions may have ended meanwhile
         try:
             with wiring.bound_kinds(site, context, read_only=True) as again:
-                made = traced(made, observed, again.kinds, context.patience)
+                made = traced(made, observed, again.kinds, context.retry)
         except BfinfraError as error:
             unknown = Warned(Problem("who changed it is not known", why=str(error.problems[0])))
             made = replace(made, warnings=(*made.warnings, unknown))
@@ -58,7 +58,7 @@ def notify(site: Site, found: Report, *, context: RunContext = LIVE) -> bool:
     # never redirected into the sandbox: the receiver is outside of it
     transport = Transport(middleware=context.middleware, check=context.stop.check)
     try:
-        context.patience.read(lambda: post(transport, hook, message(found)))
+        context.retry.read(lambda: post(transport, hook, message(found)))
     finally:
         transport.close()
     return True

@@ -95,7 +95,7 @@ def _followed(
         with following(stream, bound.backends):
             followed = {name for name, kind in bound.kinds.items() if kind.followed}
             in_clusters = wiring.IN_CLUSTERS & bound.kinds.keys()
-            watched = Watched.of(site, desired, observed, bound.kinds, context.patience)
+            watched = Watched.of(site, desired, observed, bound.kinds, context.retry)
             # what changed between the survey and the first answer of the stream
             watched.decide(watched.survey(bound.kinds.keys()))
             polled = time.monotonic()
@@ -171,7 +171,7 @@ def _traced(made: Report, watched: Watched, writers: dict[tuple[str, str], Drift
     from bfinfra.engine.drift import traced
 
     if any(_value(each) not in writers for each in made.alarming):
-        made = traced(made, watched.observed, watched.kinds, watched.patience)
+        made = traced(made, watched.observed, watched.kinds, watched.retry)
         writers.clear()
         writers.update((_value(each), each) for each in made.found)
         return made

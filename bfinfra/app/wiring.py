@@ -263,12 +263,12 @@ def observe(bound: BoundKinds, wanted: Mapping[Key, object], context: RunContext
     from bfinfra.engine.observe import survey
     from bfinfra.model.surveying import SurveyProgress
 
-    progress, patience = SurveyProgress(), context.patience
+    progress, retry = SurveyProgress(), context.retry
     with context.surveying(progress):
-        found = survey(bound.kinds, wanted, patience, progress=progress)
+        found = survey(bound.kinds, wanted, retry, progress=progress)
         in_clusters = any(getattr(state, "endpoint", None) is not None for state in found.states.values())
         if in_clusters and not bound.partly and (late := bound.make(IN_CLUSTERS - bound.kinds.keys())):
             bound.kinds.update(late)
-            survey(late, wanted, patience, found, progress)
+            survey(late, wanted, retry, found, progress)
     bound.backends.cache.end_survey()
     return found

@@ -54,7 +54,7 @@ class Transport:
     certificates stay.
 
     `middleware` wraps the network, the first innermost: a cassette, faults. `read_only` refuses every write
-    before it leaves the process. `patience`: seconds to wait for an answer, if shorter than usual.
+    before it leaves the process. `timeout`: seconds to wait for an answer, if shorter than usual.
 
     `check` is called before each request but a logout, and raises if the run was asked to end.
     """
@@ -65,12 +65,12 @@ class Transport:
         read_only: bool = False,
         route: Route | None = None,
         middleware: Sequence[Middleware] = (),
-        patience: float | None = None,
+        timeout: float | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self.read_only = read_only
         self.check = check
-        self.timeout = httpx2.Timeout(patience, connect=patience / 2) if patience else TIMEOUT
+        self.timeout = httpx2.Timeout(timeout, connect=timeout / 2) if timeout else TIMEOUT
         self.tally = Tally()
         self.met: set[str] = set()
         """The servers that have answered, host:port."""

@@ -27,7 +27,7 @@ def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
     return site(args, running), RunContext(
         sandbox=running,
         stop=args.stop,
-        patience=RetryPolicy(halt=args.stop.flag),
+        retry=RetryPolicy(halt=args.stop.flag),
         surveying=Screen.of(args).surveying,
     )
 

@@ -76,9 +76,9 @@ def _beating(setting: RunContext, listeners: Listeners) -> RunContext:
 
     def sleep(seconds: float) -> None:
         listeners.beat()
-        setting.patience.halt.wait(seconds)
+        setting.retry.halt.wait(seconds)
 
-    return replace(setting, patience=replace(setting.patience, sleep=sleep))
+    return replace(setting, retry=replace(setting.retry, sleep=sleep))
 
 
 def _listeners(args: argparse.Namespace, site: Site, setting: RunContext, screen: Screen) -> Listeners:

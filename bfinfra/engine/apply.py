@@ -9,12 +9,13 @@ import contextlib
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from threading import Event as Flag
 from threading import Lock
 from typing import Any
 
+from bfinfra.deprecated import with_old_field
 from bfinfra.engine.observe import Kinds, ObservedState
 from bfinfra.engine.plan import DesiredState
 from bfinfra.engine.readiness_wait import ReadinessWait, Verdict
@@ -24,7 +25,6 @@ from bfinfra.engine.retry import RetryPolicy
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.events import Ended, Ending, Event, Sink, Started
 from bfinfra.model.plan import Item, Plan
-from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 
 TICK = 0.2  # seconds between two checks of the stop flag
@@ -38,6 +38,7 @@ WENT = {
 }
 
 
+@with_old_field("patience")
 @dataclass(frozen=True)
 class Options:
     """The options of an apply.
@@ -49,7 +50,7 @@ class Options:
 
     parallelism: int = 10
     deadline: float | None = None
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     stop: Flag = field(default_factory=Flag)
     journal: Sink = lambda _: None
 
@@ -73,12 +74,10 @@ class Apply:
         self._polling: dict[Future[dict[Key, Any]], str] = {}
         self._over: SimpleQueue[Future[Any]] = SimpleQueue()
         """Futures that ended and are not handled yet, so that the loop need not ask every running future."""
-        patience = replace(options.patience, halt=options.stop)
-        self._desired, self._observed, self._kinds, self._patience = desired, observed, kinds, patience
-        self._reconciler = Reconciler(desired, observed, kinds, patience, self._tell)
-        self._readiness = ReadinessWait(
-            desired, observed, kinds, self._reconciler, patience, options.deadline
-        )
+        retry = replace(options.retry, halt=options.stop)
+        self._desired, self._observed, self._kinds, self._retry = desired, observed, kinds, retry
+        self._reconciler = Reconciler(desired, observed, kinds, retry, self._tell)
+        self._readiness = ReadinessWait(desired, observed, kinds, self._reconciler, retry, options.deadline)
         self._began: dict[Key, float] = {}
         self.endings: dict[Key, Ended] = {}
 
@@ -119,7 +118,7 @@ class Apply:
             self._observed,
             self._kinds,
             self._reconciler,
-            self._patience,
+            self._retry,
         )
         for item in changed:
             if problem := found.get(item.key):

@@ -49,13 +49,11 @@ def asked(names: Iterable[str], spec_of: Callable[[str], type[Spec]]) -> frozens
     return graph.closure(names, lambda name: kinds_named(spec_of(name)))
 
 
-def describe(
-    kinds: Kinds, site: Site, patience: RetryPolicy, only: frozenset[str] = frozenset()
-) -> Described:
+def describe(kinds: Kinds, site: Site, retry: RetryPolicy, only: frozenset[str] = frozenset()) -> Described:
     """Ask each kind for its objects. `site`: the site so far, with the resources that it has already. `only`:
     the kinds to describe, with what they need; empty for all.
     """
-    found, unreadable = _survey(kinds, site, patience)
+    found, unreadable = _survey(kinds, site, retry)
     resources, left_out = _sorted_out(found, site.name, {name: kind.Spec for name, kind in kinds.items()})
     dangling = _dangling(resources, frozenset(site.resources))
     resources = {key: each for key, each in resources.items() if key not in dangling}
@@ -70,14 +68,14 @@ def describe(
 
 
 def _survey(
-    kinds: Kinds, site: Site, patience: RetryPolicy
+    kinds: Kinds, site: Site, retry: RetryPolicy
 ) -> tuple[list[tuple[Key, Description]], dict[str, RemoteError]]:
     """Return the descriptions of each kind, and the errors of kinds that could not be read. A kind that can't
     describe its objects is only observed, as far as the site has resources of it: other kinds may refer to
     them. Raises Unreachable or Untrusted if it is the vCenter itself; what other servers have is left out.
     """
     wanted = site.resources
-    patience = replace(patience, first=min(FIRST, patience.lasts))
+    retry = replace(retry, first=min(FIRST, retry.lasts))
     observed, unreadable = ObservedState(), dict[str, RemoteError]()
     found: list[tuple[Key, Description]] = []
     for name in (name for level in graph.levels(kinds) for name in level):
@@ -86,9 +84,9 @@ def _survey(
         try:
             if kind.undescribed:
                 if specs_of(name, wanted):
-                    observed.take(name, ask(kind, name, wanted, observed, patience))
+                    observed.take(name, ask(kind, name, wanted, observed, retry))
                 continue
-            listed = patience.read(partial(_listed, kind, needs))
+            listed = retry.read(partial(_listed, kind, needs))
         except RemoteError as error:
             if isinstance(error, Unreachable | Untrusted) and _of_vcenter(error, site):
                 raise

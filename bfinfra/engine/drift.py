@@ -94,7 +94,7 @@ def _unseen(plan: Plan, kinds: Kinds) -> dict[Key, str]:
     return found
 
 
-def traced(found: Report, observed: ObservedState, kinds: Kinds, patience: RetryPolicy) -> Report:
+def traced(found: Report, observed: ObservedState, kinds: Kinds, retry: RetryPolicy) -> Report:
     """The report with who made each change and when, as far as the servers know. Only alarming drift is
     looked up; a warning names what could not be looked up.
     """
@@ -107,7 +107,7 @@ def traced(found: Report, observed: ObservedState, kinds: Kinds, patience: Retry
     warned = list(found.warnings)
     for kind, names in asked.items():
         try:
-            answer = patience.read(functools.partial(kinds[kind].audit, names))
+            answer = retry.read(functools.partial(kinds[kind].audit, names))
         except BfinfraError as error:
             warned.append(
                 Warned(

@@ -59,7 +59,7 @@ class ObservedState:
 def survey(
     kinds: Kinds,
     wanted: Specs,
-    patience: RetryPolicy,
+    retry: RetryPolicy,
     observed: ObservedState | None = None,
     progress: SurveyProgress | None = None,
 ) -> ObservedState:
@@ -69,16 +69,16 @@ def survey(
     observed = ObservedState() if observed is None else observed
     progress = progress or SurveyProgress()
     progress.asks(len(kinds))
-    patience = replace(patience, first=min(FIRST, patience.lasts))
+    retry = replace(retry, first=min(FIRST, retry.lasts))
     pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="survey")
 
-    def look(name: str, patience: RetryPolicy) -> Observation:
+    def look(name: str, retry: RetryPolicy) -> Observation:
         with progress.asking(name):
-            return ask(kinds[name], name, wanted, observed, patience)
+            return ask(kinds[name], name, wanted, observed, retry)
 
     try:
         for level in graph.levels(kinds):
-            asked = [(name, pool.submit(look, name, patience)) for name in level]
+            asked = [(name, pool.submit(look, name, retry)) for name in level]
             for name, answer in asked:
                 try:
                     observed.take(name, answer.result())
@@ -86,7 +86,7 @@ def survey(
                     observed.unreadable[name] = str(error)
                     # nothing can be applied now, so the later kinds don't wait for this server again
                     if isinstance(error, Unreachable):
-                        patience = replace(patience, attempts=1, lasts=0, first=0)
+                        retry = replace(retry, attempts=1, lasts=0, first=0)
     finally:
         # all have answered, except after an interrupt: then no server is waited for
         pool.shutdown(wait=False, cancel_futures=True)
@@ -94,7 +94,7 @@ def survey(
 
 
 def ask(
-    kind: Kind[Any, Any], name: str, wanted: Specs, observed: ObservedState, patience: RetryPolicy
+    kind: Kind[Any, Any], name: str, wanted: Specs, observed: ObservedState, retry: RetryPolicy
 ) -> Observation:
     """One kind's bulk read, retried. If the retries end in an outage, what could be read so far is
     returned.
@@ -120,7 +120,7 @@ def ask(
         return observation
 
     try:
-        return patience.read(look)
+        return retry.read(look)
     except OUTAGE:
         if incomplete:
             return incomplete[0]

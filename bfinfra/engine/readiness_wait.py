@@ -50,11 +50,11 @@ class ReadinessWait:
         observed: ObservedState,
         kinds: Kinds,
         reconciler: Reconciler,
-        patience: RetryPolicy,
+        retry: RetryPolicy,
         deadline: float | None,
     ) -> None:
         self._desired, self._observed, self._kinds, self._reconciler = desired, observed, kinds, reconciler
-        self._patience, self._deadline = patience, deadline
+        self._retry, self._deadline = retry, deadline
         self._waiting: dict[Key, _Waiting] = {}
         self._pause: dict[str, float] = {}
         self._due: dict[str, float] = {}
@@ -107,7 +107,7 @@ class ReadinessWait:
         )
         try:
             if unread:
-                self._patience.read(lambda: self._reconciler.look(kind, tuple(key.name for key in unread)))
+                self._retry.read(lambda: self._reconciler.look(kind, tuple(key.name for key in unread)))
         except BfinfraError as error:
             failures = dict.fromkeys(unread, error)
         return {key: failures[key] if key in failures else self._ask(key) for key in keys}

@@ -24,7 +24,7 @@ def moved(  # noqa: PLR0913 - a run's whole context
     observed: ObservedState,
     kinds: Kinds,
     reconciler: Reconciler,
-    patience: RetryPolicy,
+    retry: RetryPolicy,
 ) -> dict[Key, Problem]:
     """The resources that are no longer as this run left them, or can't be read, with the problem. One bulk
     read for each kind.
@@ -35,7 +35,7 @@ def moved(  # noqa: PLR0913 - a run's whole context
 
     def look(kind: str) -> dict[Key, Problem]:
         try:
-            patience.read(lambda: reconciler.look(kind, tuple(key.name for key in by_kind[kind])))
+            retry.read(lambda: reconciler.look(kind, tuple(key.name for key in by_kind[kind])))
         except BfinfraError as error:
             why = str(error.problems[0])
             return {

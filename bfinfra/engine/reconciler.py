@@ -33,13 +33,13 @@ class Reconciler:
     """Runs the items' steps, in any number of threads, which share the observed state under one lock."""
 
     def __init__(
-        self, desired: DesiredState, observed: ObservedState, kinds: Kinds, patience: RetryPolicy, tell: Tell
+        self, desired: DesiredState, observed: ObservedState, kinds: Kinds, retry: RetryPolicy, tell: Tell
     ) -> None:
-        self._desired, self._observed, self._kinds, self._patience, self._tell = (
+        self._desired, self._observed, self._kinds, self._retry, self._tell = (
             desired,
             observed,
             kinds,
-            patience,
+            retry,
             tell,
         )
         self.lock = Lock()
@@ -54,7 +54,7 @@ class Reconciler:
         BfinfraError where a step failed, Halted where the run was stopped.
         """
         while True:
-            step = self._patience.look(lambda: self._once(item), lambda _: None)
+            step = self._retry.look(lambda: self._once(item), lambda _: None)
             if step is None:
                 return True
             if step.waits_ready:
@@ -103,7 +103,7 @@ class Reconciler:
         self._check(item, steps, ran)
         if not steps:
             return None
-        if self._patience.halt.is_set():
+        if self._retry.halt.is_set():
             raise Halted
         self._tried.add(item.key)
         self._run(item.key, steps[0], len(ran) + 1)

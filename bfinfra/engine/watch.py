@@ -33,17 +33,17 @@ class Watched:
     desired: DesiredState
     observed: ObservedState
     kinds: Kinds
-    patience: RetryPolicy
+    retry: RetryPolicy
     plan: Plan
     _ids: dict[Key, frozenset[str]] = field(default_factory=dict)
     _of: dict[str, set[Key]] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, site: Site, desired: DesiredState, observed: ObservedState, kinds: Kinds, patience: RetryPolicy
+        cls, site: Site, desired: DesiredState, observed: ObservedState, kinds: Kinds, retry: RetryPolicy
     ) -> Watched:
         """After a full survey."""
-        made = cls(site, desired, observed, kinds, patience, make(site, desired, observed, kinds))
+        made = cls(site, desired, observed, kinds, retry, make(site, desired, observed, kinds))
         made._index(observed.states)
         return made
 
@@ -77,14 +77,14 @@ class Watched:
         could not be read. Raises RemoteError.
         """
         before = {key: self.observed.states.get(key) for key in touched}
-        reader = Reconciler(self.desired, self.observed, self.kinds, self.patience, lambda _: None)
+        reader = Reconciler(self.desired, self.observed, self.kinds, self.retry, lambda _: None)
         by_kind: dict[str, list[str]] = {}
         for key in touched:
             by_kind.setdefault(key.kind, []).append(key.name)
         for kind in _ordered(self.kinds, by_kind):
             read = functools.partial(reader.look, kind, tuple(by_kind[kind]))
             try:
-                self.patience.read(read)
+                self.retry.read(read)
             except Unreachable:
                 if not any(self.observed.why_unreadable(Key(kind, name)) for name in by_kind[kind]):
                     raise
@@ -96,7 +96,7 @@ class Watched:
         for kind in _ordered(self.kinds, kinds):
             self._forget(kind)
             try:
-                seen = ask(self.kinds[kind], kind, self.desired.wanted, self.observed, self.patience)
+                seen = ask(self.kinds[kind], kind, self.desired.wanted, self.observed, self.retry)
                 self.observed.take(kind, seen)
             except RemoteError as error:
                 self.observed.unreadable[kind] = str(error)

@@ -50,14 +50,14 @@ def ask(
     hosts: LinuxHosts,
     named: Iterable[LinuxMachine],
     commands: Callable[[LinuxMachine], Commands],
-    patience: float = 60,
+    timeout: float = 60,
 ) -> Asked:
     """Runs one command on each machine. Raises RemoteError if only one machine was asked and doesn't answer;
     the caller retries.
     """
     wanted = {machine: commands(machine) for machine in named}
     answers, unreadable = {}, {}
-    for machine, found in hosts.read(wanted, patience).items():
+    for machine, found in hosts.read(wanted, timeout).items():
         if isinstance(found, RemoteError) and len(wanted) == 1:
             raise found
         if isinstance(found, BfinfraError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import fnmatch
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from importlib import import_module
@@ -153,6 +154,12 @@ class Report:
     def _repr_html_(self) -> str:
         """The report as a notebook shows it."""
         return str(import_module("bfinfra.render.notebook").report(self))
+
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """The old name of `existing`, for one more release."""
+        warnings.warn("bfinfra: Report.standing is called existing now", DeprecationWarning, stacklevel=2)
+        return self.existing
 
     @property
     def alarming(self) -> tuple[Drifted, ...]:

@@ -138,7 +138,7 @@ def _applied(
         site,
         approve=approve,
         destroy=destroy,
-        options=Options(stop=order.stop, patience=context.patience),
+        options=Options(stop=order.stop, retry=context.retry),
         context=context,
     )
     seconds = (0.0, round(time.monotonic() - began, 3))

@@ -20,7 +20,7 @@ from bfinfra.sandbox.steering import Steering
 
 FORMAT = 1
 NEEDED = ("PATH", "HOME", "TMPDIR", "TZ", "LANG", "SYSTEMROOT", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
-PATIENCE = 30  # seconds for start and stop
+TIMEOUT = 30  # seconds for start and stop
 POLL = 0.005  # seconds
 
 
@@ -89,7 +89,7 @@ def start(world: Path, state: Path, pace: float | None = None) -> Running:
     words = ["serve", "--world", str(world), "--state", str(state)]
     log = state / "log"
     process = launch(words if pace is None else [*words, "--pace", str(pace)], log)
-    limit = time.monotonic() + PATIENCE
+    limit = time.monotonic() + TIMEOUT
     while time.monotonic() < limit:
         found = running(state)
         if found and found.pid == process.pid:
@@ -100,7 +100,7 @@ def start(world: Path, state: Path, pace: float | None = None) -> Running:
             raise SandboxError(f"the sandbox of {world} doesn't start: {_tail(log)}")
         time.sleep(POLL)
     process.kill()
-    raise SandboxError(f"the sandbox of {world} isn't up after {PATIENCE} s: {_tail(log)}")
+    raise SandboxError(f"the sandbox of {world} isn't up after {TIMEOUT} s: {_tail(log)}")
 
 
 def launch(words: Sequence[str], log: Path) -> Launched:
@@ -178,10 +178,10 @@ def _held(state: Path) -> bool:
 
 
 def _await(done: Callable[[], bool], why: str) -> None:
-    limit = time.monotonic() + PATIENCE
+    limit = time.monotonic() + TIMEOUT
     while not done():
         if time.monotonic() > limit:
-            raise SandboxError(f"{why} within {PATIENCE} s")
+            raise SandboxError(f"{why} within {TIMEOUT} s")
         time.sleep(POLL)
 
 

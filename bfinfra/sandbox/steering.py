@@ -10,7 +10,7 @@ from typing import Any
 
 from bfinfra.sandbox.faults import old_names
 
-PATIENCE = 60  # seconds
+TIMEOUT = 60  # seconds
 
 
 class Steering:
@@ -65,7 +65,7 @@ class Steering:
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
         host, _, port = self.control.rpartition(":")
-        line = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
+        line = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT)
         try:
             line.request(method, path, None if body is None else json.dumps(body))
             answer = line.getresponse()

@@ -60,7 +60,7 @@ class Watch(Listener):
         self.changes = 0
         site, context = (
             bfinfra.load(path, sandbox=sandbox),
-            bfinfra.RunContext(sandbox=sandbox, patience=QUICK, stop=self.stop),
+            bfinfra.RunContext(sandbox=sandbox, retry=QUICK, stop=self.stop),
         )
         options = WatchOptions(interval)
 

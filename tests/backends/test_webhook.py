@@ -39,7 +39,7 @@ REPORT = Report(
     "poc", (MOVED,), 3, new=frozenset({MOVED.identity}), ended=("namespace/a labels drift",), at=9.0
 )
 SECRET = "planted-signing-secret"
-QUICK = bfinfra.RunContext(patience=RetryPolicy(attempts=4, lasts=0, pause=0.001, longest=0.002))
+QUICK = bfinfra.RunContext(retry=RetryPolicy(attempts=4, lasts=0, pause=0.001, longest=0.002))
 
 
 class InTurn(dict):

@@ -79,7 +79,7 @@ def alone(folder: Path) -> Iterator[None]:
         ),
         "NO_COLOR": "1",
     }
-    nobody = mock.patch.object(context, "LIVE", bfinfra.RunContext(patience=ONCE, middleware=(Nobody,)))
+    nobody = mock.patch.object(context, "LIVE", bfinfra.RunContext(retry=ONCE, middleware=(Nobody,)))
     whole = build()
     parser = mock.patch("bfinfra.cli.main.build", lambda _: whole)  # half of a command's time
     setting = mock.patch.object(context, "RunContext", lambda **_: context.LIVE)

@@ -156,7 +156,7 @@ def desk(
 
     def hasty(**given: Any) -> bfinfra.RunContext:
         made = context(**given)
-        return replace(made, patience=replace(QUICK, halt=made.patience.halt))
+        return replace(made, retry=replace(QUICK, halt=made.retry.halt))
 
     monkeypatch.setattr("bfinfra.app.context.RunContext", hasty)
     folder = tmp_path / "site"

@@ -192,7 +192,7 @@ def recorded(site: Path, sandbox: Running, folder: Path) -> Talk:
     made = bfinfra.apply(
         bfinfra.load(here, sandbox=sandbox),
         approve=lambda _: Allow(every_disruption=True),
-        context=bfinfra.RunContext(sandbox=sandbox, patience=at_a_desk.QUICK),
+        context=bfinfra.RunContext(sandbox=sandbox, retry=at_a_desk.QUICK),
     )
     assert made.ending == "done", made
     found = bfinfra.plan(

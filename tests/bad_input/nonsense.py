@@ -102,7 +102,7 @@ def answers(path: Path, sandbox: Running) -> int:
         bfinfra.apply(
             bfinfra.load(path, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
-            options=Options(patience=QUICK),
+            options=Options(retry=QUICK),
             context=context,
         )
     )
@@ -120,7 +120,7 @@ def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
         outcome = bfinfra.apply(
             bfinfra.load(path, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
-            options=Options(patience=QUICK, deadline=LONG),
+            options=Options(retry=QUICK, deadline=LONG),
             context=context,
         )
         problems = [ended.problem for ended in outcome.endings.values() if ended.problem]

@@ -75,11 +75,11 @@ def life(path: Path, world: Running) -> set[str]:
 
     site, context = (
         bfinfra.load(path, sandbox=world),
-        bfinfra.RunContext(sandbox=world, middleware=(reach.noting(asked),), patience=QUICK),
+        bfinfra.RunContext(sandbox=world, middleware=(reach.noting(asked),), retry=QUICK),
     )
     how: dict[str, Any] = {
         "approve": lambda _: EVERYTHING,
-        "options": Options(patience=QUICK, deadline=LONG),
+        "options": Options(retry=QUICK, deadline=LONG),
         "context": context,
     }
     done = bfinfra.apply(site, **how)

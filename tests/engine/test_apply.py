@@ -239,7 +239,7 @@ def test_stop_ends_the_wait_for_a_busy_server():
         raise Busy("come back later", retry_after=50)
 
     began = time.monotonic()
-    endings, _ = applied(ToyWorld(fail=fail), site(box__a=BoxSpec()), stop=stop, patience=RetryPolicy())
+    endings, _ = applied(ToyWorld(fail=fail), site(box__a=BoxSpec()), stop=stop, retry=RetryPolicy())
     assert endings == {"box/a": "failed"}
     assert time.monotonic() - began < 40, "it waited for the server's 50 seconds"
 

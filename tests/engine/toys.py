@@ -250,7 +250,7 @@ def applied(
     plan = make(wanted, desired, seen, kinds)
     between()
     endings = Apply(
-        plan, desired, seen, kinds, Options(**{"patience": IMPATIENT, **options}), events.append
+        plan, desired, seen, kinds, Options(**{"retry": IMPATIENT, **options}), events.append
     ).run()
     return {str(k): str(e.ending) for k, e in endings.items()}, events
 

@@ -38,11 +38,11 @@ class Site:
         """Another token under the same path."""
         make_token(self.folder / "token.tar", name=name)
 
-    def plan(self, *, patience: RetryPolicy = QUICK, **how: Any) -> Plan:
-        return bfinfra.plan(self._load(), context=bfinfra.RunContext(patience=patience), **how)
+    def plan(self, *, retry: RetryPolicy = QUICK, **how: Any) -> Plan:
+        return bfinfra.plan(self._load(), context=bfinfra.RunContext(retry=retry), **how)
 
     def drift(self) -> Report:
-        return bfinfra.drift(self._load(), context=bfinfra.RunContext(patience=QUICK))
+        return bfinfra.drift(self._load(), context=bfinfra.RunContext(retry=QUICK))
 
     def item(self, address: str, **how: Any) -> Item:
         (item,) = [item for item in self.plan(**how).items if str(item.key) == address]
@@ -62,9 +62,9 @@ class Site:
                 every_delete=True, every_disruption=True, delete=frozenset(item.key for item in plan.items)
             )
 
-        options = Options(patience=QUICK, deadline=deadline)
+        options = Options(retry=QUICK, deadline=deadline)
         return bfinfra.apply(
-            self._load(), approve=every, options=options, context=bfinfra.RunContext(patience=QUICK), **how
+            self._load(), approve=every, options=options, context=bfinfra.RunContext(retry=QUICK), **how
         )
 
     def applied(self, **how: Any) -> Outcome:

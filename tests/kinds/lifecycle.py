@@ -74,7 +74,7 @@ def of_test(kind: str, word: str) -> object:
 
 
 def setting(sandbox: Running) -> bfinfra.RunContext:
-    return bfinfra.RunContext(sandbox=sandbox, patience=QUICK)
+    return bfinfra.RunContext(sandbox=sandbox, retry=QUICK)
 
 
 def plan(path: Path, sandbox: Running, **how: Any) -> Plan:
@@ -86,7 +86,7 @@ def drift(path: Path, sandbox: Running) -> Report:
 
 
 def apply(path: Path, sandbox: Running, *, context: bfinfra.RunContext | None = None, **how: Any) -> Outcome:
-    options = Options(patience=QUICK, deadline=LONG)
+    options = Options(retry=QUICK, deadline=LONG)
     return bfinfra.apply(
         bfinfra.load(path, sandbox=sandbox),
         approve=lambda _: EVERYTHING,

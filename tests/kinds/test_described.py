@@ -126,9 +126,7 @@ def test_a_whole_site_is_described_adopted_and_agrees(
         assert {"gpu_host", "bitfusion_server", "supervisor_namespace", "tanzu_cluster"} <= {
             key.kind for key in site.resources
         }
-        adopted = bfinfra.apply(
-            site, adopt_all=True, options=Options(patience=QUICK), context=setting(running)
-        )
+        adopted = bfinfra.apply(site, adopt_all=True, options=Options(retry=QUICK), context=setting(running))
         assert made(adopted), endings(adopted)
         again = bfinfra.plan(bfinfra.load(path, sandbox=running), context=setting(running))
         assert (again.problems, again.pending) == ((), ())

@@ -76,7 +76,7 @@ def forced(
 ) -> dict[str, str]:
     """All is allowed; how each ended, or why nothing was started."""
     try:
-        options = Options(patience=QUICK, deadline=LONG)
+        options = Options(retry=QUICK, deadline=LONG)
         return endings(
             bfinfra.apply(
                 bfinfra.load(path, sandbox=sandbox),

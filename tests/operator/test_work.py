@@ -169,6 +169,6 @@ def test_a_server_that_can_not_be_reached_is_unreadable_and_nothing_is_done(desk
         "clusters: [{name: k, cluster: {server: 'https://127.0.0.1:9'}}]\nusers: [{name: u, user: "
         "{token: abc}}]\n"
     )
-    found = work(desk.path, Order(), replace(context.LIVE, patience=RetryPolicy(attempts=1, lasts=0)))
+    found = work(desk.path, Order(), replace(context.LIVE, retry=RetryPolicy(attempts=1, lasts=0)))
     assert (found.outcome, found.writes) == (Outcome.UNREADABLE, 0)
     assert "127.0.0.1:9" in found.why

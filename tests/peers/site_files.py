@@ -21,8 +21,8 @@ from bfinfra.model.refs import Key
 from bfinfra.sandbox.factories.token import make_token
 
 SPECS = Path(__file__).parents[2] / "specs"
-PATIENCE = RetryPolicy(attempts=6, lasts=0, pause=0.05, longest=0.5)
-SETTING = bfinfra.RunContext(patience=PATIENCE)
+RETRY = RetryPolicy(attempts=6, lasts=0, pause=0.05, longest=0.5)
+SETTING = bfinfra.RunContext(retry=RETRY)
 
 
 class SiteFile:
@@ -67,7 +67,7 @@ class SiteFile:
         self, *, deadline: float = 30, on_event: Callable[[Event], None] = lambda _: None, **how: Any
     ) -> Outcome:
         """Everything is allowed."""
-        options = Options(patience=PATIENCE, deadline=deadline)
+        options = Options(retry=RETRY, deadline=deadline)
         return bfinfra.apply(
             self.load(), approve=everything, options=options, on_event=on_event, context=SETTING, **how
         )

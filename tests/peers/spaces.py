@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from peers.found import Peers
-from peers.site_files import PATIENCE, SiteFile
+from peers.site_files import RETRY, SiteFile
 
 from bfinfra.backends.kubernetes import Clusters
 from bfinfra.backends.transport import Middleware, Transport
@@ -79,7 +79,7 @@ class Engine(SiteFile):
     def look(self, *, destroy: bool = False) -> tuple[Plan, Any, Any]:
         site = self.load()
         wish = DesiredState.of(site, destroy=destroy)
-        world = survey(self.kinds, wish.wanted, PATIENCE)
+        world = survey(self.kinds, wish.wanted, RETRY)
         return make(site, wish, world, self.kinds), wish, world
 
     def plan(self) -> Plan:
@@ -89,7 +89,7 @@ class Engine(SiteFile):
         plan, wish, world = self.look(destroy=destroy)
         assert not plan.problems, plan.problems
         return Apply(
-            plan, wish, world, self.kinds, Options(patience=PATIENCE, deadline=deadline), lambda _: None
+            plan, wish, world, self.kinds, Options(retry=RETRY, deadline=deadline), lambda _: None
         ).run()
 
     def close(self) -> None:

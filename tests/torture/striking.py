@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from forks import forks
-from peers.site_files import PATIENCE, everything
+from peers.site_files import RETRY, everything
 
 import bfinfra
 from bfinfra.backends import writes
@@ -45,13 +45,11 @@ class Striking:
 def _child(site: Path, state: Path, deadline: float, nth: int, when: str) -> None:
     os.environ["BFINFRA_STATE_HOME"] = str(state)
     counted: list[int] = []
-    setting = bfinfra.RunContext(
-        patience=PATIENCE, middleware=(lambda inner: Striking(inner, counted, nth, when),)
-    )
+    setting = bfinfra.RunContext(retry=RETRY, middleware=(lambda inner: Striking(inner, counted, nth, when),))
     outcome = bfinfra.apply(
         bfinfra.load(site),
         approve=everything,
-        options=Options(patience=PATIENCE, deadline=deadline),
+        options=Options(retry=RETRY, deadline=deadline),
         context=setting,
     )
     os._exit(

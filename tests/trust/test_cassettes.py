@@ -44,7 +44,7 @@ def test_a_recorded_apply_holds_no_secret(planted, tmp_path):
     tape = Tape(tmp_path / "tape.yaml", Scrub({}, tuple(planted.secrets.values())), recording=True)
     try:
         context = bfinfra.RunContext(
-            sandbox=running, patience=QUICK, middleware=(functools.partial(Tap, taken), tape.filling)
+            sandbox=running, retry=QUICK, middleware=(functools.partial(Tap, taken), tape.filling)
         )
         outcome = bfinfra.apply(
             bfinfra.load(planted.site, sandbox=running), approve=lambda _: EVERYTHING, context=context

@@ -17,7 +17,7 @@ from bfinfra.backends.ansible import programs
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.secret import Secret
 
-PATIENCE = 10  # seconds
+TIMEOUT = 10  # seconds
 WATCHED = '"$1" -D -a "$2" & cat; kill $!; wait'
 """Ends the agent with this process's end of the pipe; by itself it would notice up to ten seconds later."""
 
@@ -59,7 +59,7 @@ class Agent:
             start_new_session=True,
             env=programs.environment(),
         )
-        limit = time.monotonic() + PATIENCE
+        limit = time.monotonic() + TIMEOUT
         while not self._listens():
             if self._process.poll() is not None or time.monotonic() > limit:
                 raise BfinfraError(
@@ -84,7 +84,7 @@ class Agent:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
             env=programs.environment(SSH_AUTH_SOCK=str(self.socket)),
         )

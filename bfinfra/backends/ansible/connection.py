@@ -90,17 +90,17 @@ class Connection:
             self._await()
 
     def run(
-        self, command: str, stdin: bytes = b"", patience: float = 60
+        self, command: str, stdin: bytes = b"", timeout: float = 60
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a shell command on the machine. Raises Unreachable if the connection breaks, Rejected if it
-        takes more than `patience` seconds.
+        takes more than `timeout` seconds.
         """
         try:
             done = subprocess.run(
                 [*self.command(BatchMode="yes"), command],
                 input=stdin,
                 capture_output=True,
-                timeout=patience,
+                timeout=timeout,
                 check=False,
                 start_new_session=True,
                 env=programs.environment(),
@@ -109,7 +109,7 @@ class Connection:
             raise Rejected(
                 "the machine takes too long to answer",
                 server=self.machine.server,
-                why=f"more than {patience:.0f} s",
+                why=f"more than {timeout:.0f} s",
             ) from None
         if done.returncode == 255:
             raise self._failure(done.stderr.decode(errors="replace"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bfinfra.model.ssh import LinuxMachine
 
 TYPES = "ed25519,ecdsa,rsa"
-PATIENCE = 10  # seconds for a machine to show its keys
+TIMEOUT = 10  # seconds for a machine to show its keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ def _holds(pinned: str, found: Iterable[HostKey]) -> bool:
 def shown(transport: Transport, address: str, port: int) -> tuple[HostKey, ...]:
     """The keys that a machine shows to anybody; nothing else is sent to it. Raises Unreachable."""
     host, real = transport.where(address, port)
-    command = [programs.find("ssh-keyscan"), "-T", str(PATIENCE), "-t", TYPES, "-p", str(real), host]
+    command = [programs.find("ssh-keyscan"), "-T", str(TIMEOUT), "-t", TYPES, "-p", str(real), host]
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=3 * PATIENCE,
+        timeout=3 * TIMEOUT,
         check=False,
         stdin=subprocess.DEVNULL,
         env=programs.environment(),

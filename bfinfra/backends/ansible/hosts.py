@@ -45,9 +45,9 @@ class LinuxHosts:
         self._lock = threading.Lock()
 
     def read(
-        self, wanted: Mapping[LinuxMachine, Commands], patience: float = 60
+        self, wanted: Mapping[LinuxMachine, Commands], timeout: float = 60
     ) -> dict[LinuxMachine, dict[str, Answer] | BfinfraError]:
-        """Machine's name → the output of each command, or the reason why it can't be read. `patience`:
+        """Machine's name → the output of each command, or the reason why it can't be read. `timeout`:
         seconds to wait for an answer.
 
         The caller must give commands that only read. They run as root if the machine's settings say so.
@@ -56,7 +56,7 @@ class LinuxHosts:
             return dict(
                 zip(
                     wanted,
-                    pool.map(lambda each: self._ask(each[0], each[1], patience), wanted.items()),
+                    pool.map(lambda each: self._ask(each[0], each[1], timeout), wanted.items()),
                     strict=True,
                 )
             )
@@ -95,13 +95,13 @@ class LinuxHosts:
             self._folder = None
 
     def _ask(
-        self, machine: LinuxMachine, commands: Commands, patience: float
+        self, machine: LinuxMachine, commands: Commands, timeout: float
     ) -> dict[str, Answer] | BfinfraError:
         try:
             connection = self._connection(machine)
             self._transport.tally.count("ssh", writing=False)
             line, stdin = _as_root(machine, reading.script(commands))
-            done = connection.run(line, stdin, patience)
+            done = connection.run(line, stdin, timeout)
             return reading.answers(commands, done.stdout)
         except ValueError as error:
             words = programs.excerpt(done.stderr.decode(errors="replace"))

@@ -51,8 +51,8 @@ def test_what_a_cluster_names_before_it_serves_it_is_asked_for_again(
         clock.let_go()
         until(lambda: cluster.serves("x.test/v1", "Thing"))
 
-    patience = RetryPolicy(sleep=served)
-    assert patience.read(lambda: cluster.list("x.test/v1", "Thing")) == []
+    retry = RetryPolicy(sleep=served)
+    assert retry.read(lambda: cluster.list("x.test/v1", "Thing")) == []
 
 
 @pytest.mark.parametrize("api", ["sandbox"], indirect=True)

@@ -30,7 +30,7 @@ def answer(*cookies: str) -> httpx2.Response:
 
 
 def client_of(server: Server) -> httpx2.Client:
-    transport = Transport(middleware=(lambda _: server,), patience=7)
+    transport = Transport(middleware=(lambda _: server,), timeout=7)
     return Connector(VCenterSettings(server=ADDRESS), transport, "site").http()
 
 

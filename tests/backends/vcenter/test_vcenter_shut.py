@@ -56,7 +56,7 @@ def test_who_lets_nobody_in_is_asked_once(
     server = Answering(status, body)
     found = bfinfra.plan(
         bfinfra.load(tmp_path / "site.yaml"),
-        context=bfinfra.RunContext(middleware=(lambda _: server,), patience=RetryPolicy(sleep=never)),
+        context=bfinfra.RunContext(middleware=(lambda _: server,), retry=RetryPolicy(sleep=never)),
     )
     why = set(found.unreadable.values())  # of each of the two APIs
     assert len(why) <= 2

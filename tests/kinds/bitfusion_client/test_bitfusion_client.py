@@ -198,7 +198,7 @@ class Giver:
     def __init__(self, **files: Answer) -> None:
         self.files, self.played = files, []
 
-    def read(self, wanted, patience=60):
+    def read(self, wanted, timeout=60):
         return {
             machine: {name: self.files[path.rpartition("/")[2]] for name, (_, path) in commands.items()}
             for machine, commands in wanted.items()

@@ -50,7 +50,7 @@ def test_a_lease_that_ran_out_is_reported_leaves_nothing_and_the_next_apply_fini
     outcome = bfinfra.apply(
         bfinfra.load(EXAMPLE, sandbox=hasty),
         approve=lambda _: EVERYTHING,
-        options=Options(patience=once),
+        options=Options(retry=once),
         context=setting(hasty),
     )
     message = endings(outcome)["bitfusion_server/bf-01"]

@@ -40,7 +40,7 @@ def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how
     return bfinfra.apply(
         bfinfra.load(path, sandbox=sandbox),
         approve=approve,
-        options=Options(patience=QUICK, deadline=LONG),
+        options=Options(retry=QUICK, deadline=LONG),
         context=setting(sandbox),
         **how,
     )

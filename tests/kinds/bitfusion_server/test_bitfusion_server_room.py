@@ -128,5 +128,5 @@ def test_a_running_server_is_not_shut_down_for_memory_that_its_host_does_not_hav
         f"{larger}:16:13: bitfusion_server/bf-01: its 256GiB don't fit on esx1.small.test, which has 128GiB"
     )
     with pytest.raises(BfinfraError, match="don't fit"):
-        bfinfra.apply(site, context=bfinfra.RunContext(sandbox=sandbox, patience=QUICK))
+        bfinfra.apply(site, context=bfinfra.RunContext(sandbox=sandbox, retry=QUICK))
     assert world(sandbox) == before

@@ -54,7 +54,7 @@ class Hosts:
     down: str = ""
 
     def read(
-        self, wanted: Mapping[LinuxMachine, Mapping[str, tuple[str, str]]], patience: float = 60
+        self, wanted: Mapping[LinuxMachine, Mapping[str, tuple[str, str]]], timeout: float = 60
     ) -> dict[LinuxMachine, Any]:
         if self.down:
             return {

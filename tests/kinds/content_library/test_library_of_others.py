@@ -120,7 +120,7 @@ def once(site: Path, sandbox: Running) -> str:
     outcome = bfinfra.apply(
         bfinfra.load(site, sandbox=sandbox),
         approve=lambda _: EVERYTHING,
-        options=Options(patience=RetryPolicy(attempts=1, lasts=0)),
+        options=Options(retry=RetryPolicy(attempts=1, lasts=0)),
         context=setting(sandbox),
     )
     return endings(outcome)[SERVER]

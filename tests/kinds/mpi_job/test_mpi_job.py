@@ -250,7 +250,7 @@ def test_workers_that_find_no_node_are_reported_in_the_schedulers_words_and_repl
     site = yaml.safe_load(EXAMPLES["mpi_job"].read_text())
     del site["nvidia_device_plugin"]
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
-    options = Options(patience=QUICK, deadline=2)
+    options = Options(retry=QUICK, deadline=2)
     outcome = bfinfra.apply(
         bfinfra.load(tmp_path / "site.yaml", sandbox=sandbox),
         approve=lambda _: EVERYTHING,
@@ -270,7 +270,7 @@ def test_workers_that_find_no_node_are_reported_in_the_schedulers_words_and_repl
     again = bfinfra.apply(
         changed,
         approve=lambda _: guard.Allow(),
-        options=Options(patience=QUICK, deadline=60),
+        options=Options(retry=QUICK, deadline=60),
         context=bfinfra.RunContext(sandbox=sandbox),
     )
     assert made(again), endings(again)

@@ -33,7 +33,7 @@ def test_jobs_of_a_definition_that_is_not_served_yet_are_asked_for_again(api, cl
         clock.let_go()
         until(lambda: cluster.serves(f"{GROUP}/v2beta1", KIND))
 
-    found = site.plan(patience=RetryPolicy(sleep=served))
+    found = site.plan(retry=RetryPolicy(sleep=served))
     assert not found.problems
     assert [str(item.key) for item in found.pending] == ["mpi_job/job"]
     assert len(waits) == 1

@@ -329,7 +329,7 @@ def test_it_waits_for_the_runtime_of_its_machines_and_says_on_which_and_why(tmp_
     )
     running = bfinfra.sandbox.start(tmp_path / "world.yaml", tmp_path / "sandbox", pace=0)
     try:
-        options = Options(patience=QUICK, deadline=2)
+        options = Options(retry=QUICK, deadline=2)
         late = bfinfra.apply(
             bfinfra.load(tmp_path / "site.yaml", sandbox=running),
             approve=lambda _: EVERYTHING,

@@ -173,7 +173,7 @@ def test_an_object_of_others_under_a_parts_name_is_refused(sandbox, tmp_path):
 
 def test_it_waits_for_its_probe(sandbox, tmp_path):
     path = site(tmp_path, ready={"tcp": 9999})
-    options = Options(patience=QUICK, deadline=0.2)
+    options = Options(retry=QUICK, deadline=0.2)
     site_file = bfinfra.load(path, sandbox=sandbox)
     done = bfinfra.apply(site_file, approve=lambda _: EVERYTHING, options=options, context=setting(sandbox))
     assert "Ready: dial tcp" in str(endings(done)["service_vm/dl-01"])

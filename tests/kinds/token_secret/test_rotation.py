@@ -32,8 +32,8 @@ class Rotating(Site):
             self._load(),
             token,
             approve=self.approve,
-            options=Options(patience=QUICK, deadline=LONG),
-            context=bfinfra.RunContext(patience=QUICK),
+            options=Options(retry=QUICK, deadline=LONG),
+            context=bfinfra.RunContext(retry=QUICK),
             **how,
         )
 
@@ -154,8 +154,7 @@ def test_a_plain_apply_leaves_copies_stale_and_the_next_rotation_still_knows_the
     assert f"there are copies of the earlier token in {space} of k" in warned.what
     assert warned.next == "bfinfra token rotate SITE tok"
     (warning,) = [
-        each.problem
-        for each in bfinfra.drift(site._load(), context=bfinfra.RunContext(patience=QUICK)).warnings
+        each.problem for each in bfinfra.drift(site._load(), context=bfinfra.RunContext(retry=QUICK)).warnings
     ]
     assert warning == warned
     well(site.rotate())

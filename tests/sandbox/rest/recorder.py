@@ -68,12 +68,12 @@ class Recorder:
 
 def run(site: dict[str, Any], folder: Path, sandbox: Running, recorder: Recorder, **how: Any) -> None:
     (folder / "site.yaml").write_text(yaml.safe_dump(site))
-    setting = bfinfra.RunContext(sandbox=sandbox, middleware=(recorder,), patience=QUICK)
+    setting = bfinfra.RunContext(sandbox=sandbox, middleware=(recorder,), retry=QUICK)
     given = bfinfra.load(folder / "site.yaml", sandbox=sandbox)
     done = bfinfra.apply(
         given,
         approve=lambda _: EVERYTHING,
-        options=Options(patience=QUICK, deadline=LONG),
+        options=Options(retry=QUICK, deadline=LONG),
         context=setting,
         **how,
     )

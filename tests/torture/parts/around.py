@@ -131,10 +131,8 @@ def wrong_field(folder: Path, sandbox: Running, count: Count) -> None:
     site.write_text(SITE.format(team="b"))
     sent: list[str] = []
     options, setting = (
-        Options(patience=QUICK),
-        bfinfra.RunContext(
-            sandbox=sandbox, patience=QUICK, middleware=(lambda inner: Meddling(inner, sent),)
-        ),
+        Options(retry=QUICK),
+        bfinfra.RunContext(sandbox=sandbox, retry=QUICK, middleware=(lambda inner: Meddling(inner, sent),)),
     )
     outcome = bfinfra.apply(
         bfinfra.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, context=setting

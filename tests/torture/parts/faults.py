@@ -247,15 +247,15 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
         on_pause(seconds)
         time.sleep(min(seconds, QUICK.longest))
 
-    patience = replace(QUICK, sleep=sleep)
+    retry = replace(QUICK, sleep=sleep)
     setting = bfinfra.RunContext(
-        sandbox=sandbox, patience=patience, middleware=(lambda inner: Impatient(inner, fault.timeout),)
+        sandbox=sandbox, retry=retry, middleware=(lambda inner: Impatient(inner, fault.timeout),)
     )
     try:
         outcome = bfinfra.apply(
             bfinfra.load(DEMO.site, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
-            options=Options(patience=patience, deadline=20),
+            options=Options(retry=retry, deadline=20),
             context=setting,
         )
     except BfinfraError as error:

@@ -31,7 +31,7 @@ from bfinfra.model.refs import Key
 from bfinfra.model.sources import LocalFile
 from bfinfra.model.step import Step
 
-PATIENCE = 120  # seconds for list_gpus
+TIMEOUT = 120  # seconds for list_gpus
 
 
 class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
@@ -86,7 +86,7 @@ class BitfusionClient(LinuxSoftware[Spec, State, Installed]):
             for user in spec.users
         }
         for machine, found in self._hosts.read(
-            {machine: commands for host, machine in state.machines.items() if host in spec.hosts}, PATIENCE
+            {machine: commands for host, machine in state.machines.items() if host in spec.hosts}, TIMEOUT
         ).items():
             if isinstance(found, BfinfraError):
                 return waiting(f"{machine.name} does not answer: {found}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.ansible import LinuxHosts
 
 COMMAND = {"health": ("flexdirect", "health")}
-PATIENCE = 120  # seconds
+TIMEOUT = 120  # seconds
 LIMITS = {"pass": Status.PASS, "marginal": Status.MARGINAL, "any": Status.UNCLEAR}
 
 
@@ -59,7 +59,7 @@ def ask(wanted: Mapping[LinuxMachine, tuple[Key, str]], hosts: LinuxHosts) -> li
     """The health of each machine, read in parallel. `wanted`: by machine, its resource and what
     that accepts.
     """
-    answers, found = hosts.read(dict.fromkeys(wanted, COMMAND), PATIENCE), []
+    answers, found = hosts.read(dict.fromkeys(wanted, COMMAND), TIMEOUT), []
     for machine, (key, accepted) in wanted.items():
         answer = answers[machine]
         if isinstance(answer, BfinfraError):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.ansible import Answer
     from bfinfra.kinds.checks import CheckContext
 
-PATIENCE = 3  # seconds to wait for a connection
+TIMEOUT = 3  # seconds to wait for a connection
 Way = tuple[str, int]
 """Address and TCP port."""
 
@@ -66,7 +66,7 @@ def ways(resources: Specs) -> dict[str, tuple[Way, ...]]:
 
 def connect(address: str, port: int) -> tuple[str, ...]:
     """The command that connects and disconnects. It reads and writes nothing."""
-    return ("timeout", str(PATIENCE), "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}")
+    return ("timeout", str(TIMEOUT), "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}")
 
 
 def _last_words(answer: Answer) -> str:
