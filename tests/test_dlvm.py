@@ -131,6 +131,15 @@ def test_what_others_change_is_named_with_who_did_it_and_is_mended(running):
     assert f"{MACHINE}: " in found(running)
 
 
+def test_a_disk_that_somebody_took_off_the_machine_is_named(running):
+    assert made(apply(SITE, running))
+    kube = supervisor(running, "GPU")
+    kube.call("PATCH", f"{VM}{BY}", {"spec": {"volumes": []}})
+    assert found(running) == {f"{MACHINE}: disks.data.attached": ""}
+    assert made(apply(SITE, running))
+    assert found(running) == {}
+
+
 def test_one_field_is_one_write(running, tmp_path):
     assert made(apply(SITE, running))
     written = running.tally()["written"]

@@ -117,6 +117,9 @@ def _list(item: Mapping[str, object], *keys: str) -> Object:
     return {"type": "array", "items": dict(item), **merged}
 
 
+SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+
+
 def define(  # noqa: PLR0913 - one decision's whole input
     group: str,
     kind: str,
@@ -126,6 +129,7 @@ def define(  # noqa: PLR0913 - one decision's whole input
     short: str = "",
     namespaced: bool = True,
     status: bool = False,
+    scale: bool = False,
     columns: list[Object] | None = None,
     version: str = "v1alpha1",
     later: Mapping[str, tuple[Object, list[Object]]] | None = None,
@@ -144,7 +148,7 @@ def define(  # noqa: PLR0913 - one decision's whole input
             "served": True,
             "storage": name == version,
             "schema": {"openAPIV3Schema": each},
-            **({"subresources": {"status": {}}} if status else {}),
+            **({"subresources": {"status": {}, **({"scale": SCALE} if scale else {})}} if status else {}),
             **({"additionalPrinterColumns": shown} if shown else {}),
         }
         for name, (each, shown) in {version: (schema, columns), **(later or {})}.items()

@@ -83,6 +83,22 @@ def test_what_others_change_of_our_fields_is_drift_with_its_writer_and_what_they
     assert site.item(ADDRESS).steps == ()
 
 
+def test_a_mapping_of_which_somebody_took_every_field_is_drift(site, cluster):
+    site.applied()
+    somebody_patches(
+        cluster, "namespaces/default/configmaps/queues", {"data": {"policy": "a", "log.level": "b"}}
+    )
+    assert differing(site) == {
+        "ConfigMap default/queues.data.policy": ("a", "fair"),
+        "ConfigMap default/queues.data.log.level": ("b", "info"),
+    }
+    site.applied()
+    assert cluster.get("v1", "ConfigMap", "queues", "default")["data"] == {
+        "policy": "fair",
+        "log.level": "info",
+    }
+
+
 def test_a_removed_field_and_a_deleted_object_come_back(site, cluster):
     site.applied()
     body = {"data": {"log.level": None}}

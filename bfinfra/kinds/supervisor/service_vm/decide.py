@@ -43,6 +43,8 @@ SECRETS = "secrets"
 """The field of a change of what its Secret holds."""
 PARTS = ("disks", "expose", SECRETS)
 """First parts of fields that are not the machine's own."""
+ATTACHED = ".attached"
+"""The end of a disk's field that the machine's own object has."""
 SHAPE = ("size", "storage_class")
 IN_USER_WORDS = {"vm_class": "another vGPU or card", "storage_class": "another storage class"}
 
@@ -211,7 +213,8 @@ class _Making:
                 changes=_of(changes, SECRETS),
             )
         for disk, given in sorted(self.spec.disks.items()):
-            own, there = _of(changes, f"disks.{disk}"), self.state.claims.get(disk)
+            there = self.state.claims.get(disk)
+            own = tuple(each for each in _of(changes, f"disks.{disk}") if not _off(each))
             if there is not None and there.going:
                 yield Await(**self.place, what=f"the former disk {disk} is gone")
             body = form.claim(self.name, self.spec, disk)
@@ -236,7 +239,7 @@ class _Making:
         """The machine: one write, after it is off if its class changes."""
         assert self.state is not None
         state, spec = self.state, self.spec
-        own = tuple(each for each in changes if each.field.partition(".")[0] not in PARTS)
+        own = tuple(each for each in changes if each.field.partition(".")[0] not in PARTS or _off(each))
         volumes = {disk: form.claim_name(self.name, disk) for disk in spec.disks}
         attached = {
             disk: claim
@@ -298,6 +301,11 @@ def _class(state: State) -> str:
 
 def _of(changes: Sequence[Change], field: str) -> tuple[Change, ...]:
     return tuple(each for each in changes if each.field == field or each.field.startswith(f"{field}."))
+
+
+def _off(change: Change) -> bool:
+    """Return whether it is a disk that the machine's own object lacks."""
+    return change.field.endswith(ATTACHED) and change.wanted is True
 
 
 def _differs(changes: Sequence[Change], disk: str, *, keep: bool) -> bool:

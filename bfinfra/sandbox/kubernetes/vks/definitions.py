@@ -22,6 +22,7 @@ def definitions(*, v1beta2: bool) -> list[Object]:
             free,
             short="md",
             status=True,
+            scale=True,
             version="v1beta1",
             later=later,
         ),

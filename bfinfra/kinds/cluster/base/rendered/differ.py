@@ -58,8 +58,8 @@ def _between(
     """Path, value now and wanted, and whether it is private, of each leaf that differs. `fields`: the owned
     ones, as fieldsV1 has them.
     """
-    if fields is not None and path and not {*fields} - {"."}:
-        return
+    if fields is not None and path and not {*fields} - {"."} and not (isinstance(wanted, Mapping) and wanted):
+        return  # of a mapping with fields, others have taken each of them
     if isinstance(wanted, Mapping) and isinstance(live, Mapping | None):
         hidden = private or bool(PRIVATE.search(str(wanted.get("name", ""))))
         for name, value in wanted.items():
