@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from bfinfra.kinds.cluster_locator import WHOLE
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
-
-if TYPE_CHECKING:
-    from bfinfra.kinds.cluster.gpu_operator.spec import Spec
 
 BELOW = ("baseline", "restricted")
 CLAIMS = 34
@@ -23,7 +20,27 @@ MINOR = re.compile(r"v?1\.(\d+)")
 ON_SUPERVISORS = ("tanzu_cluster", "vks_cluster")
 
 
-def found(mine: Mapping[Key, Spec], site: Specs) -> Iterator[Conflict]:
+class Operator(Protocol):
+    """What is read of a GPU operator's spec."""
+
+    @property
+    def cluster(self) -> str:
+        """Its cluster."""
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+
+    @property
+    def allocate(self) -> str:
+        """How pods get GPUs."""
+
+    @property
+    def mig(self) -> str | None:
+        """How parts of GPUs are offered."""
+
+
+def found(mine: Mapping[Key, Operator], site: Specs) -> Iterator[Conflict]:
     """All conflicts of the site's operators."""
     for key, spec in mine.items():
         home = home_of(spec.cluster, site)
@@ -51,7 +68,7 @@ def default_level(cluster: object) -> str:
     )
 
 
-def _pod_security(key: Key, spec: Spec, home: Key | None, site: Specs) -> Iterator[Conflict]:
+def _pod_security(key: Key, spec: Operator, home: Key | None, site: Specs) -> Iterator[Conflict]:
     """A namespace whose Pod Security refuses the operator's pods."""
     at = Key("namespace", spec.namespace)
     space = site.get(at)
@@ -76,7 +93,7 @@ def _pod_security(key: Key, spec: Spec, home: Key | None, site: Specs) -> Iterat
             )
 
 
-def _claims(key: Key, spec: Spec, home: Key, cluster: object) -> Iterator[Conflict]:
+def _claims(key: Key, spec: Operator, home: Key, cluster: object) -> Iterator[Conflict]:
     """Resource claims in a cluster that is too old for them."""
     version = str(getattr(cluster, "version", None) or "")
     if spec.allocate == "dra" and version and minor(version) < CLAIMS:
@@ -89,7 +106,7 @@ def _claims(key: Key, spec: Spec, home: Key, cluster: object) -> Iterator[Confli
         )
 
 
-def _parts(key: Key, spec: Spec, home: Key, site: Specs) -> Iterator[Conflict]:
+def _parts(key: Key, spec: Operator, home: Key, site: Specs) -> Iterator[Conflict]:
     """Parts of GPUs on nodes that have vGPUs."""
     for field, name in (getattr(site[home], "vm_classes", {}) if spec.mig else {}).items():
         if getattr(site.get(Key("vm_class", name)), "vgpus", ()):
