@@ -48,7 +48,7 @@ def needed(site: Site, kinds: Kinds, uses: Iterable[Use]) -> Rights:
                     Verb(r, verb, right.optional) for r in right.resources for verb in _verbs(right, follows)
                 )
             )
-    found = _bare({api: tuple(verbs) for api, verbs in apis.items()})
+    found = _without_covered({api: tuple(verbs) for api, verbs in apis.items()})
     return Rights(
         site.name,
         wanted,
@@ -90,13 +90,13 @@ def _granted(site: Site, kinds: Kinds, uses: tuple[Use, ...]) -> Iterator[Grante
     for key, words in where.items():
         kind = kinds[key.kind]
         own = (
-            right for use, right in kind.own_rights(key.name, site.resources[key]) if use in _reading(uses)
+            right for use, right in kind.own_rights(key.name, site.resources[key]) if use in _with_plan(uses)
         )
-        for right in (*_of(kind, uses), *own):
+        for right in (*_rights_of(kind, uses), *own):
             yield from ((right, place) for place in words.get(right.on, ()))
 
 
-def _of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
+def _rights_of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
     """The rights that one resource of this kind needs."""
     if set(uses) & {Use.PLAN, Use.WATCH, Use.APPLY}:
         yield from kind.resource_privileges
@@ -105,8 +105,8 @@ def _of(kind: type[Kind[Any, Any]], uses: tuple[Use, ...]) -> Iterator[Right]:
             yield from step.rights
 
 
-def _reading(uses: tuple[Use, ...]) -> tuple[Use, ...]:
-    """The same uses, with that of a plan for a watch, which reads the same."""
+def _with_plan(uses: tuple[Use, ...]) -> tuple[Use, ...]:
+    """The uses; with a watch also that of a plan, as both read the same."""
     return (*uses, Use.PLAN) if Use.WATCH in uses else uses
 
 
@@ -123,7 +123,9 @@ def _settable(entity: Entity) -> Entity:
 
 
 def _merged(entities: dict[Entity, set[str]]) -> dict[Entity, set[str]]:
-    """An account has one permission on an object: rights with and without propagation are merged."""
+    """The privileges of each object, with and without propagation merged: an account has one permission on
+    an object.
+    """
     for entity in [each for each in entities if not each.propagate]:
         wide = Entity(entity.path, entity.type, propagate=True)
         if wide in entities:
@@ -131,8 +133,8 @@ def _merged(entities: dict[Entity, set[str]]) -> dict[Entity, set[str]]:
     return entities
 
 
-def _bare(apis: Mapping[Api, tuple[Verb, ...]]) -> dict[Api, tuple[Verb, ...]]:
-    """Without the verbs that a wider place grants as well."""
+def _without_covered(apis: Mapping[Api, tuple[Verb, ...]]) -> dict[Api, tuple[Verb, ...]]:
+    """The verbs of each API, without those that a wider place grants as well."""
     wider = {
         api: {
             verb

@@ -23,9 +23,9 @@ VOLUMES = (
 
 
 def rules(pod: Pod, release: Release) -> Iterator[Remark]:
-    """The remarks of all rules."""
-    yield from _init(pod)
-    yield from _order(pod, release)
+    """The remarks on a pod's containers and volumes."""
+    yield from _init_containers(pod)
+    yield from _gpu_containers(pod, release)
     for volume in _listed(pod.spec, "volumes"):
         name = child(entries(volume), "name")
         if name is not None and text(name) in VOLUMES:
@@ -37,7 +37,7 @@ def rules(pod: Pod, release: Release) -> Iterator[Remark]:
             )
 
 
-def _init(pod: Pod) -> Iterator[Remark]:
+def _init_containers(pod: Pod) -> Iterator[Remark]:
     for each in pod.init_containers:
         for name, entry in each.asks.items():
             yield refused(
@@ -62,23 +62,23 @@ def _init(pod: Pod) -> Iterator[Remark]:
             )
 
 
-def _order(pod: Pod, release: Release) -> Iterator[Remark]:
-    having = pod.container_of_gpus()
-    for _, container in having[1:]:
+def _gpu_containers(pod: Pod, release: Release) -> Iterator[Remark]:
+    with_gpus = pod.container_of_gpus()
+    for _, container in with_gpus[1:]:
         yield error(
             f"the container {container.name} is the second that requests GPUs",
             container.at,
             "the webhook overwrites the first container by a later one",
             "use one container with GPUs for each pod: split the pod",
         )
-    if having and having[0][0] > 0:
+    if with_gpus and with_gpus[0][0] > 0:
         yield error(
-            f"the container {having[0][1].name} requests GPUs and isn't the first",
-            having[0][1].at,
+            f"the container {with_gpus[0][1].name} requests GPUs and isn't the first",
+            with_gpus[0][1].at,
             "the webhook overwrites the first container by it",
             "put it first",
         )
-    for container in pod.containers if release.strict and having else ():
+    for container in pod.containers if release.strict and with_gpus else ():
         if container.command and not COUNTS & container.asks.keys():
             yield refused(
                 f"the container {container.name} has a command and requests no GPU",

@@ -14,9 +14,7 @@ from urllib.parse import parse_qsl
 
 @dataclass(frozen=True)
 class Request:
-    """One HTTP request. `address` is the host:port that the caller asked for; `body` streams,
-    dechunked.
-    """
+    """One HTTP request. `address`: the requested host:port; `body`: a stream, without chunks."""
 
     method: str
     path: str
@@ -31,7 +29,7 @@ class Request:
         return dict(parse_qsl(self.query, keep_blank_values=True))
 
     def json(self) -> Any:
-        """The body as JSON; None where it is empty. ValueError where it is not JSON."""
+        """The body as JSON; None if it is empty. Raises ValueError if it is not JSON."""
         data = self.body.read()
         return json.loads(data) if data.strip() else None
 

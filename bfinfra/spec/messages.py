@@ -65,7 +65,7 @@ BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def expected(error: Error) -> str:
-    """Return what is expected, to follow the word "expected"; "" where the error says something else."""
+    """Return what is expected, to follow the word "expected"; "" if the error names nothing expected."""
     kind, context = error["type"], error.get("ctx", {})
     return BOUNDS[kind](context) if kind in BOUNDS else EXPECTED.get(kind, "")
 
@@ -99,13 +99,9 @@ def found(error: Error) -> str:
         return "found nothing"
     if isinstance(value, str):
         return f"found {value[:SHOWN]!r}{'…' if len(value) > SHOWN else ''}"
-    return (
-        "found a list"
-        if isinstance(value, (list, tuple))
-        else "found fields"
-        if isinstance(value, dict)
-        else f"found {value}"
-    )
+    if isinstance(value, (list, tuple)):
+        return "found a list"
+    return "found fields" if isinstance(value, dict) else f"found {value}"
 
 
 def _choices(context: Mapping[str, Any]) -> list[str]:

@@ -31,10 +31,8 @@ ITEMS = "/api/content/library/item"
 SESSIONS = "/api/content/library/item/update-session"
 VERSION = re.compile(r"; content version (\S+);")
 IDLE = 300  # the shortest time in seconds after which an update session expires without a keep-alive
-STORING, LONGEST = (
-    1800.0,
-    5.0,
-)  # seconds that a library may take to store an upload; between two checks of that
+STORING = 1800.0  # seconds that a library may take to store an upload
+LONGEST = 5.0  # seconds between two checks of that
 DEPLOYING = 7200.0  # seconds of a deployment: the answer comes after all disks are copied
 ALGORITHMS = ("SHA1", "SHA256", "SHA512")
 EXTRA = {"@class": "com.vmware.vcenter.ovf.extra_config_params", "type": "ExtraConfigParams"}
@@ -211,17 +209,17 @@ class Libraries:
             )
         items = [SimpleNamespace(path=name, create=True) for name in appliance.files]
         home = httpx2.URL(f"https://{self._rest.server}")
-        if strange := next((url for url in urls if (url.host, url.port) != (home.host, home.port)), None):
+        if other := next((url for url in urls if (url.host, url.port) != (home.host, home.port)), None):
             raise faults.malformed(
-                "the library asks for an upload to another server", self._rest.server, strange.host
+                "the library asks for an upload to another server", self._rest.server, other.host
             )
 
-        def alive(percent: int) -> None:
+        def keep_alive(percent: int) -> None:
             self._rest.post(
                 f"{SESSIONS}/{session}", {"client_progress": percent}, params={"action": "keep-alive"}
             )
 
-        with KeepAlive(alive, IDLE) as beat:
+        with KeepAlive(keep_alive, IDLE) as beat:
             Upload(self._transport, lambda _: self._settings.trust, beat, report, self._rest.headers()).run(
                 items, urls, appliance.files, appliance.open
             )

@@ -38,17 +38,17 @@ ATTRIBUTE = "bfinfra.resource_pool"
 NOTED = (holds("pool", "Global.SetCustomField"), holds("definitions", "Global.ManageCustomFields"))
 
 
-def _whole(number: int) -> int:
+def _whole_mib(number: int) -> int:
     if number % MIB:
         raise ValueError("vCenter counts the memory of a resource pool in whole MiB")
     return number
 
 
 Shares = Literal["low", "normal", "high"] | Annotated[int, Field(ge=1, le=4_000_000)]
-Memory = Annotated[Bytes, AfterValidator(_whole)]
+Memory = Annotated[Bytes, AfterValidator(_whole_mib)]
 
 
-class Part(resource.Part):
+class _Allotment(resource.Part):
     """The fields that CPU and memory share."""
 
     shares: Shares = "normal"
@@ -59,7 +59,7 @@ class Part(resource.Part):
     """Whether it may take more than its reservation from its parent."""
 
 
-class Cpu(Part):
+class Cpu(_Allotment):
     """The share of the cluster's CPUs that the VMs in it may use."""
 
     reservation: Megahertz = 0
@@ -73,7 +73,7 @@ class Cpu(Part):
         return Allocation(self.reservation, self.limit, self.shares, self.expandable)
 
 
-class MemoryPart(Part):
+class MemoryPart(_Allotment):
     """The share of the cluster's memory that the VMs in it may use."""
 
     reservation: Memory = 0
@@ -207,14 +207,14 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """Reads all pools: finds this site's by their notes or pending names, others by the names that the
-        site wants. Reads the clusters only if there is such a pool.
+        """Reads all pools. Finds this site's by their notes or pending names, and those to adopt by the names
+        in the site. Reads the clusters only if there is such a pool.
         """
         pools = self._pools.read(ATTRIBUTE)
         mine = {
             name: (pool, mark)
             for pool in pools
-            for name, mark in [self._whose(pool)]
+            for name, mark in [self._name_and_mark(pool)]
             if mark is not None and mark.name_of(self._site, "resource_pool") == name
             if include_unlisted or name in wanted
         }
@@ -225,10 +225,10 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         }
         for name, spec in wanted.items():
             if spec and name not in found and (there := _existing(name, spec, facts)) is not None:
-                found[name] = self._state(there, self._whose(there)[1], facts, spec)
+                found[name] = self._state(there, self._name_and_mark(there)[1], facts, spec)
         return Observation(found, facts)
 
-    def _whose(self, pool: ResourcePool) -> tuple[str, Mark | None]:
+    def _name_and_mark(self, pool: ResourcePool) -> tuple[str, Mark | None]:
         """The name that a pool has or will get, and its mark."""
         name = pending_name(pool.name, self._site)
         mark = Mark.decode(pool.note)
@@ -244,7 +244,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
             mark=mark,
             pool=pool,
             cluster=next((c.name for c in facts.inventory.clusters if c.moid == pool.owner), ""),
-            parent=self._whose(inside[0])[0] if inside else None,
+            parent=self._name_and_mark(inside[0])[0] if inside else None,
             unnamed=pending_name(pool.name, self._site) is not None,
             contents=() if spec else self._contents(pool, facts),
         )
@@ -262,7 +262,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
             *(
                 f"resource pool {each.name} is in it"
                 for each in inner
-                if (mark := self._whose(each)[1]) is None or mark.site != self._site
+                if (mark := self._name_and_mark(each)[1]) is None or mark.site != self._site
             ),
         )
 
@@ -270,7 +270,7 @@ class ResourcePoolKind(kind.Kind[Spec, State]):
         """Every pool of a cluster except its root pool."""
         facts = ResourcePoolFacts(self._vcenter.inventory.pools(), self._pools.read(ATTRIBUTE))
         for pool in facts.pools:
-            name, mark = self._whose(pool)
+            name, mark = self._name_and_mark(pool)
             state = self._state(pool, mark, facts, None)
             place: dict[str, object] = {"cluster": state.cluster}
             place |= {"parent": state.parent} if state.parent else {}

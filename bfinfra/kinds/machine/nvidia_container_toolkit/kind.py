@@ -30,11 +30,11 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
     name = role = NAME
 
     def commands(self, host: str, specs: Sequence[Spec]) -> Commands:
-        """Reads its record, the program, and the container runtimes."""
+        """The commands that read its record, the program, and the container runtimes."""
         return look(next((spec.program for spec in reversed(specs) if host in spec.hosts), PROGRAM))
 
     def read(self, host: str, answers: Answers) -> Installed:
-        """From the machine's answers."""
+        """What a machine has, from its answers."""
         return read(answers)
 
     def packages(self, spec: Spec) -> Mapping[str, LocalFile]:
@@ -55,8 +55,8 @@ class NvidiaContainerToolkit(LinuxSoftware[Spec, State, Installed]):
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
-        """Installs where something differs, on all such machines in parallel; removes where it is no longer
-        wanted.
+        """Installs it where something differs, on all such machines in parallel, and removes it from machines
+        that left the site.
         """
         return decide.steps(spec, state, context)
 

@@ -52,10 +52,10 @@ class Disk(Part):
     storage_class: Text | None = None
     """Storage class, instead of the machine's."""
     keep: bool = False
-    """Whether it outlives a replacement of the machine. Without it, it goes with the machine."""
+    """Whether the disk is kept when the machine is replaced. Otherwise it is deleted with the machine."""
 
     @model_validator(mode="after")
-    def _whole(self) -> Disk:
+    def _whole_mib(self) -> Disk:
         if self.size % MIB:
             raise FieldError("it must be a multiple of 1 MiB", "size")
         return self
@@ -77,10 +77,10 @@ class Spec(resource.Spec):
     namespace: Annotated[str, Ref("supervisor_namespace")]
     """The supervisor namespace."""
     image: Image
-    """What the machine is made from. Another image is a replacement."""
+    """What the machine is made from. Another image replaces the machine."""
     vm_class: DnsLabel
     """VM class; the supervisor namespace must offer it. CPUs and memory change while the machine is off;
-    another vGPU or card is a replacement.
+    another vGPU or card replaces the machine.
     """
     storage_class: Text
     """Storage class of its disks; the supervisor namespace must offer it."""

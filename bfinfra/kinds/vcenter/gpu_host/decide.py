@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bfinfra.kinds.vcenter.gpu_host.cards import chosen, ours
 from bfinfra.kinds.vcenter.gpu_host.spec import Spec
-from bfinfra.kinds.vcenter.gpu_host.state import HELPED, GpuHostFacts, GpuHostNote, State
+from bfinfra.kinds.vcenter.gpu_host.state import IN_EFFECT, GpuHostFacts, GpuHostNote, State
 from bfinfra.kinds.vcenter.gpu_host.steps import Await, Commit, Forget, Leave, Reboot, Set, ShutDown
 from bfinfra.model import compare
 from bfinfra.model.compare import Change
@@ -52,7 +52,7 @@ def manage(
     found = compare.changes(spec, state.mark, drift(wanted, state, spec.reboot == "if_needed"))
     steps = _effects(name, state, wanted, mark, found, spec)
     if state.mark is None or state.mark.applied != spec.applied():
-        noted = "" if state.reboot == HELPED else state.reboot
+        noted = "" if state.reboot == IN_EFFECT else state.reboot
         steps.append(
             Commit(
                 name=name,
@@ -87,7 +87,7 @@ def release(name: str, state: State, mark: Mark) -> Sequence[Step]:
     kept = state.mark or mark  # the committed mark contains whether a reboot is allowed
     steps = _effects(name, state, wanted, kept, found, spec)
     if state.rebooting:
-        steps += _effects(name, state.restarted, wanted, kept, found, spec)
+        steps += _effects(name, state.after_reboot, wanted, kept, found, spec)
     owed = spec.reboot == "never" and any(
         getattr(state.device(a), "active", on) != on for a, on in wanted.items()
     )
@@ -105,7 +105,7 @@ def drift(wanted: Cards, state: State, reboots: bool) -> list[Change]:
     found = [
         Change(f"passthrough.{a}", "off" if wanted[a] else "on", "on" if wanted[a] else "off") for a in unset
     ]
-    if reboots and not state.tried:
+    if reboots and not state.rebooted_in_vain:
         found += [
             Change(f"passthrough.{a}.active", not on, on)
             for a, on in wanted.items()
@@ -148,7 +148,7 @@ def _effects(name: str, state: State, wanted: Cards, mark: Mark, found: Changes,
     steps: list[Step] = []
     if unset:
         before = {a: not wanted[a] for a in unset} | dict(state.before)
-        note = GpuHostNote(mark, before, HELPED if state.reboot == HELPED else "").encode()
+        note = GpuHostNote(mark, before, IN_EFFECT if state.reboot == IN_EFFECT else "").encode()
         steps.append(
             Set(
                 name=name,
@@ -159,7 +159,7 @@ def _effects(name: str, state: State, wanted: Cards, mark: Mark, found: Changes,
             )
         )
     inert = [a for a, on in wanted.items() if _active(state, a) != on]
-    if inert and spec.reboot == "if_needed" and (unset or not state.tried):
+    if inert and spec.reboot == "if_needed" and (unset or not state.rebooted_in_vain):
         steps += _restart(name, state, mark, found, spec)
     return steps
 
@@ -168,13 +168,13 @@ def _pending(name: str, state: State, wanted: Cards, restart: Callable[[], list[
     """The remaining steps of a reboot that was started. Checks again for running VMs, as one may have been
     started.
     """
-    if state.back:
+    if state.has_restarted:
         return [_leave(name, state, wanted)]
     if state.detail.connected and state.detail.boot:
         return restart()
     return [
         Await(name=name, moid=state.detail.moid),
-        Leave(name=name, moid=state.detail.moid, note="", stay=state.stays),
+        Leave(name=name, moid=state.detail.moid, note="", stay=state.stays_in_maintenance),
     ]
 
 
@@ -192,7 +192,7 @@ def _restart(name: str, state: State, mark: Mark, found: Changes, spec: Spec) ->
 
 
 def _reboot(name: str, state: State, mark: Mark, found: Changes) -> list[Step]:
-    stay = state.detail.maintenance and (not state.rebooting or state.stays)
+    stay = state.detail.maintenance and (not state.rebooting or state.stays_in_maintenance)
     noted = f"from:{state.detail.boot}" + (":stay" if stay else "")
     note = replace(_note(state, mark), reboot=noted).encode()
     moid, maintenance = state.detail.moid, state.detail.maintenance
@@ -206,14 +206,17 @@ def _leave(name: str, state: State, wanted: Cards) -> Leave:
     helped = all(
         device.active == device.enabled for a in wanted if (device := state.device(a))
     )  # judged by what the site wants now, not when the reboot started
-    over = HELPED if state.mark is None or state.mark.applied is None else ""
+    over = IN_EFFECT if state.mark is None or state.mark.applied is None else ""
     note = (
         replace(state.note, reboot=over if helped else f"after:{state.detail.boot}").encode()
         if state.note
         else ""
     )
     return Leave(
-        name=name, moid=state.detail.moid, note=note, stay=state.stays or not state.detail.maintenance
+        name=name,
+        moid=state.detail.moid,
+        note=note,
+        stay=state.stays_in_maintenance or not state.detail.maintenance,
     )
 
 

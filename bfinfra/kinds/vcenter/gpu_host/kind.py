@@ -151,16 +151,16 @@ class GpuHost(kind.Kind[Spec, State]):
 
     def ready(self, spec: Spec | None, state: State) -> Readiness:
         """Ready when the host is connected, every card is in effect, and no reboot is running or needed."""
-        if state.rebooting and not state.back:
+        if state.rebooting and not state.has_restarted:
             return waiting("the host is restarting")
         if not state.detail.connected:
             return waiting("the host is not connected to vCenter")
         if spec is None:
             return READY
         cards = [] if state.rebooting else decide.owed(spec, state, self._machines)
-        if not cards or (spec.reboot == "if_needed" and not state.tried):
+        if not cards or (spec.reboot == "if_needed" and not state.rebooted_in_vain):
             return READY
-        if state.tried:
+        if state.rebooted_in_vain:
             return failed(
                 f"passthrough of {', '.join(cards)} is not in effect, even after a reboot of the host"
             )

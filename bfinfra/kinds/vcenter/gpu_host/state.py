@@ -22,7 +22,7 @@ VMs again.
 """
 
 
-HELPED = "helped"
+IN_EFFECT = "helped"
 """The note of a finished reboot of this site. If the run is killed before it notes what was applied, this
 shows that reboots are allowed.
 """
@@ -34,7 +34,7 @@ class GpuHostNote:
     and the reboot.
 
     `reboot`: "" none; `from:BOOT` started (`:stay`: the host was in maintenance mode before); `after:BOOT`
-    finished without effect; HELPED finished with effect, until the mark is committed.
+    finished without effect; IN_EFFECT finished with effect, until the mark is committed.
     """
 
     mark: Mark
@@ -87,7 +87,7 @@ class State(resource.State):
         return self.reboot.startswith("from:")
 
     @property
-    def back(self) -> bool:
+    def has_restarted(self) -> bool:
         """True if the host has started since the boot time in the note."""
         return (
             self.detail.connected
@@ -96,23 +96,23 @@ class State(resource.State):
         )
 
     @property
-    def stays(self) -> bool:
+    def stays_in_maintenance(self) -> bool:
         """True if the host was in maintenance mode before the reboot, and so stays there."""
         return self.reboot.endswith(":stay")
 
     @property
-    def tried(self) -> bool:
+    def rebooted_in_vain(self) -> bool:
         """True if the host was rebooted for the current setting, without effect."""
         return self.reboot == f"after:{self.detail.boot}"
 
     @property
-    def restarted(self) -> State:
-        """The state that will be after the reboot that was started."""
+    def after_reboot(self) -> State:
+        """The expected state after the reboot that was started."""
         devices = tuple(replace(device, active=device.enabled) for device in self.detail.devices)
         return replace(
             self,
             detail=replace(self.detail, devices=devices),
-            note=replace(self.note, reboot=HELPED) if self.note else None,
+            note=replace(self.note, reboot=IN_EFFECT) if self.note else None,
         )
 
     def device(self, address: str) -> PciDevice | None:

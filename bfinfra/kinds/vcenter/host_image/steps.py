@@ -57,7 +57,7 @@ class State(host_setting.State):
 
 @dataclass(frozen=True, kw_only=True)
 class OfCluster(Step):
-    """A step about a cluster's image. `cluster`: its name, `moid`: its id."""
+    """A step that changes a cluster's image. `cluster`: the cluster's name, `moid`: its id."""
 
     cluster: str
     moid: str
