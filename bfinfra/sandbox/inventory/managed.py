@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bfinfra.sandbox.inventory.vmtypes import support
+from bfinfra.sandbox.inventory.vmtypes import moid, support
 
 
 class Managed:
@@ -24,7 +24,7 @@ class Managed:
     @property
     def moid(self) -> str:
         """The id, unique in the inventory."""
-        return str(self.ref._moId)  # noqa: SLF001 - pyVmomi names its public fields so
+        return moid(self.ref)
 
     @property
     def kind(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.hosts import now
-from bfinfra.sandbox.inventory.vmtypes import support, vim
+from bfinfra.sandbox.inventory.vmtypes import fields, support, vim
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -224,7 +224,7 @@ def capability() -> Any:
             "vmNpivWwnSupported",
             "toolsSyncTimeSupported",
         }
-        for info in vim.vm.Capability._GetPropertyList()  # noqa: SLF001 - pyVmomi's public name
+        for info in fields(vim.vm.Capability)
         if info.type is bool and not info.flags & support.F_OPTIONAL
     }
     return vim.vm.Capability(**wanted)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from bfinfra.sandbox.clock import Clock
@@ -333,7 +334,7 @@ class Supervisor:
                 key: value for key, value in each.items() if key not in ("metadata", "apiVersion", "kind")
             }
             if any(live.get(key) != value for key, value in body.items()):
-                self.cluster.change(live, lambda fresh, body=body: fresh.update(body), WCP)  # type: ignore[misc]  # mypy infers no lambda with a default
+                self.cluster.change(live, partial(_update, body=body), WCP)
 
     def _guard(self, target: Target, before: Object | None, after: Object, options: Options) -> Object:
         if before is None and target.resource.key == ("", "namespaces") and options.user is not None:
@@ -352,3 +353,7 @@ def class_name(policy: str) -> str:
 
 def _not_here(name: str) -> Refused:
     return forbidden("namespaces", "", name, "namespaces of a supervisor are made and removed in vCenter")
+
+
+def _update(live: Object, body: Object) -> None:
+    live.update(body)

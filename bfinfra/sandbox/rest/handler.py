@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.handler import Handler, Request, Response, as_json
@@ -108,6 +109,4 @@ def _login(request: Request, sessions: Sessions) -> Session:
 
 
 def _moment(seconds: float) -> str:
-    from datetime import UTC, datetime  # noqa: PLC0415 - one use
-
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

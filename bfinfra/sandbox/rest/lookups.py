@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.inventory.vmtypes import moid, vim
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
 
@@ -53,7 +53,7 @@ def clusters(call: Call) -> Any:
 def cluster(call: Call, cluster: str) -> Any:
     """One cluster."""
     found = _one(call.inventory.clusters(), "cluster", cluster)
-    return {"name": found.name, "resource_pool": found["resourcePool"]._moId}  # noqa: SLF001 - pyVmomi's public name
+    return {"name": found.name, "resource_pool": moid(found["resourcePool"])}
 
 
 @route("GET", "/vcenter/host")
@@ -196,7 +196,7 @@ def _passes(call: Call, each: Managed, plural: str) -> bool:
                 else set()
             )
     if each.is_a(vim.ResourcePool):
-        above.add(each["owner"]._moId)  # noqa: SLF001 - pyVmomi's public name
+        above.add(moid(each["owner"]))
     parents = {
         name
         for name in (

@@ -6,7 +6,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import moid, vim, vmodl
 from bfinfra.sandbox.rest.content import moment
 from bfinfra.sandbox.rest.errors import Refused, missing
 from bfinfra.sandbox.rest.routes import Call, route
@@ -49,7 +49,7 @@ def info(call: Call, item: str) -> Any:
     template = _template(call, item)
     if template is None:
         return None
-    config, store = template["config"], template["datastore"][0]._moId  # noqa: SLF001 - pyVmomi's public name
+    config, store = template["config"], moid(template["datastore"][0])
     devices = config.hardware.device
     disks = [each for each in devices if isinstance(each, vim.vm.device.VirtualDisk)]
     return {
@@ -126,7 +126,7 @@ def _cloned(call: Call, source: str, spec: dict[str, Any], how: Any) -> Managed:
     home = spec.get("vm_home_storage", {}).get("datastore")
     origin = _object(call, source)
     pool = placement.get("resource_pool") or (
-        _object(call, placement["cluster"])["resourcePool"]._moId if "cluster" in placement else None  # noqa: SLF001 - as above
+        moid(_object(call, placement["cluster"])["resourcePool"]) if "cluster" in placement else None
     )
     how.location = vim.vm.RelocateSpec(
         **{

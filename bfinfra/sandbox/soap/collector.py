@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.sandbox.inventory.vmtypes import support, vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import moid, support, vim, vmodl
 from bfinfra.sandbox.soap.dispatch import Call, method
 from bfinfra.sandbox.soap.properties import object_content
 from bfinfra.sandbox.soap.selection import select
@@ -96,6 +96,6 @@ def drop_orphans(call: Call) -> None:
 def destroy(call: Call, this: Managed, _: object) -> None:
     """Destroy a collector with its filters."""
     for ref in this["filter"]:
-        call.inventory.objects.pop(ref._moId, None)  # noqa: SLF001 - pyVmomi's public name
+        call.inventory.objects.pop(moid(ref), None)
     if this.hidden.get("session"):
         call.inventory.remove(this)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.hosts import now
-from bfinfra.sandbox.inventory.vmtypes import vim
+from bfinfra.sandbox.inventory.vmtypes import fields, vim
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -51,7 +51,7 @@ def note(
 
 def has(event: Any, name: str) -> bool:
     """Return whether the event's type has this field."""
-    return any(info.name == name for info in event._GetPropertyList())  # noqa: SLF001 - pyVmomi's public name
+    return any(info.name == name for info in fields(event))
 
 
 def related(inventory: Inventory, entity: Managed) -> list[Managed]:

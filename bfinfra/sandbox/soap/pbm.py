@@ -14,7 +14,7 @@ from pyVmomi import pbm as types
 from bfinfra.sandbox.handler import Handler, Request, Response
 from bfinfra.sandbox.inventory.hosts import now
 from bfinfra.sandbox.inventory.permissions import ROOT
-from bfinfra.sandbox.inventory.vmtypes import support, vmodl
+from bfinfra.sandbox.inventory.vmtypes import moid, support, vmodl
 from bfinfra.sandbox.soap import wire
 from bfinfra.sandbox.soap.dispatch import Call
 from bfinfra.sandbox.soap.faulting import Faulting
@@ -90,7 +90,7 @@ def _invoked(call: Call, spoken: wire.Invocation, state: RestState, faulting: Fa
     if info.privId != "System.Anonymous":
         call.need(info.privId, call.inventory.objects[ROOT])
     given = wire.arguments(spoken, info.params)
-    this: Any = SimpleNamespace(moid=str(ref._moId), name="", ref=ref)  # noqa: SLF001 - pyVmomi's public name
+    this: Any = SimpleNamespace(moid=moid(ref), name="", ref=ref)
     with faulting.during(call, this, given, writes=spoken.method in WRITES), state.lock:
         result = method(call, state, SimpleNamespace(**given))
     return (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.paths import read
 from bfinfra.sandbox.inventory.permissions import holds
-from bfinfra.sandbox.inventory.vmtypes import support, vim, vmodl, wsdl_type
+from bfinfra.sandbox.inventory.vmtypes import moid, support, vim, vmodl, wsdl_type
 from bfinfra.sandbox.soap.properties import all_paths
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class _Walk:
         value = read(self.call.inventory, managed, step.path)
         refs = value if isinstance(value, list) else [value]
         reached = (
-            self.call.inventory.objects.get(ref._moId)  # noqa: SLF001 - pyVmomi's public attribute has this name
+            self.call.inventory.objects.get(moid(ref))
             for ref in refs
             if isinstance(ref, support.ManagedObject)
         )

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.vapp import full_id, values_of
-from bfinfra.sandbox.inventory.vmtypes import vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import fields, vim, vmodl
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory.managed import Managed
@@ -57,7 +57,7 @@ def merge(old: Any, new: Any) -> Any:
     """The fields that the new one sets, over the old one's."""
     if old is None:
         return new
-    for info in new._GetPropertyList():  # noqa: SLF001 - pyVmomi's public name
+    for info in fields(new):
         if getattr(new, info.name) is not None:
             setattr(old, info.name, getattr(new, info.name))
     return old

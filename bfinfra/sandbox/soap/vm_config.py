@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.hosts import now
 from bfinfra.sandbox.inventory.vms import GUESTS, change_version
-from bfinfra.sandbox.inventory.vmtypes import moid, support, vim, vmodl
+from bfinfra.sandbox.inventory.vmtypes import fields, moid, support, vim, vmodl
 from bfinfra.sandbox.soap.vapp import change_vapp
 from bfinfra.sandbox.soap.vm_devices import change_devices
 
@@ -175,7 +175,7 @@ def merged(old: Any, new: Any) -> Any:
     """The fields that the new one sets, over the old one's."""
     if new is None or old is None:
         return old if new is None else new
-    for info in new._GetPropertyList():  # noqa: SLF001 - pyVmomi's public name
+    for info in fields(new):
         value = getattr(new, info.name)
         if value is not None and not (isinstance(value, list) and not value):
             setattr(old, info.name, value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.sandbox.inventory.computed import free_space
-from bfinfra.sandbox.inventory.vmtypes import support, vim
+from bfinfra.sandbox.inventory.vmtypes import fields, support, vim
 from bfinfra.sandbox.soap.device_defaults import fill
 from bfinfra.sandbox.soap.vm_pci import check_pci
 
@@ -278,7 +278,7 @@ def edit(bay: Bay, change: Any, index: int) -> None:
             old.backing.fileName,
             new.capacityInBytes - old.capacityInBytes,
         )
-    for info in new._GetPropertyList():  # noqa: SLF001 - pyVmomi's public name
+    for info in fields(new):
         if getattr(new, info.name) in (None, []) and hasattr(old, info.name):
             object.__setattr__(new, info.name, getattr(old, info.name))
     others = [each for each in bay.devices if each is not old]

@@ -9,6 +9,7 @@ import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.kubernetes.marks import marked
@@ -267,7 +268,7 @@ def _ready(obj: Mapping[str, Any]) -> bool:
 
 def _manifests(path: str) -> Iterator[dict[str, Any]]:
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - the path is text in the step
+        with Path(path).open(encoding="utf-8") as file:
             found = foreign.documents(file.read())
     except (OSError, ValueError) as error:
         raise BfinfraError(

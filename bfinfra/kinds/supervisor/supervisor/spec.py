@@ -109,9 +109,11 @@ class Spec(resource.Spec):
 
     def policies(self) -> Iterator[tuple[str, str]]:
         """Field and name of every storage policy that it names."""
-        for name in Storage.model_fields if self.enable else ():
-            yield f"enable.storage.{name}", getattr(self.enable.storage, name)  # type: ignore[union-attr]  # the line above looks
-        if self.enable and (own := self.enable.foundation()) and own.storage:
+        if self.enable is None:
+            return
+        for name in Storage.model_fields:
+            yield f"enable.storage.{name}", getattr(self.enable.storage, name)
+        if (own := self.enable.foundation()) and own.storage:
             yield "enable.vds.foundation.storage", own.storage
 
     def networks(self) -> Iterator[tuple[str, str]]:

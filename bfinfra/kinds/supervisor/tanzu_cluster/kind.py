@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.kinds.cluster_locator import Cluster, ClusterLocator
@@ -321,7 +322,7 @@ def _moves(spec: Spec, state: State | None) -> bool:
 
 def _pem(path: str) -> str:
     try:
-        with open(path, encoding="ascii") as file:  # noqa: PTH123 - the path is text in the facts
+        with Path(path).open(encoding="ascii") as file:
             text = file.read(1 << 20)
     except FileNotFoundError:
         return ""

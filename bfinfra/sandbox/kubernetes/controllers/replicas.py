@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import partial
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.objects import (
@@ -87,12 +88,7 @@ class Replicas:
         for each in self._owned(thing, SETS):
             wanted = replicas if name_of(each) == name else 0
             if each["spec"].get("replicas") != wanted:
-                self._cluster.change(
-                    each,
-                    lambda live, wanted=wanted: live["spec"].__setitem__(  # type: ignore[misc]  # mypy infers no lambda with a default
-                        "replicas", wanted
-                    ),
-                )
+                self._cluster.change(each, partial(_scale, replicas=wanted))
         ready = dig(current, "status", "readyReplicas", default=0)
         self._write(
             thing,
@@ -237,3 +233,7 @@ def _pod(owner: Object, name: str) -> Object:
         "ownerReferences": [owned_by(owner)],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+def _scale(live: Object, replicas: int) -> None:
+    live["spec"]["replicas"] = replicas
