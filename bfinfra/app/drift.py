@@ -30,8 +30,8 @@ def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LI
         bound.leave()
         found = make(site, desired, observed, bound.kinds, targets)
         absent = any(item.action is Action.CREATE for item in found.items)
-        stood = checks.stood(site.name, memory) if absent else ()
-        made = report(found, desired, observed, bound.kinds, stood)
+        existed = checks.existed(site.name, memory) if absent else ()
+        made = report(found, desired, observed, bound.kinds, existed)
     settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
     made = replace(made, found=settled, warnings=(*made.warnings, *expired))
     if made.alarming:  # rare: the sessions may have ended meanwhile

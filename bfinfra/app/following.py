@@ -42,7 +42,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Arrivals:
     """The changes of one moment. `changes`: vCenter's; `keys`: resources whose objects in clusters changed;
     `clusters`: whether more may have changed there; `gaps`: those that began or ended.
     """
@@ -69,14 +69,14 @@ class Stream:
 
     site: str
     heard: float = 0.0
-    arrived: SimpleQueue[Seen | RemoteError] = field(default_factory=SimpleQueue)
+    arrived: SimpleQueue[Arrivals | RemoteError] = field(default_factory=SimpleQueue)
     over: Flag = field(default_factory=Flag)
 
-    def gathered(self) -> Seen:
+    def gathered(self) -> Arrivals:
         """Return the next reports, with those that follow at once. Raises RemoteError once vCenter can't be
         followed.
         """
-        found: list[Seen] = []
+        found: list[Arrivals] = []
         until = time.monotonic() + BUSY
         with suppress(Empty):
             while time.monotonic() < until:
@@ -84,7 +84,7 @@ class Stream:
                 if isinstance(each, RemoteError):
                     raise each
                 found.append(each)
-        return Seen(
+        return Arrivals(
             tuple(change for each in found for change in each.changes),
             frozenset(key for each in found for key in each.keys),
             any(each.clusters for each in found),
@@ -98,7 +98,7 @@ class Stream:
                 found = changes.wait(ROUND)
                 self.heard = time.monotonic()
                 if found:
-                    self.arrived.put(Seen(changes=found))
+                    self.arrived.put(Arrivals(changes=found))
         except RemoteError as error:
             self.arrived.put(error)
 
@@ -124,16 +124,16 @@ class Stream:
 
     def _gap(self, changes: ObjectChanges, why: str, heard: float, *, over: bool) -> None:
         gap = Gap(changes.cluster, changes.kind, why, time.monotonic() - heard, over)
-        self.arrived.put(Seen(clusters=True, gaps=(gap,)))
+        self.arrived.put(Arrivals(clusters=True, gaps=(gap,)))
 
     def _object(self, found: dict[str, Any]) -> None:
         from bfinfra.backends.kubernetes.marks import mark_of
 
         mark = mark_of(found)
         if mark is not None and mark.site == self.site:
-            self.arrived.put(Seen(keys=frozenset({Key.parse(mark.address)})))
+            self.arrived.put(Arrivals(keys=frozenset({Key.parse(mark.address)})))
         else:
-            self.arrived.put(Seen(clusters=True))
+            self.arrived.put(Arrivals(clusters=True))
 
 
 @contextmanager

@@ -53,11 +53,11 @@ def watch(
     while not ended.is_set():
         stream = Stream(site.name)
         try:
-            for seen in _followed(site, options, context, listener, stream):
-                found = seen.report
-                sight = replace(seen, blind=time.monotonic() - lost, why=why) if lost else seen
-                told = last is not None and not sight.why and _unseen(found) == _unseen(last)
-                if not told or found.new or found.ended:
+            for current in _followed(site, options, context, listener, stream):
+                found = current.report
+                sight = replace(current, blind=time.monotonic() - lost, why=why) if lost else current
+                repeated = last is not None and not sight.why and _unseen(found) == _unseen(last)
+                if not repeated or found.new or found.ended:
                     listener.report(sight)
                 last, lost, why, pause = found, 0.0, "", FIRST
                 if options.once_settled:
@@ -104,19 +104,19 @@ def _followed(
             yield Sight(_reported(site, watched, writers))
             words = watched.words()
             while not context.stop.flag.is_set():
-                seen = stream.gathered()
-                listener.turned(seen.count)
-                gaps = _over(seen.gaps, away, listener)
+                arrivals = stream.gathered()
+                listener.turned(arrivals.count)
+                gaps = _over(arrivals.gaps, away, listener)
                 due = time.monotonic() - polled >= options.interval
-                if not seen and not due:
+                if not arrivals and not due:
                     continue
                 kinds = bound.kinds.keys() - followed if due else set[str]()
-                if any(_may_be_ours(each, words) for each in seen.changes):
+                if any(_may_be_ours(each, words) for each in arrivals.changes):
                     kinds = kinds | followed
-                if seen.clusters:
+                if arrivals.clusters:
                     kinds = kinds | in_clusters
-                touched = watched.naming(each.moid for each in seen.changes)
-                touched |= {key for key in seen.keys if key.kind in bound.kinds}
+                touched = watched.naming(each.moid for each in arrivals.changes)
+                touched |= {key for key in arrivals.keys if key.kind in bound.kinds}
                 watched.look([key for key in touched if key.kind not in kinds])
                 watched.decide(touched | watched.survey(kinds))
                 polled = time.monotonic() if due else polled
@@ -158,7 +158,7 @@ def _reported(site: Site, watched: Watched, writers: dict[tuple[str, str], Drift
 
     memory = checks.recall(site.name)
     absent = any(item.action is Action.CREATE for item in watched.plan.items)
-    made = watched.report(checks.stood(site.name, memory) if absent else ())
+    made = watched.report(checks.existed(site.name, memory) if absent else ())
     settled, expired = judged(made.found, site.drift, dt.datetime.now(dt.UTC).date())
     made = checks.since(replace(made, found=settled, warnings=(*made.warnings, *expired)), memory)
     made = _traced(made, watched, writers)

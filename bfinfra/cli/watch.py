@@ -56,32 +56,32 @@ def run(args: argparse.Namespace) -> int:
             )
         )
     context.has_folder(args.html, args.metrics_file)
-    site, setting = context.load(args)
+    site, run_context = context.load(args)
     gc.set_threshold(700, 10, 10)  # Python's default: this process lives for months
     gc.enable()
     args.stop.serves = True
     args.stop.begin_writing()  # a look that has started ends, and the session with it
-    listeners = _listeners(args, site, setting, screen)
+    listeners = _listeners(args, site, run_context, screen)
     options = WatchOptions(args.interval or INTERVAL, args.once_settled)
     try:
-        last = watch(site, listeners, options=options, context=_beating(setting, listeners))
+        last = watch(site, listeners, options=options, context=_beating(run_context, listeners))
     finally:
         listeners.close()
     return exit_code(last) if last and listeners.following else 1
 
 
-def _beating(setting: RunContext, listeners: Listeners) -> RunContext:
+def _beating(run_context: RunContext, listeners: Listeners) -> RunContext:
     """The same, which gives a sign of life before each pause of a retry too: an outage may last."""
     from dataclasses import replace
 
     def sleep(seconds: float) -> None:
         listeners.beat()
-        setting.retry.halt.wait(seconds)
+        run_context.retry.halt.wait(seconds)
 
-    return replace(setting, retry=replace(setting.retry, sleep=sleep))
+    return replace(run_context, retry=replace(run_context.retry, sleep=sleep))
 
 
-def _listeners(args: argparse.Namespace, site: Site, setting: RunContext, screen: Screen) -> Listeners:
+def _listeners(args: argparse.Namespace, site: Site, run_context: RunContext, screen: Screen) -> Listeners:
     """What hears the watch, by the arguments and the site."""
     from bfinfra.app.listener import Listeners
     from bfinfra.cli.service import Service
@@ -93,7 +93,7 @@ def _listeners(args: argparse.Namespace, site: Site, setting: RunContext, screen
     if site.drift.notify:
         from bfinfra.app.notifier import Notifier
 
-        each.append(Notifier(site, context=setting, failed=screen.say))
+        each.append(Notifier(site, context=run_context, failed=screen.say))
     if args.html:
         from bfinfra.cli.watched import WatchedPage
 

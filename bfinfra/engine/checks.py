@@ -45,7 +45,7 @@ def recall(site: str) -> Memory:
         return Memory()
 
 
-def stood(site: str, memory: Memory) -> frozenset[str]:
+def existed(site: str, memory: Memory) -> frozenset[str]:
     """Addresses of resources that existed at the last check, or when an apply from this machine ended."""
     found = set(memory.existing)
     for line in journal.read(site):

@@ -74,14 +74,14 @@ class Reconciler:
         )
         with self.lock:
             self._observed.take(kind, observation, names)
-            self._leave_strangers(kind, names)
+            self._forget_unmanaged(kind, names)
             blind = next(
                 (why for name in names if (why := self._observed.why_unreadable(Key(kind, name)))), ""
             )
         if blind:
             raise Unreachable(f"{kind} can't be read", why=blind)
 
-    def _leave_strangers(self, kind: str, names: tuple[str, ...]) -> None:
+    def _forget_unmanaged(self, kind: str, names: tuple[str, ...]) -> None:
         """Forget the states of objects that have the name of a resource to be deleted but belong to others:
         the site's own object is gone.
         """

@@ -96,8 +96,8 @@ class Watched:
         for kind in _ordered(self.kinds, kinds):
             self._forget(kind)
             try:
-                seen = ask(self.kinds[kind], kind, self.desired.wanted, self.observed, self.retry)
-                self.observed.take(kind, seen)
+                observation = ask(self.kinds[kind], kind, self.desired.wanted, self.observed, self.retry)
+                self.observed.take(kind, observation)
             except RemoteError as error:
                 self.observed.unreadable[kind] = str(error)
         now = {key for key in self.observed.states if key.kind in kinds}

@@ -100,7 +100,7 @@ class Desired:
         return next((each for each in self.status.get("conditions") or () if each.get("type") == kind), {})
 
     @property
-    def stood(self) -> bool:
+    def existed(self) -> bool:
         """True if everything existed at the last check of this spec."""
         ready = self.condition("Ready")
         return ready.get("status") == "True" and ready.get("observedGeneration") == self.generation

@@ -8,7 +8,7 @@ from typing import Any
 from bfinfra.operator.crd import KIND
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.manifest import API
-from bfinfra.operator.status import News
+from bfinfra.operator.status import Notice
 
 
 def moment(seconds: float) -> str:
@@ -16,7 +16,7 @@ def moment(seconds: float) -> str:
     return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def event(wanted: Desired, notice: News, seconds: float) -> dict[str, Any]:
+def event(wanted: Desired, notice: Notice, seconds: float) -> dict[str, Any]:
     """The manifest of an Event about a Site, at this time."""
     now = moment(seconds)
     about = {

@@ -147,7 +147,7 @@ def _args(wanted: Desired) -> list[str]:
         args += ["--approved", wanted.approved]
     if wanted.deleting:
         return [*args, "--destroy"]
-    return [*args, *(["--stood"] if wanted.stood else []), *(f"--known={each}" for each in wanted.known)]
+    return [*args, *(["--stood"] if wanted.existed else []), *(f"--known={each}" for each in wanted.known)]
 
 
 def _sources(wanted: Desired) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from bfinfra.operator.job import LABELS, Mould, manifest, unfit
 from bfinfra.operator.looks import Looks
 from bfinfra.operator.manifest import API
 from bfinfra.operator.result import PASSING, Outcome, Result
-from bfinfra.operator.status import News, after, difference, news
+from bfinfra.operator.status import Notice, after, difference, notices
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
@@ -319,14 +319,14 @@ class Keeper:
                         "resourceVersion"
                     ]
                 )
-            for each in news(before, new, look.found) if changed or look.name not in self.old else ():
+            for each in notices(before, new, look.found) if changed or look.name not in self.old else ():
                 self._tell(wanted, each)
         with self._lock:
             held.wanted = replace(
                 held.wanted, status=new, version=version if held.wanted is wanted else held.wanted.version
             )
 
-    def _tell(self, wanted: Desired, notice: News) -> None:
+    def _tell(self, wanted: Desired, notice: Notice) -> None:
         """Send an Event, and log a line. A failing Event stops nothing."""
         log.info("%s/%s %s: %s", wanted.namespace, wanted.name, notice.reason, notice.message)
         with contextlib.suppress(BfinfraError):

@@ -40,7 +40,7 @@ class Lease:
     clock: Callable[[], float] = time.monotonic
     leading: bool = False
     _version: str = ""
-    _seen: tuple[str, str] = ("", "")
+    _last_renewal: tuple[str, str] = ("", "")
     _since: float = field(default=0.0)
 
     def step(self) -> bool:
@@ -91,12 +91,12 @@ class Lease:
             )
             return self._own(made)
         spec, now = found.get("spec") or {}, self.clock()
-        holder, seen = (
+        holder, last_renewal = (
             str(spec.get("holderIdentity") or ""),
             (str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or "")),
         )
-        if seen != self._seen:
-            self._seen, self._since = seen, now
+        if last_renewal != self._last_renewal:
+            self._last_renewal, self._since = last_renewal, now
         if holder not in ("", self.me) and now - self._since < LASTS:
             return False
         return self._own(

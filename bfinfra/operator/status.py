@@ -18,7 +18,7 @@ BLIND = (*PASSING, Outcome.INVALID)
 """Outcomes that say nothing of the live state."""
 
 
-class News(NamedTuple):
+class Notice(NamedTuple):
     """An Event."""
 
     kind: str
@@ -59,24 +59,24 @@ def difference(before: Mapping[str, Any], new: Status) -> Status:
     return changed | {key: None for key in before if key not in new}
 
 
-def news(before: Mapping[str, Any], new: Status, found: Result) -> Iterator[News]:
+def notices(before: Mapping[str, Any], new: Status, found: Result) -> Iterator[Notice]:
     """The Events of a check: what started and what ended, once."""
     if _turned(before, new, "Drifted", "True"):
-        yield News("Warning", "DriftFound", _message(new, "Drifted"))
+        yield Notice("Warning", "DriftFound", _message(new, "Drifted"))
     if found.corrected:
-        yield News("Normal", "DriftCorrected", f"{found.corrected} drifted values were corrected")
+        yield Notice("Normal", "DriftCorrected", f"{found.corrected} drifted values were corrected")
     elif _status(before, "Drifted") == "True" and _turned(before, new, "Drifted", "False"):
-        yield News("Normal", "DriftEnded", "no drift is left")
+        yield Notice("Normal", "DriftEnded", "no drift is left")
     if (new.get("plan") or {}).get("digest") != (before.get("plan") or {}).get("digest") and new.get("plan"):
-        yield News("Normal", "ApprovalNeeded", _message(new, "Ready"))
+        yield Notice("Normal", "ApprovalNeeded", _message(new, "Ready"))
     if found.outcome is Outcome.APPLIED and found.writes:
-        yield News("Normal", "Applied", f"everything is as the site says; {found.writes} requests wrote")
+        yield Notice("Normal", "Applied", f"everything is as the site says; {found.writes} requests wrote")
     ready = _of(new, "Ready")
     if ready.get("status") == "False" and ready.get("reason") not in (
         Outcome.APPROVAL,
         _of(before, "Ready").get("reason"),
     ):
-        yield News("Warning", str(ready["reason"]), _message(new, "Ready"))
+        yield Notice("Warning", str(ready["reason"]), _message(new, "Ready"))
 
 
 def _ready(wanted: Desired, found: Result) -> dict[str, str]:

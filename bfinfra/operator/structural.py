@@ -70,19 +70,19 @@ def structural(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schem
 
 def _inner(whole: Mapping[str, Any], kind: str, definitions: Mapping[str, Any]) -> Schema:
     """The inside of an object or a list."""
-    turn = functools.partial(structural, definitions=definitions)
+    convert = functools.partial(structural, definitions=definitions)
     if kind == "array":
         items = whole.get("items")
-        return {"items": turn(items) if isinstance(items, dict) else dict(LEFT["anything"])}
+        return {"items": convert(items) if isinstance(items, dict) else dict(LEFT["anything"])}
     if kind != "object":
         return {}
-    if named := {name: turn(each) for name, each in (whole.get("properties") or {}).items()}:
+    if named := {name: convert(each) for name, each in (whole.get("properties") or {}).items()}:
         return {"properties": named}
     values = whole.get("additionalProperties") or next(
         iter((whole.get("patternProperties") or {}).values()), None
     )
     return (
-        {"additionalProperties": turn(values)}
+        {"additionalProperties": convert(values)}
         if isinstance(values, dict) and values
         else dict(LEFT["anything"])
     )

@@ -31,14 +31,14 @@ from bfinfra.operator.result import Moved, Outcome, Planned, Result
 @dataclass(frozen=True)
 class Order:
     """The order to a Job. `approved`: a plan's digest; `known`: identities of the drift that the last check
-    found; `stood`: everything existed, for this spec.
+    found; `existed`: everything existed, for this spec.
     """
 
     approval: Approval = Approval.DISRUPTIVE
     approved: str = ""
     destroy: bool = False
     known: tuple[str, ...] = ()
-    stood: bool = False
+    existed: bool = False
     stop: Flag = field(default_factory=Flag)
 
 
@@ -98,8 +98,8 @@ def _kept(site: Site, order: Order, context: RunContext) -> Result:
 
 def _looked(site: Site, order: Order, context: RunContext) -> Report:
     """The drift of the site. A resource that was never made is no drift; one that existed and is gone is."""
-    if (order.known or order.stood) and checks.recall(site.name) == checks.Memory():
-        checks.known(site.name, order.known, map(str, site.resources) if order.stood else ())
+    if (order.known or order.existed) and checks.recall(site.name) == checks.Memory():
+        checks.known(site.name, order.known, map(str, site.resources) if order.existed else ())
     report = drift(site, context=context)
     found = tuple(
         replace(each, cause=Cause.UNAPPLIED) if each.cause is Cause.MISSING else each for each in report.found

@@ -53,9 +53,9 @@ def test_every_later_check_knows_that_a_vanished_object_existed():
     for found in (report(existing=("tank/two",)), report(GONE), report(GONE)):
         checks.remember(checks.since(found, memory), memory)
         memory = checks.recall("s")
-        assert "tank/two" in checks.stood("s", memory)
+        assert "tank/two" in checks.existed("s", memory)
     checks.remember(report(), memory)
-    assert checks.stood("s", checks.recall("s")) == frozenset()
+    assert checks.existed("s", checks.recall("s")) == frozenset()
 
 
 def test_what_an_apply_from_here_made_has_stood(home):
@@ -73,7 +73,7 @@ def test_what_an_apply_from_here_made_has_stood(home):
             for k, a, e in lines
         )
     )
-    assert checks.stood("s", Memory()) == {"tank/a", "tank/d"}
+    assert checks.existed("s", Memory()) == {"tank/a", "tank/d"}
 
 
 def test_an_unreported_change_stays_to_be_reported_and_its_end_is_not_reported_if_its_start_was_not():

@@ -71,7 +71,7 @@ def desk(tmp_path: Path, sandbox: Running, monkeypatch: pytest.MonkeyPatch) -> D
 
 
 def test_a_new_site_is_made_and_then_agrees_and_no_drift_is_reported(desk: Desk) -> None:
-    first, second = desk.look(), desk.look(stood=True)
+    first, second = desk.look(), desk.look(existed=True)
     assert (first.outcome, first.corrected, first.resources) == (Outcome.APPLIED, 0, 1)
     assert first.writes > 0
     assert (second.outcome, second.writes, second.drifted) == (Outcome.AGREED, 0, 0)
@@ -82,7 +82,7 @@ def test_a_new_site_is_made_and_then_agrees_and_no_drift_is_reported(desk: Desk)
 def test_what_changed_on_the_server_is_put_back_and_reported_once(desk: Desk) -> None:
     desk.look()
     desk.someone("PATCH", resource_spec={"memory_limit": 4096})
-    found = desk.look(stood=True)
+    found = desk.look(existed=True)
     assert (found.outcome, found.corrected, found.drifted) == (Outcome.APPLIED, 1, 0)
     began = "supervisor_namespace/team-a limits.memory drift"
     assert desk.reported == [((began,), ()), ((), (began,))]
@@ -91,10 +91,10 @@ def test_what_changed_on_the_server_is_put_back_and_reported_once(desk: Desk) ->
 def test_where_everything_needs_approval_drift_is_only_reported_and_once(desk: Desk) -> None:
     desk.look()
     desk.someone("PATCH", resource_spec={"memory_limit": 4096})
-    first = desk.look(approval=Approval.ALWAYS, stood=True)
+    first = desk.look(approval=Approval.ALWAYS, existed=True)
     again = desk.look(
         approval=Approval.ALWAYS,
-        stood=True,
+        existed=True,
         known=tuple(f"{each.address} {each.field} {each.cause}" for each in first.moved),
     )
     assert (first.outcome, first.drifted, first.planned, first.writes) == (Outcome.APPROVAL, 1, 1, 0)
@@ -105,7 +105,7 @@ def test_where_everything_needs_approval_drift_is_only_reported_and_once(desk: D
 def test_an_object_that_existed_and_is_gone_is_drift(desk: Desk) -> None:
     desk.look()
     desk.someone("DELETE")
-    found = desk.look(approval=Approval.ALWAYS, stood=True)
+    found = desk.look(approval=Approval.ALWAYS, existed=True)
     assert [(each.address, each.cause) for each in found.moved] == [
         ("supervisor_namespace/team-a", "vanished")
     ]
@@ -146,7 +146,7 @@ def test_what_may_differ_for_a_while_is_not_put_back_by_the_way(desk: Desk) -> N
         "2999-01-01}]}\n"
     )
     desk.write(more=ignore)
-    assert desk.look(stood=True).outcome is Outcome.AGREED
+    assert desk.look(existed=True).outcome is Outcome.AGREED
     desk.write(more=SECOND + ignore)
     assert desk.look().outcome is Outcome.APPROVAL
 

@@ -35,6 +35,7 @@ def add(inner: arguments.Verbs) -> None:
     parser.add_argument("--destroy", action="store_true", help="delete what the site made")
     parser.add_argument(
         "--stood",
+        dest="existed",
         action="store_true",
         help="everything existed at the last check: what is missing has vanished",
     )
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         args.approved,
         destroy=args.destroy,
         known=tuple(args.known),
-        stood=args.stood,
+        existed=args.existed,
         stop=args.stop.flag,
     )
     found = work(Path(args.site), order)

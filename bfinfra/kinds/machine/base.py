@@ -245,21 +245,21 @@ def set_up_changes(
 
 def while_away(
     context: PlanContext,
-    stood: Iterable[str],
+    installed: Iterable[str],
     decide: Callable[[PlanContext], Sequence[Step]],
     *needs: type[Step],
 ) -> Sequence[Step]:
     """The steps, also if the package's file doesn't exist yet: then the desired package is the one that most
     machines have.
 
-    `stood`: the package's digest on each machine, "" for none. `decide`: returns the steps. `needs`: the step
-    types that take the package; for these it raises Awaited. The facts are SoftwareFacts.
+    `installed`: the package's digest on each machine, "" for none. `decide`: returns the steps. `needs`: the
+    step types that take the package; for these it raises Awaited. The facts are SoftwareFacts.
     """
     name = context.name
     if name not in context.facts.away:
         return decide(context)
     path, problem = context.facts.away[name]
-    known = Counter(filter(None, stood)).most_common(1)
+    known = Counter(filter(None, installed)).most_common(1)
     if not known:
         raise held(problem, path)
     facts = replace(context.facts, packages={**context.facts.packages, name: known[0][0]})

@@ -36,7 +36,7 @@ class _Chunk:
 
 class _Behind(NamedTuple):
     """The place of a value behind a key or a dash: at which column that is written, at which index what
-    follows begins, and at which column the collection stood.
+    follows begins, and the column of the collection.
     """
 
     label: str

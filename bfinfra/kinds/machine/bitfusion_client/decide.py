@@ -46,8 +46,8 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     """The steps: install where something differs, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
-    stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
-    return while_away(context, stood, lambda context: tuple(_decide(name, spec, state, context)), SetUp)
+    installed = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
+    return while_away(context, installed, lambda context: tuple(_decide(name, spec, state, context)), SetUp)
 
 
 def _decide(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:

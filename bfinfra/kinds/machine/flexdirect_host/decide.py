@@ -107,8 +107,8 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
     """The steps: install where something differs, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
-    stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
-    found = while_away(context, stood, lambda context: _steps(spec, state, context), SetUp)
+    installed = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
+    found = while_away(context, installed, lambda context: _steps(spec, state, context), SetUp)
     name = context.name
     if name in context.facts.unlicensed and any(isinstance(step, SetUp) for step in found):
         field, problem = context.facts.unlicensed[name]

@@ -56,9 +56,9 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
     if spec is None:
         return () if state is None else (_reset(state),)
     _check(spec, state, context)
-    stood = (node.package for host, node in (state.on.items() if state else ()) if host in spec.hosts)
+    installed = (node.package for host, node in (state.on.items() if state else ()) if host in spec.hosts)
     return while_away(
-        context, stood, lambda context: _while_cni_away(spec, state, context), Prepare, WriteRecord
+        context, installed, lambda context: _while_cni_away(spec, state, context), Prepare, WriteRecord
     )
 
 

@@ -58,8 +58,8 @@ def steps(name: str, spec: Spec | None, state: State | None, context: PlanContex
     """The steps: load where the image is missing or another, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(name, state, tuple(state.on)),)
-    stood = [each.content for host, each in state.on.items() if host in spec.hosts] if state else []
-    return while_away(context, stood, lambda context: tuple(_steps(name, spec, state, context)), Load)
+    installed = [each.content for host, each in state.on.items() if host in spec.hosts] if state else []
+    return while_away(context, installed, lambda context: tuple(_steps(name, spec, state, context)), Load)
 
 
 def _steps(name: str, spec: Spec, state: State | None, context: PlanContext) -> Iterator[Step]:

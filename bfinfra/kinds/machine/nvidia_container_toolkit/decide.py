@@ -66,8 +66,8 @@ def steps(spec: Spec | None, state: State | None, context: PlanContext) -> Seque
     """The steps: install where something differs, remove where it is no longer wanted."""
     if spec is None:
         return () if state is None else (_remove(state, tuple(state.on)),)
-    stood = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
-    return while_away(context, stood, lambda context: _steps(spec, state, context), SetUp)
+    installed = [found.package for host, found in state.on.items() if host in spec.hosts] if state else []
+    return while_away(context, installed, lambda context: _steps(spec, state, context), SetUp)
 
 
 def _steps(spec: Spec, state: State | None, context: PlanContext) -> Sequence[Step]:
