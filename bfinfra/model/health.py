@@ -19,7 +19,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class HealthCheck:
     """One line of a report, unwrapped."""
 
     status: Status
@@ -27,13 +27,13 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Report:
+class ServerReport:
     """The report of one server ("": localhost). `totals` as printed; `objections`: how they contradict the
     checks.
     """
 
     server: str
-    checks: tuple[Check, ...]
+    checks: tuple[HealthCheck, ...]
     totals: dict[Status, int] = field(default_factory=dict)
     objections: tuple[str, ...] = ()
 
@@ -49,12 +49,12 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Health:
+class HealthReport:
     """All that one run prints. `notes`: lines after the last report, such as "All cuda versions are the
     same".
     """
 
-    reports: tuple[Report, ...]
+    reports: tuple[ServerReport, ...]
     notes: tuple[str, ...] = ()
 
     @property

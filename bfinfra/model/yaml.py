@@ -42,14 +42,14 @@ class Unreadable(Exception):
         self.problem = problem
 
 
-class Mark(Protocol):
+class Position(Protocol):
     """A place that PyYAML reports, counted from 0."""
 
     line: int
     column: int
 
 
-class Source:
+class SourceText:
     """The text of a file, which turns PyYAML's marks (counted from 0) into places."""
 
     def __init__(self, file: Path, text: str) -> None:
@@ -70,7 +70,7 @@ class Source:
         """True if it may contain `{value: NAME}`."""
         return bool(VALUES.search(self.text))
 
-    def place(self, mark: Mark) -> Place:
+    def place(self, mark: Position) -> Place:
         """The place of a mark, with its line as an error shows it, without control characters and possible
         passwords.
         """
@@ -85,8 +85,8 @@ class Node(NamedTuple):
     `plainly`: text without quotes, which YAML may read as a number or boolean.
     """
 
-    source: Source
-    mark: Mark
+    source: SourceText
+    mark: Position
     value: Any
     weight: int = 1
     plainly: bool = False
@@ -106,7 +106,7 @@ class Node(NamedTuple):
 class Entry(NamedTuple):
     """One key of a mapping: its place, and its value."""
 
-    mark: Mark
+    mark: Position
     node: Node
 
     @property
@@ -124,12 +124,12 @@ class Entry(NamedTuple):
 class Frame:
     """A collection under construction. `key`: the key whose value is next, None if a key is next."""
 
-    mark: Mark
+    mark: Position
     value: Any
     anchor: str | None
-    key: tuple[str, Mark] | None = None
+    key: tuple[str, Position] | None = None
     weight: int = 1
-    merges: list[tuple[Mark, Node]] = field(default_factory=list)
+    merges: list[tuple[Position, Node]] = field(default_factory=list)
 
 
 def compose(file: Path, text: str) -> tuple[Node | None, list[Problem]]:
@@ -178,7 +178,7 @@ class _Composer:
     """Turns events into nodes, without recursion."""
 
     def __init__(self, file: Path, text: str, *, several: bool = False) -> None:
-        self.source, self.several = Source(file, text), several
+        self.source, self.several = SourceText(file, text), several
         self.roots: list[Node] = []
         self.problems: list[Problem] = []
         self.frames: list[Frame] = []
@@ -218,15 +218,15 @@ class _Composer:
         last = before.rpartition("\n")[2]
         return Problem(
             "found a control character",
-            self.source.place(_Mark(before.count("\n"), len(last))),
+            self.source.place(_At(before.count("\n"), len(last))),
             "YAML allows none",
             "delete it",
         )
 
-    def _say(self, what: str, mark: Mark, why: str = "", next: str = "") -> None:
+    def _say(self, what: str, mark: Position, why: str = "", next: str = "") -> None:
         self.problems.append(Problem(what, self.source.place(mark), why, next))
 
-    def _refuse(self, what: str, mark: Mark, why: str = "", next: str = "") -> None:
+    def _refuse(self, what: str, mark: Position, why: str = "", next: str = "") -> None:
         raise Unreadable(Problem(what, self.source.place(mark), why, next))
 
     def begin(self, event: Any) -> None:
@@ -309,7 +309,7 @@ class _Composer:
             self.anchors[anchor] = node
         self._add(node, node.mark)
 
-    def _add(self, node: Node, mark: Mark) -> None:
+    def _add(self, node: Node, mark: Position) -> None:
         """Add a finished node to its collection. `mark`: where it is written, or where an alias names it."""
         if not self.frames:
             self.roots.append(node)
@@ -324,7 +324,7 @@ class _Composer:
             self._set(frame, *frame.key, node)
             frame.key = None
 
-    def _set(self, frame: Frame, key: str, mark: Mark, node: Node) -> None:
+    def _set(self, frame: Frame, key: str, mark: Position, node: Node) -> None:
         if key == "<<":
             frame.merges.append((mark, node))
             return
@@ -336,7 +336,7 @@ class _Composer:
             return
         frame.value[key] = _entry((mark, node))
 
-    def _count(self, values: int, mark: Mark) -> None:
+    def _count(self, values: int, mark: Position) -> None:
         self.total += values
         if self.total > MOST:
             self._refuse(
@@ -345,7 +345,7 @@ class _Composer:
                 "aliases count as the values that they repeat",
             )
 
-    def _check_key(self, key: str, mark: Mark) -> None:
+    def _check_key(self, key: str, mark: Position) -> None:
         if len(key) > LONGEST_KEY or not key.isprintable():
             what = (
                 f"a key has {len(key)} characters"
@@ -375,12 +375,12 @@ _node: Callable[[tuple[Any, ...]], Node] = functools.partial(
 _entry: Callable[[tuple[Any, ...]], Entry] = functools.partial(tuple.__new__, Entry)
 
 
-class _Mark:
+class _At:
     def __init__(self, line: int, column: int) -> None:
         self.line, self.column = line, column
 
 
-_START = _Mark(0, 0)
+_START = _At(0, 0)
 
 _TAKES: Mapping[type[yaml.Event], Callable[[_Composer, Any], None]] = {
     yaml.DocumentStartEvent: _Composer.begin,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bfinfra.kinds.machine.flexdirect_host.health import Examined
-from bfinfra.model.health import Report, Status
+from bfinfra.model.health import ServerReport, Status
 from bfinfra.render.data import document
 from bfinfra.render.safe import safe
 from bfinfra.render.style import PLAIN, Style
@@ -67,7 +67,7 @@ def data(site: str, found: Sequence[Examined]) -> dict[str, Any]:
     )
 
 
-def _data(report: Report) -> dict[str, Any]:
+def _data(report: ServerReport) -> dict[str, Any]:
     checks = [{"status": str(check.status), "text": check.text} for check in report.checks]
     return {
         "server": report.server or "localhost",

@@ -47,7 +47,7 @@ def text(rights: Rights, account: str, style: Style = PLAIN) -> str:
     ]
     if any("*" in entity.path for entity in rights.entities):
         blocks.append(
-            "* stands for what the site doesn't say: datacenter, a host's cluster, a server's datastore. "
+            "* stands for what the site doesn't name: datacenter, a host's cluster, a server's datastore. "
             "Write these to narrow it."
         )
     if any(entity.alone for entity in rights.entities):

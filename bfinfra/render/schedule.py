@@ -18,7 +18,7 @@ SAFE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capa
 
 
 @dataclass(frozen=True)
-class Check:
+class ScheduledCheck:
     """The command that is run. `program` and `sites`: absolute paths; `env`: the variables that the site
     refers to; `options`: the arguments that make the site's variant.
     """
@@ -46,7 +46,7 @@ class Check:
         return f"/etc/bfinfra/{self.site}.env"
 
 
-def cron(check: Check) -> str:
+def cron(check: ScheduledCheck) -> str:
     """One line of a user's crontab. cron mails what the check prints: only what is new."""
     command = shlex.join([check.program, "drift", "--changes-only", *check.words])
     given = f"set -a; . {shlex.quote(check.variables)}; set +a; " if check.env else ""
@@ -54,7 +54,7 @@ def cron(check: Check) -> str:
 
 
 def kubernetes(  # noqa: PLR0913 - what a CronJob is made of
-    check: Check,
+    check: ScheduledCheck,
     image: str,
     files: Mapping[str, bytes],
     secrets: Mapping[str, str],
@@ -111,7 +111,7 @@ def _sources(name: str, keys: Mapping[str, str], secrets: Mapping[str, str]) -> 
     return sources
 
 
-def _container(check: Check, image: str, claim: str) -> dict[str, Any]:
+def _container(check: ScheduledCheck, image: str, claim: str) -> dict[str, Any]:
     return {
         "name": "drift",
         "image": image,
@@ -130,7 +130,7 @@ def _container(check: Check, image: str, claim: str) -> dict[str, Any]:
     }
 
 
-def _pod(check: Check, image: str, sources: list[dict[str, Any]], claim: str) -> dict[str, Any]:
+def _pod(check: ScheduledCheck, image: str, sources: list[dict[str, Any]], claim: str) -> dict[str, Any]:
     return {
         "serviceAccountName": check.name,
         "automountServiceAccountToken": False,
@@ -153,7 +153,7 @@ def _pod(check: Check, image: str, sources: list[dict[str, Any]], claim: str) ->
     }
 
 
-def _cronjob(check: Check, labels: Mapping[str, str], pod: Mapping[str, object]) -> dict[str, Any]:
+def _cronjob(check: ScheduledCheck, labels: Mapping[str, str], pod: Mapping[str, object]) -> dict[str, Any]:
     job = {
         "backoffLimit": 0,
         "activeDeadlineSeconds": max(check.when.seconds, 300),
@@ -178,7 +178,7 @@ def contents(files: Mapping[str, bytes]) -> dict[str, Any]:
     return ({"data": text} if text else {}) | ({"binaryData": binary} if binary else {})
 
 
-def bound(check: Check, rules: Sequence[Mapping[str, Any]], namespace: str) -> list[dict[str, Any]]:
+def bound(check: ScheduledCheck, rules: Sequence[Mapping[str, Any]], namespace: str) -> list[dict[str, Any]]:
     """A user's roles and bindings, changed to the check's account."""
     account = [{"kind": "ServiceAccount", "name": check.name, "namespace": namespace}]
     return [

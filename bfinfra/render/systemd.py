@@ -4,7 +4,7 @@ installed.
 
 from __future__ import annotations
 
-from bfinfra.render.schedule import Check
+from bfinfra.render.schedule import ScheduledCheck
 
 HARDENED = """\
 NoNewPrivileges=yes
@@ -37,7 +37,7 @@ WATCHDOG = 300  # seconds without a sign of life after which systemd starts a wa
 AGAIN = 30  # seconds until a watch that ended is started again
 
 
-def timed(check: Check, user: str = "") -> dict[str, str]:
+def timed(check: ScheduledCheck, user: str = "") -> dict[str, str]:
     """File name → unit, of a drift check. `user`: who runs it, by default a temporary user. Drift ends with
     2, so that OnFailure= in a drop-in can send a notification.
     """
@@ -55,7 +55,7 @@ def timed(check: Check, user: str = "") -> dict[str, str]:
     return {f"{check.name}.service": service, f"{check.name}.timer": timer}
 
 
-def watching(check: Check, user: str = "") -> dict[str, str]:
+def watching(check: ScheduledCheck, user: str = "") -> dict[str, str]:
     """File name → unit, of a watch. It is started again whenever it ends, unless somebody stops it; then an
     end with 2, drift, is no failure. A stop reaches the watch first, which ends what it started.
     """
@@ -75,7 +75,7 @@ def _unit(about: str, *more: str) -> str:
     return "\n".join(("[Unit]", f"Description={_specifiers(about)}", *network, *more, ""))
 
 
-def _run(check: Check, name: str, user: str) -> str:
+def _run(check: ScheduledCheck, name: str, user: str) -> str:
     """Who runs it, with which variables, and where it keeps its state."""
     who = f"User={user}" if user else "DynamicUser=yes"
     needs = (
@@ -92,7 +92,7 @@ def _run(check: Check, name: str, user: str) -> str:
     )
 
 
-def _command(check: Check, *verb: str) -> str:
+def _command(check: ScheduledCheck, *verb: str) -> str:
     return " ".join(map(_unit_word, (check.program, *verb, *check.words)))
 
 

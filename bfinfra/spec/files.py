@@ -25,7 +25,7 @@ PIPED = Path("<stdin>")
 
 
 @dataclass(frozen=True)
-class Document:
+class SiteDocument:
     """One file of a site. `root` is None if it is empty or can't be read."""
 
     path: Path
@@ -38,7 +38,7 @@ class Document:
         return self.path.absolute().parent
 
 
-def read(paths: Sequence[Path], problems: list[Problem]) -> list[Document]:
+def read(paths: Sequence[Path], problems: list[Problem]) -> list[SiteDocument]:
     """The documents at `paths`, each once; a folder means the YAML files directly in it. Problems are added
     to `problems`.
     """
@@ -88,7 +88,7 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
     yield from found
 
 
-def _document(path: Path, problems: list[Problem]) -> Document | None:
+def _document(path: Path, problems: list[Problem]) -> SiteDocument | None:
     data = _bytes(path, problems)
     if data is None:
         return None
@@ -100,7 +100,7 @@ def _document(path: Path, problems: list[Problem]) -> Document | None:
             problems += found
         except Unreadable as error:
             problems.append(error.problem)
-    return Document(path, hashlib.sha256(data).hexdigest(), root)
+    return SiteDocument(path, hashlib.sha256(data).hexdigest(), root)
 
 
 def text_of(path: Path, problems: list[Problem]) -> str | None:

@@ -180,7 +180,7 @@ def _warnings(site: Site) -> Iterator[Problem]:
             yield replace(problem, what=f"{key}: {problem.what}", where=site.place(key, field) or str(key))
 
 
-def _name(blocks: Blocks, documents: Collection[files.Document], problems: list[Problem]) -> str:
+def _name(blocks: Blocks, documents: Collection[files.SiteDocument], problems: list[Problem]) -> str:
     block = blocks.settings.get("site")
     if block is None:
         if documents and (any(document.root for document in documents) or not problems):

@@ -11,8 +11,8 @@ from bfinfra.model.errors import Place, Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.suggest import nearest
-from bfinfra.model.yaml import Entry, Source
-from bfinfra.spec.files import Document
+from bfinfra.model.yaml import Entry, SourceText
+from bfinfra.spec.files import SiteDocument
 
 SETTINGS = ("site", "vcenter", "pepper", "drift")
 VALUES = "values"
@@ -28,7 +28,7 @@ class Block:
 
     folder: Path
     entry: Entry
-    sources: tuple[Source, ...]
+    sources: tuple[SourceText, ...]
 
     def data(self) -> Any:
         """The plain value."""
@@ -43,7 +43,7 @@ class Blocks:
     resources: dict[Key, Block] = field(default_factory=dict)
 
 
-def merge(documents: list[Document], kinds: Collection[str], problems: list[Problem]) -> Blocks:
+def merge(documents: list[SiteDocument], kinds: Collection[str], problems: list[Problem]) -> Blocks:
     """The blocks of all documents. `kinds`: every kind's name."""
     blocks = Blocks()
     for document in documents:
@@ -59,11 +59,11 @@ def merge(documents: list[Document], kinds: Collection[str], problems: list[Prob
     return blocks
 
 
-def _block(document: Document, entry: Entry) -> Block:
+def _block(document: SiteDocument, entry: Entry) -> Block:
     return Block(document.folder, entry, (entry.node.source,))
 
 
-def _top(document: Document, problems: list[Problem]) -> Iterator[tuple[str, Entry]]:
+def _top(document: SiteDocument, problems: list[Problem]) -> Iterator[tuple[str, Entry]]:
     root = document.root
     if root is None or root.value is None:
         return
@@ -106,7 +106,7 @@ def _put(held: dict[Any, Block], key: object, block: Block, problems: list[Probl
         held[key] = block
 
 
-def _unknown(key: str, at: Place, kinds: Collection[str], document: Document) -> Problem:
+def _unknown(key: str, at: Place, kinds: Collection[str], document: SiteDocument) -> Problem:
     root = document.root.value if document.root else {}
     if {"apiVersion", "kind"} <= set(root):
         return Problem(

@@ -12,7 +12,7 @@ from bfinfra.model.site import Site
 from bfinfra.model.variant import Variant
 from bfinfra.model.yaml import Entry, Node
 from bfinfra.spec import files
-from bfinfra.spec.files import Document
+from bfinfra.spec.files import SiteDocument
 from bfinfra.spec.merge import Blocks, merge, names_expected
 from bfinfra.spec.overlay import overlaid
 from bfinfra.spec.places import SourcePlaces
@@ -26,7 +26,7 @@ class Resolved:
     """
 
     blocks: Blocks
-    documents: list[Document]
+    documents: list[SiteDocument]
     own: int
     broken: frozenset[Key | str]
     unused: tuple[Problem, ...]
@@ -75,7 +75,7 @@ def merged(site: Site) -> Node:
     return first.node._replace(value=found)
 
 
-def _also_of_the_site(documents: Sequence[Document], overlay: Sequence[Document]) -> list[Problem]:
+def _also_of_the_site(documents: Sequence[SiteDocument], overlay: Sequence[SiteDocument]) -> list[Problem]:
     own = {document.path.resolve() for document in documents}
     return [
         Problem(
@@ -89,7 +89,7 @@ def _also_of_the_site(documents: Sequence[Document], overlay: Sequence[Document]
     ]
 
 
-def _emptied(overlay: Sequence[Document], kinds: Collection[str]) -> list[Problem]:
+def _emptied(overlay: Sequence[SiteDocument], kinds: Collection[str]) -> list[Problem]:
     """Problems for kinds that an overlay sets to null: whether it means to remove all their resources is
     unclear.
     """

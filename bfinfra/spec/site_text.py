@@ -77,7 +77,7 @@ def describing(
     listed = [f"#   {what}: {why}" for what, why in left_out]
     parts = [
         f"{MODELINE}# Written from the objects on {vcenter['server']}.\n"
-        f"# `# fill in` marks what nobody tells.\n" + entry("site", name),
+        f"# `# fill in` marks what vCenter doesn't report.\n" + entry("site", name),
         entry("vcenter", vcenter),
         *(block(kind, found) for kind, found in sorted(kinds.items())),
         *(["\n".join(["# Not described:", *listed, ""])] if listed else []),

@@ -16,10 +16,10 @@ from bfinfra.model.refs import Key
 from bfinfra.model.sources import Sources
 from bfinfra.model.suggest import nearest
 from bfinfra.model.variant import Given
-from bfinfra.model.yaml import HINT, ZEROS, Entry, Node, Source, Unreadable, compose
+from bfinfra.model.yaml import HINT, ZEROS, Entry, Node, SourceText, Unreadable, compose
 from bfinfra.spec import messages
 from bfinfra.spec.fields import validated
-from bfinfra.spec.files import Document
+from bfinfra.spec.files import SiteDocument
 from bfinfra.spec.merge import VALUES, Block, Blocks, names_expected, noun
 
 VALUE = "value"
@@ -74,7 +74,7 @@ class _Value:
 
 
 def fill(
-    blocks: Blocks, value_files: Sequence[Document], given: Sequence[Given], problems: list[Problem]
+    blocks: Blocks, value_files: Sequence[SiteDocument], given: Sequence[Given], problems: list[Problem]
 ) -> Filled:
     """The blocks without the declarations, and with the values filled in."""
     block = blocks.settings.get(VALUES)
@@ -100,7 +100,7 @@ def fill(
     return Filled(filled, frozenset(filler.broken), unused)
 
 
-def _sources(blocks: Mapping[Any, Block]) -> set[Source]:
+def _sources(blocks: Mapping[Any, Block]) -> set[SourceText]:
     return {source for block in blocks.values() for source in block.sources}
 
 
@@ -122,7 +122,9 @@ def _declared(block: Block, problems: list[Problem]) -> Iterator[tuple[str, _Val
         yield name, _Value(entry, read.type if read else "string", given, wrong=read is None)
 
 
-def _in_files(documents: Sequence[Document], problems: list[Problem]) -> Iterator[tuple[str, Node, Place]]:
+def _in_files(
+    documents: Sequence[SiteDocument], problems: list[Problem]
+) -> Iterator[tuple[str, Node, Place]]:
     for document in documents:
         root = document.root
         if root is None or root.value is None:
@@ -161,7 +163,7 @@ def _outright(
         yield each.name, node, source.place(_START)
 
 
-class _Origin(Source):
+class _Origin(SourceText):
     """The origin of a value that no file contains. Its places have no line."""
 
     def __init__(self, message: str) -> None:
@@ -179,7 +181,7 @@ class _Nowhere:
 _START = _Nowhere()
 
 
-def _node(data: object, source: Source) -> Node:
+def _node(data: object, source: SourceText) -> Node:
     """Plain data as a node. Scalars are text until a field reads them."""
     if isinstance(data, Mapping):
         fields = {str(name): Entry(_START, _node(each, source)) for name, each in data.items()}
@@ -257,7 +259,7 @@ class _Filler:
         entry = block.entry if node is block.entry.node else _with(block.entry, node)
         return replace(block, entry=entry, sources=tuple(sources))
 
-    def _node(self, node: Node, topic: Key | str, path: str, sources: dict[Source, None]) -> Node:
+    def _node(self, node: Node, topic: Key | str, path: str, sources: dict[SourceText, None]) -> Node:
         if isinstance(node.value, list):
             items = [
                 self._node(each, topic, _below(path, str(number)), sources)
@@ -276,7 +278,9 @@ class _Filler:
         same = all(entry.node is node.value[name].node for name, entry in fields.items())
         return node if same else node._replace(value=fields)
 
-    def _named(self, named: Node, topic: Key | str, path: str, sources: dict[Source, None]) -> Node | None:
+    def _named(
+        self, named: Node, topic: Key | str, path: str, sources: dict[SourceText, None]
+    ) -> Node | None:
         """The value's node; None, with a problem, if it is missing or wrong."""
         name, value = named.value, self.values.get(named.value)
         message = f"{topic}: {path}" if path else str(topic)

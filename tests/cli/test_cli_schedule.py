@@ -11,7 +11,7 @@ import yaml
 
 from bfinfra.cli.main import main
 from bfinfra.model.schedule import Schedule
-from bfinfra.render.schedule import Check, cron
+from bfinfra.render.schedule import ScheduledCheck, cron
 from bfinfra.render.systemd import timed
 
 SITE = """\
@@ -159,7 +159,9 @@ def test_files_that_no_config_map_holds_are_reported_by_name(folder, capsys):
     assert "certs/ca.pem" in capsys.readouterr().err
 
 
-CHECK = Check("poc", "/opt/my tools/bfinfra", ("/srv/100%/$HOME/a'b\"c.yaml",), Schedule.every("1h", "poc"))
+CHECK = ScheduledCheck(
+    "poc", "/opt/my tools/bfinfra", ("/srv/100%/$HOME/a'b\"c.yaml",), Schedule.every("1h", "poc")
+)
 
 
 def test_words_of_paths_mean_nothing_to_systemd_or_a_crontab():

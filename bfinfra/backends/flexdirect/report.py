@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from bfinfra.model.health import Check, Health, Report, Status
+from bfinfra.model.health import HealthCheck, HealthReport, ServerReport, Status
 
 HEADER = re.compile(r"\s*Health report for (?:server:\s*(?P<server>\S+)|localhost)\s*")
 MARKED = re.compile(r"\s*\[\s*(?P<status>PASS|MARGINAL|FATAL|SKIPPED)\s*\]?\s*(?P<text>.*)")
@@ -21,7 +21,7 @@ BEGINS = re.compile(r"\s*(Check|Cannot)\b")
 LONGEST = 4000  # lines
 
 
-def parse(text: str) -> Health:
+def parse(text: str) -> HealthReport:
     """The reports in a text; what comes before the first is ignored."""
     pages: list[tuple[str, list[str]]] = []
     for line in text.splitlines()[:LONGEST]:
@@ -30,10 +30,10 @@ def parse(text: str) -> Health:
         elif pages and line.strip():
             pages[-1][1].append(line)
     found = [_report(server, lines) for server, lines in pages]
-    return Health(tuple(report for report, _ in found), found[-1][1] if found else ())
+    return HealthReport(tuple(report for report, _ in found), found[-1][1] if found else ())
 
 
-def _report(server: str, lines: list[str]) -> tuple[Report, tuple[str, ...]]:
+def _report(server: str, lines: list[str]) -> tuple[ServerReport, tuple[str, ...]]:
     totals = {
         Status(total["status"]): int(total["count"]) for line in lines if (total := TOTAL.fullmatch(line))
     }
@@ -41,12 +41,12 @@ def _report(server: str, lines: list[str]) -> tuple[Report, tuple[str, ...]]:
     body = [line for line in lines[:last] if not TOTAL.fullmatch(line)]
     torn = any((marked := MARKED.fullmatch(line)) and not marked["text"] for line in body)
     checks, loose = (_torn if torn else _whole)(body)
-    return Report(server, checks, totals, (*loose, *_objections(checks, totals))), tuple(
+    return ServerReport(server, checks, totals, (*loose, *_objections(checks, totals))), tuple(
         line.strip() for line in lines[last + 1 :]
     )
 
 
-def _whole(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
+def _whole(lines: list[str]) -> tuple[tuple[HealthCheck, ...], list[str]]:
     """Checks with status and text on one line. A line without status continues the one before."""
     found: list[tuple[str, list[str]]] = []
     for line in lines:
@@ -54,10 +54,10 @@ def _whole(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
             found.append((marked["status"], [marked["text"].strip()]))
         elif found:
             found[-1][1].append(line.strip())
-    return tuple(Check(Status(status), " ".join(words)) for status, words in found), []
+    return tuple(HealthCheck(Status(status), " ".join(words)) for status, words in found), []
 
 
-def _torn(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
+def _torn(lines: list[str]) -> tuple[tuple[HealthCheck, ...], list[str]]:
     """Checks with statuses and texts on separate lines, in the same order."""
     statuses: list[str] = []
     texts: list[list[str]] = []
@@ -74,11 +74,11 @@ def _torn(lines: list[str]) -> tuple[tuple[Check, ...], list[str]]:
         [] if len(statuses) == len(texts) else [f"it has {len(statuses)} statuses for {len(texts)} checks"]
     )
     return tuple(
-        Check(Status(status), " ".join(words)) for status, words in zip(statuses, texts, strict=False)
+        HealthCheck(Status(status), " ".join(words)) for status, words in zip(statuses, texts, strict=False)
     ), loose
 
 
-def _objections(checks: tuple[Check, ...], totals: dict[Status, int]) -> Iterator[str]:
+def _objections(checks: tuple[HealthCheck, ...], totals: dict[Status, int]) -> Iterator[str]:
     if not totals:
         yield "it has no totals"
     counted = Counter(check.status for check in checks)

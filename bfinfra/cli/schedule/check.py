@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.cli.references import variables
 from bfinfra.model.schedule import Schedule
-from bfinfra.render.schedule import Check
+from bfinfra.render.schedule import ScheduledCheck
 
 if TYPE_CHECKING:
     import argparse
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bfinfra.model.site import Site
 
 
-def check_of(args: argparse.Namespace, site: Site) -> Check:
+def check_of(args: argparse.Namespace, site: Site) -> ScheduledCheck:
     """The drift check of the site with these arguments."""
-    return Check(
+    return ScheduledCheck(
         site.name,
         _program(),
         tuple(str(Path(each).absolute()) for each in args.sites),

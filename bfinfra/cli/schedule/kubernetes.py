@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
     from bfinfra.model.site import Site
-    from bfinfra.render.schedule import Check
+    from bfinfra.render.schedule import ScheduledCheck
 
 
 def add(inner: arguments.Verbs) -> arguments.Parser:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _rights(args: argparse.Namespace, site: Site, check: Check) -> list[dict[str, Any]]:
+def _rights(args: argparse.Namespace, site: Site, check: ScheduledCheck) -> list[dict[str, Any]]:
     """The rights of its account in the cluster that it runs in. Raises BfinfraError if the site has no such
     cluster.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfinfra.backends.flexdirect.report import parse
 from bfinfra.model.errors import BfinfraError
-from bfinfra.model.health import Health, Status
+from bfinfra.model.health import HealthReport, Status
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.model.ssh import LinuxMachine
@@ -28,7 +28,7 @@ class Examined:
 
     key: Key
     machine: str
-    health: Health
+    health: HealthReport
     limit: Status
     problem: str = ""
 
@@ -63,7 +63,7 @@ def ask(wanted: Mapping[LinuxMachine, tuple[Key, str]], hosts: LinuxHosts) -> li
     for machine, (key, accepted) in wanted.items():
         answer = answers[machine]
         if isinstance(answer, BfinfraError):
-            found.append(Examined(key, machine.name, Health(()), LIMITS[accepted], str(answer)))
+            found.append(Examined(key, machine.name, HealthReport(()), LIMITS[accepted], str(answer)))
         else:
             found.append(Examined(key, machine.name, parse(answer["health"].text), LIMITS[accepted]))
     return found

@@ -105,7 +105,7 @@ def _vgpus(vm_class: str, wanted: Specs, environment: Environment) -> Counter[st
 
 
 def _home(namespace: str, wanted: Specs, environment: Environment) -> str:
-    """The vSphere cluster of a namespace; "" if nobody tells."""
+    """The vSphere cluster of a namespace; "" if unknown."""
     own = wanted.get(Key("supervisor_namespace", namespace))
     there = environment.spaces.get(namespace)
     return str(getattr(own, "cluster", "") or (there.cluster if there else ""))
