@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from kinds.lifecycle import EVERYTHING, QUICK, endings, setting
+from kinds.lifecycle import EVERYTHING, QUICK, endings, run_context
 
 import bfinfra
 import bfinfra.sandbox
@@ -45,7 +45,7 @@ def applied(site: Site, sandbox: Running) -> dict[str, str]:
             site,
             approve=lambda _: EVERYTHING,
             options=Options(retry=QUICK, deadline=5),
-            context=setting(sandbox),
+            context=run_context(sandbox),
         )
     )
 

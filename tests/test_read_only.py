@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, made, setting, unhurried, world
+from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, made, run_context, unhurried, world
 
 import bfinfra
 from bfinfra.app import privileges, trust
@@ -86,7 +86,7 @@ def test_a_reader_describes_what_an_administrator_describes(sandbox: Running) ->
     password = Secret("env", "READER_PASSWORD", Sources(env=sandbox.env))
     reader = site.vcenter.model_copy(update={"username": READER, "password": password})
     known, seen = (
-        describe(replace(site, resources={}, vcenter=each), context=setting(sandbox))
+        describe(replace(site, resources={}, vcenter=each), context=run_context(sandbox))
         for each in (site.vcenter, reader)
     )
     assert {key.kind for key in known.resources} >= {"gpu_host", "bitfusion_server", "vm_class"}
@@ -101,7 +101,7 @@ def changed_by_no_reader(path: Path, sandbox: Running, folder: Path) -> None:
     reading = as_reader(path, folder)
     before = world(sandbox)
     sandbox.clear_tally()
-    found = bfinfra.plan(bfinfra.load(reading, sandbox=sandbox), context=setting(sandbox))
+    found = bfinfra.plan(bfinfra.load(reading, sandbox=sandbox), context=run_context(sandbox))
     assert sandbox.tally()["written"] == 0
     assert [str(item.key) for item in found.pending] == [], "what stands as it should is taken for changed"
     assert not found.problems or found.unreadable, found.problems

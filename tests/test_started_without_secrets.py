@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kinds.lifecycle import apply, drift, endings, plan, setting, world
+from kinds.lifecycle import apply, drift, endings, plan, run_context, world
 
 import bfinfra
 import bfinfra.sandbox
@@ -265,7 +265,7 @@ def test_without_what_leads_into_vcenter_all_that_lives_there_waits_and_nothing_
     before = site.sandbox.tally()["written"]
     with pytest.raises(bfinfra.SiteError, match="leads nowhere"):
         bfinfra.kubeconfig(
-            bfinfra.load(site.path, sandbox=site.sandbox), "cluster-01", context=setting(site.sandbox)
+            bfinfra.load(site.path, sandbox=site.sandbox), "cluster-01", context=run_context(site.sandbox)
         )
     with pytest.raises(bfinfra.BfinfraError, match="leads nowhere"):
         site.apply(destroy=True)

@@ -103,10 +103,10 @@ def test_prometheus_is_served():
 
 
 def test_a_file_that_cant_be_written_stops_nothing(tmp_path: Path) -> None:
-    said: list[str] = []
-    metrics = WatchMetrics(SITE, file=str(tmp_path / "gone/bfinfra.prom"), failed=said.append)
+    messages: list[str] = []
+    metrics = WatchMetrics(SITE, file=str(tmp_path / "gone/bfinfra.prom"), failed=messages.append)
     metrics.report(Sight(NOTHING))
-    assert "can't be written" in said[0]
+    assert "can't be written" in messages[0]
 
 
 def test_the_command_refuses_what_node_exporter_would_not_read(

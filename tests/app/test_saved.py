@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds.lifecycle import EXAMPLES, SPECS, setting
+from kinds.lifecycle import EXAMPLES, SPECS, run_context
 
 import bfinfra
 from bfinfra.app import saved, saved_files
@@ -71,13 +71,13 @@ class Checkout:
 
     def plan(self, file: Path, **how: Any) -> Path:
         site = self.load()
-        saved.save_plan(file, site, bfinfra.plan(site, context=setting(self.sandbox), **how))
+        saved.save_plan(file, site, bfinfra.plan(site, context=run_context(self.sandbox), **how))
         return file
 
     def apply(self, file: Path) -> Any:
         found = SavedPlan.read(file)
         site = self.load(*found.at(self.folder))
-        return bfinfra.apply(site, saved=found, targets=found.targets, context=setting(self.sandbox))
+        return bfinfra.apply(site, saved=found, targets=found.targets, context=run_context(self.sandbox))
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_plan_made_in_one_folder_is_applied_in_another_from_another_home(
         "done",
         {"vm_class/big", "supervisor_namespace/team-a"},
     )
-    again = bfinfra.plan(there.load(), context=setting(there.sandbox))
+    again = bfinfra.plan(there.load(), context=run_context(there.sandbox))
     assert again.pending == ()
 
 
@@ -120,7 +120,7 @@ def test_the_plan_of_every_kind_is_the_same_in_another_folder(
         shutil.copytree(SPECS / "kinds", folder, dirs_exist_ok=True)
         monkeypatch.setenv("HOME", str(tmp_path / name))
         site = load_files([folder / f"{kind}.yaml"], env={**os.environ, **sandbox.env})
-        plan = bfinfra.plan(site, context=setting(sandbox))
+        plan = bfinfra.plan(site, context=run_context(sandbox))
         found.append((saved.portable(site, plan), saved.contents(site, folder)))
         assert str(tmp_path) not in json.dumps(found[-1])
     assert found[0] == found[1]
@@ -177,12 +177,12 @@ def test_a_file_that_came_into_the_sites_folder_refuses_the_plan(here: Checkout,
         return here.load([here.folder], Variant(given=GIVEN))
 
     site, file = load(), tmp_path / "plan.json"
-    saved.save_plan(file, site, bfinfra.plan(site, context=setting(here.sandbox)))
+    saved.save_plan(file, site, bfinfra.plan(site, context=run_context(here.sandbox)))
     (here.folder / "more.yaml").write_text("x-nothing: here\n")
     found = SavedPlan.read(file)
     site = here.load(*found.at(None))
     with pytest.raises(Diverged, match=r"more\.yaml has changed since the plan was made"):
-        bfinfra.apply(site, saved=found, context=setting(here.sandbox))
+        bfinfra.apply(site, saved=found, context=run_context(here.sandbox))
 
 
 def test_servers_that_moved_on_refuse_the_plan(here: Checkout, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_no_secret_is_in_a_plan(here: Checkout, tmp_path: Path) -> None:
 
 def test_a_plan_is_shown_as_it_was(here: Checkout, tmp_path: Path) -> None:
     site = here.load()
-    plan = bfinfra.plan(site, context=setting(here.sandbox))
+    plan = bfinfra.plan(site, context=run_context(here.sandbox))
     saved.save_plan(tmp_path / "plan.json", site, plan)
     again = plan_of(SavedPlan.read(tmp_path / "plan.json").plan)
     assert text.plan(again) == text.plan(plan)
@@ -221,7 +221,7 @@ def test_show_writes_the_page_that_plan_writes(here: Checkout, tmp_path: Path) -
     site, page = here.load(), tmp_path / "page.html"
     file = here.plan(tmp_path / "plan.json")
     assert main(["show", str(file), "--html", str(page)]) == 0
-    planned = bfinfra.plan(site, context=setting(here.sandbox))
+    planned = bfinfra.plan(site, context=run_context(here.sandbox))
     before = waits(site.resources, {})
     assert before[Key.parse("supervisor_namespace/team-a")] == {Key.parse("vm_class/big"): ""}
     assert page.read_text() == plan_page.plan(planned, site.resources, before, Style(units=unit))
@@ -329,7 +329,7 @@ def test_the_command_line_plans_in_one_folder_and_applies_in_another(
 def test_a_plan_of_the_plain_site_has_no_variant(here: Checkout, tmp_path: Path) -> None:
     (here.folder / "site.yaml").write_text(SITE.replace("{value: memory}", "1GiB"))
     site = here.load([here.folder / "site.yaml"], PLAIN)
-    saved.save_plan(tmp_path / "plan.json", site, bfinfra.plan(site, context=setting(here.sandbox)))
+    saved.save_plan(tmp_path / "plan.json", site, bfinfra.plan(site, context=run_context(here.sandbox)))
     assert SavedPlan.read(tmp_path / "plan.json").at(None)[1] == PLAIN
 
 

@@ -82,11 +82,11 @@ def alone(folder: Path) -> Iterator[None]:
     nobody = mock.patch.object(context, "LIVE", bfinfra.RunContext(retry=ONCE, middleware=(Nobody,)))
     whole = build()
     parser = mock.patch("bfinfra.cli.main.build", lambda _: whole)  # half of a command's time
-    setting = mock.patch.object(context, "RunContext", lambda **_: context.LIVE)
+    run_context = mock.patch.object(context, "RunContext", lambda **_: context.LIVE)
     with (
         mock.patch.dict(os.environ, env),
         nobody,
-        setting,
+        run_context,
         parser,
         mock.patch.object(secret, "_run", _no_program),
     ):

@@ -12,7 +12,18 @@ from pathlib import Path
 import httpx2
 from bad_input import fuzz, lies, nasty
 from bad_input.memory import Taken
-from kinds.lifecycle import EVERYTHING, LONG, QUICK, apply, difference, endings, made, plan, setting, world
+from kinds.lifecycle import (
+    EVERYTHING,
+    LONG,
+    QUICK,
+    apply,
+    difference,
+    endings,
+    made,
+    plan,
+    run_context,
+    world,
+)
 
 import bfinfra
 from bfinfra.backends import writes
@@ -96,7 +107,7 @@ def answers(path: Path, sandbox: Running) -> int:
     """How many writes of an apply a server answers over HTTP: what Ansible does is not among them."""
     counted: list[str] = []
     context = replace(
-        setting(sandbox), middleware=(lambda inner: Nonsense(inner, counted, 0, ANSWERS["nothing"]),)
+        run_context(sandbox), middleware=(lambda inner: Nonsense(inner, counted, 0, ANSWERS["nothing"]),)
     )
     assert made(
         bfinfra.apply(
@@ -115,7 +126,7 @@ def answered(path: Path, sandbox: Running, nth: int, answer: Answer) -> str:
     """
     counted: list[str] = []
     memory = Taken()
-    context = replace(setting(sandbox), middleware=(lambda inner: Nonsense(inner, counted, nth, answer),))
+    context = replace(run_context(sandbox), middleware=(lambda inner: Nonsense(inner, counted, nth, answer),))
     try:
         outcome = bfinfra.apply(
             bfinfra.load(path, sandbox=sandbox),

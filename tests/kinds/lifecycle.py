@@ -73,16 +73,16 @@ def of_test(kind: str, word: str) -> object:
     return vars(importlib.import_module(f"kinds.{kind}.test_{kind}")).get(word)
 
 
-def setting(sandbox: Running) -> bfinfra.RunContext:
+def run_context(sandbox: Running) -> bfinfra.RunContext:
     return bfinfra.RunContext(sandbox=sandbox, retry=QUICK)
 
 
 def plan(path: Path, sandbox: Running, **how: Any) -> Plan:
-    return bfinfra.plan(bfinfra.load(path, sandbox=sandbox), context=setting(sandbox), **how)
+    return bfinfra.plan(bfinfra.load(path, sandbox=sandbox), context=run_context(sandbox), **how)
 
 
 def drift(path: Path, sandbox: Running) -> Report:
-    return bfinfra.drift(bfinfra.load(path, sandbox=sandbox), context=setting(sandbox))
+    return bfinfra.drift(bfinfra.load(path, sandbox=sandbox), context=run_context(sandbox))
 
 
 def apply(path: Path, sandbox: Running, *, context: bfinfra.RunContext | None = None, **how: Any) -> Outcome:
@@ -91,7 +91,7 @@ def apply(path: Path, sandbox: Running, *, context: bfinfra.RunContext | None = 
         bfinfra.load(path, sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=options,
-        context=context or setting(sandbox),
+        context=context or run_context(sandbox),
         **how,
     )
 

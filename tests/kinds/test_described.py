@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from forgotten import forget
-from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, endings, made, setting
+from kinds.lifecycle import EXAMPLES, QUICK, SPECS, apply, endings, made, run_context
 
 import bfinfra
 from bfinfra.app import init
@@ -48,7 +48,7 @@ def existing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runnin
 
 def changed(site: Site, running: Running) -> dict[str, list[str]]:
     """By address, the fields that an adoption of all would change; and whatever is wrong with the plan."""
-    found = bfinfra.plan(site, adopt=frozenset(site.resources), context=setting(running))
+    found = bfinfra.plan(site, adopt=frozenset(site.resources), context=run_context(running))
     assert not found.problems, found.problems
     assert not found.unreadable, found.unreadable
     assert {item.key for item in found.items} >= set(site.resources)
@@ -60,7 +60,7 @@ def changed(site: Site, running: Running) -> dict[str, list[str]]:
 def written(folder: Path, running: Running, *only: str) -> Path:
     """The site that init writes."""
     site = init.empty("mine", VCENTER, folder, sandbox=running)
-    found = init.described(site, VCENTER, only=frozenset(only), context=setting(running))
+    found = init.described(site, VCENTER, only=frozenset(only), context=run_context(running))
     assert not found.differing, found.differing
     (folder / "site.yaml").write_text(found.text)
     return folder / "site.yaml"
@@ -77,7 +77,7 @@ def imported(kind: str, folder: Path, running: Running) -> Path:
         def again() -> Site:
             return bfinfra.load(path, sandbox=running)
 
-        import_object(again(), Key(kind, name), again, context=setting(running))
+        import_object(again(), Key(kind, name), again, context=run_context(running))
     return path
 
 
@@ -118,7 +118,7 @@ def test_a_whole_site_is_described_adopted_and_agrees(
         assert site_vcenter is not None
         vcenter |= {"server": site_vcenter.server, "username": site_vcenter.username}
         site = init.empty("mine", vcenter, tmp_path, sandbox=running)
-        found = init.described(site, vcenter, context=setting(running))
+        found = init.described(site, vcenter, context=run_context(running))
         assert found.differing == {}
         path = tmp_path / "site.yaml"
         path.write_text(found.text)
@@ -126,9 +126,11 @@ def test_a_whole_site_is_described_adopted_and_agrees(
         assert {"gpu_host", "bitfusion_server", "supervisor_namespace", "tanzu_cluster"} <= {
             key.kind for key in site.resources
         }
-        adopted = bfinfra.apply(site, adopt_all=True, options=Options(retry=QUICK), context=setting(running))
+        adopted = bfinfra.apply(
+            site, adopt_all=True, options=Options(retry=QUICK), context=run_context(running)
+        )
         assert made(adopted), endings(adopted)
-        again = bfinfra.plan(bfinfra.load(path, sandbox=running), context=setting(running))
+        again = bfinfra.plan(bfinfra.load(path, sandbox=running), context=run_context(running))
         assert (again.problems, again.pending) == ((), ())
     finally:
         stop(tmp_path / "state")
@@ -137,7 +139,7 @@ def test_a_whole_site_is_described_adopted_and_agrees(
 def test_what_another_site_made_is_left_out_and_named(existing: Running, tmp_path: Path) -> None:
     assert made(apply(EXAMPLES["vm_class"], existing))
     site = init.empty("mine", VCENTER, tmp_path, sandbox=existing)
-    found = init.described(site, VCENTER, only=frozenset({"vm_class"}), context=setting(existing))
+    found = init.described(site, VCENTER, only=frozenset({"vm_class"}), context=run_context(existing))
     assert found.left_out["vm_class/gpu-small"] == "it belongs to vm_class/gpu-small of the site example"
     assert Key("vm_class", "gpu-small") not in found.resources
     assert "#   vm_class/gpu-small: it belongs to" in found.text
@@ -149,7 +151,7 @@ def test_the_kinds_of_a_server_that_is_not_trusted_are_left_out_and_named_togeth
     assert made(apply(EXAMPLES["supervisor_namespace"], existing))
     vcenter = VCENTER | {"supervisor_trust": {"sha256": "ab" * 32}}
     site = init.empty("mine", vcenter, tmp_path, sandbox=existing)
-    found = init.described(site, vcenter, context=setting(existing))
+    found = init.described(site, vcenter, context=run_context(existing))
     assert "certificate" in found.left_out["service_vm, tanzu_cluster, vks_addon, vks_cluster"]
     assert found.differing == {}
     assert "vm_class" in {key.kind for key in found.resources}

@@ -22,7 +22,7 @@ from kinds.lifecycle import (
     kill_at,
     made,
     plan,
-    setting,
+    run_context,
     unhurried,
     world,
 )
@@ -81,7 +81,7 @@ def test_it_applies_agrees_and_goes_without_a_trace_killed_or_not_and_asks_what_
     before, path, context = (
         world(sandbox),
         EXAMPLES[kind],
-        replace(setting(sandbox), middleware=(reach.noting(asked),)),
+        replace(run_context(sandbox), middleware=(reach.noting(asked),)),
     )
     steps = steps_of(plan(path, sandbox))
     started: set[tuple[Key, str]] = set()

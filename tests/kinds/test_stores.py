@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from kinds import servers
-from kinds.lifecycle import EXAMPLES, setting, world
+from kinds.lifecycle import EXAMPLES, run_context, world
 from kinds.servers import GIB
 from kinds.virtual_machine import test_virtual_machine
 
@@ -113,10 +113,10 @@ def test_nothing_is_made_before_a_disk_that_can_not_fit_is_refused(sandbox, tmp_
     path = tmp_path / "site.yaml"
     path.write_text(EXAMPLES["virtual_machine"].read_text().replace("size: 40GiB", "size: 2TiB"))
     before, site = world(sandbox), bfinfra.load(path, sandbox=sandbox)
-    [problem] = bfinfra.plan(site, context=setting(sandbox)).problems
+    [problem] = bfinfra.plan(site, context=run_context(sandbox)).problems
     assert str(problem).startswith(
         f"{path}:16:29: virtual_machine/sckubw01: a disk of 2TiB does not fit on local, which has 1TiB"
     )
     with pytest.raises(BfinfraError, match="does not fit"):
-        bfinfra.apply(site, context=setting(sandbox))
+        bfinfra.apply(site, context=run_context(sandbox))
     assert world(sandbox) == before

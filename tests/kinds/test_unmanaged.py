@@ -20,7 +20,7 @@ from kinds.lifecycle import (
     endings,
     made,
     plan,
-    setting,
+    run_context,
     unhurried,
     world,
 )
@@ -82,7 +82,7 @@ def forced(
                 bfinfra.load(path, sandbox=sandbox),
                 approve=allow,
                 options=options,
-                context=setting(sandbox),
+                context=run_context(sandbox),
                 **how,
             )
         )

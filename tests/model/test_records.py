@@ -16,7 +16,7 @@ import pytest
 
 from bfinfra.model.records import dataclass
 
-MAKERS = {"the standard one": dataclasses.dataclass, "ours": dataclass}
+DECORATORS = {"the standard one": dataclasses.dataclass, "ours": dataclass}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Derived(Base):
         return 2 * self.count
 
 
-def made(maker: Any, **switches: bool) -> Any:
-    @maker(**switches)
+def made(decorator: Any, **switches: bool) -> Any:
+    @decorator(**switches)
     class Thing:
         name: str
         size: int = 3
@@ -59,7 +59,7 @@ SWITCHES = [
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_a_record_shows_compares_and_hashes_as_a_standard_one(switches: dict[str, bool]) -> None:
-    standard, ours = (made(maker, **switches) for maker in MAKERS.values())
+    standard, ours = (made(decorator, **switches) for decorator in DECORATORS.values())
     given = [
         {"name": "a"},
         {"name": "a", "size": 4},
@@ -96,8 +96,8 @@ def test_what_a_standard_one_refuses_is_refused_in_the_same_words(
     given: tuple[tuple[Any, ...], dict[str, Any]], switches: dict[str, bool]
 ) -> None:
     texts = []
-    for maker in MAKERS.values():
-        kind = made(maker, **switches)
+    for decorator in DECORATORS.values():
+        kind = made(decorator, **switches)
         try:
             texts.append(repr(kind(*given[0], **given[1])))
         except TypeError as error:

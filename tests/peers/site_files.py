@@ -22,7 +22,7 @@ from bfinfra.sandbox.factories.token import make_token
 
 SPECS = Path(__file__).parents[2] / "specs"
 RETRY = RetryPolicy(attempts=6, lasts=0, pause=0.05, longest=0.5)
-SETTING = bfinfra.RunContext(retry=RETRY)
+RUN_CONTEXT = bfinfra.RunContext(retry=RETRY)
 
 
 class SiteFile:
@@ -51,7 +51,7 @@ class SiteFile:
 
     def plan(self) -> Plan:
         """What an apply would do, and what drift reports."""
-        return bfinfra.plan(self.load(), context=SETTING)
+        return bfinfra.plan(self.load(), context=RUN_CONTEXT)
 
     def changes(self) -> dict[str, set[str]]:
         """Address → the fields that differ; empty: all agrees."""
@@ -61,7 +61,7 @@ class SiteFile:
 
     def drift(self) -> Report:
         """What the world moved, and who."""
-        return bfinfra.drift(self.load(), context=SETTING)
+        return bfinfra.drift(self.load(), context=RUN_CONTEXT)
 
     def apply(
         self, *, deadline: float = 30, on_event: Callable[[Event], None] = lambda _: None, **how: Any
@@ -69,7 +69,7 @@ class SiteFile:
         """Everything is allowed."""
         options = Options(retry=RETRY, deadline=deadline)
         return bfinfra.apply(
-            self.load(), approve=everything, options=options, on_event=on_event, context=SETTING, **how
+            self.load(), approve=everything, options=options, on_event=on_event, context=RUN_CONTEXT, **how
         )
 
 

@@ -78,18 +78,18 @@ class Engine(SiteFile):
 
     def look(self, *, destroy: bool = False) -> tuple[Plan, Any, Any]:
         site = self.load()
-        wish = DesiredState.of(site, destroy=destroy)
-        world = survey(self.kinds, wish.wanted, RETRY)
-        return make(site, wish, world, self.kinds), wish, world
+        desired = DesiredState.of(site, destroy=destroy)
+        world = survey(self.kinds, desired.wanted, RETRY)
+        return make(site, desired, world, self.kinds), desired, world
 
     def plan(self) -> Plan:
         return self.look()[0]
 
     def run(self, *, destroy: bool = False, deadline: float = 20) -> Any:
-        plan, wish, world = self.look(destroy=destroy)
+        plan, desired, world = self.look(destroy=destroy)
         assert not plan.problems, plan.problems
         return Apply(
-            plan, wish, world, self.kinds, Options(retry=RETRY, deadline=deadline), lambda _: None
+            plan, desired, world, self.kinds, Options(retry=RETRY, deadline=deadline), lambda _: None
         ).run()
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from peers.conftest import Vcsim, vcsim_site
 from peers.found import USER, Peers
-from peers.site_files import SETTING
+from peers.site_files import RUN_CONTEXT
 from pyVim.connect import Disconnect, SmartConnect
 from pyVim.task import WaitForTask
 from pyVmomi import vim
@@ -72,13 +72,13 @@ def test_what_govc_made_is_described_and_to_adopt_it_changes_no_field(
     made_by_hand(vcsim)
     switch(vcsim.peers)
     site = init.empty("mine", vcenter, tmp_path)
-    found = init.described(site, vcenter, context=SETTING)
+    found = init.described(site, vcenter, context=RUN_CONTEXT)
     assert found.differing == {}, found.text
     path = tmp_path / "site.yaml"
     path.write_text(found.text)
     site = bfinfra.load(path)
     assert {key.kind for key in site.resources} >= EXPECTED, found.left_out
-    plan = bfinfra.plan(site, adopt=frozenset(site.resources), context=SETTING)
+    plan = bfinfra.plan(site, adopt=frozenset(site.resources), context=RUN_CONTEXT)
     assert (plan.problems, dict(plan.unreadable)) == ((), {})
     assert [
         (str(item.key), change.field)
@@ -97,7 +97,7 @@ def test_a_bitfusion_server_is_described_unless_it_is_another_sites(
 
     def described(name: str) -> Initial:
         site = init.empty(name, vcenter, tmp_path)
-        return init.described(site, vcenter, only=frozenset({"bitfusion_server"}), context=SETTING)
+        return init.described(site, vcenter, only=frozenset({"bitfusion_server"}), context=RUN_CONTEXT)
 
     assert described("mine").left_out == {
         "bitfusion_server/bf-01": "it belongs to bitfusion_server/bf-01 of the site peers-vcsim"

@@ -21,7 +21,7 @@ import pytest
 import yaml
 from kinds.lifecycle import apply, endings, made
 from peers.found import Peers, run
-from peers.site_files import SETTING, SiteFile, all_are, kubernetes_site
+from peers.site_files import RUN_CONTEXT, SiteFile, all_are, kubernetes_site
 from rights.given import ACCOUNT, Site, named, world
 
 import bfinfra
@@ -55,7 +55,7 @@ def watching(site: SiteFile) -> Iterator[queue.SimpleQueue[Sight]]:
     """A watch that reads nothing at an interval."""
     heard, stop = Heard(), Stop()
     stop.begin_writing()
-    how = {"options": WatchOptions(interval=3600), "context": replace(SETTING, stop=stop)}
+    how = {"options": WatchOptions(interval=3600), "context": replace(RUN_CONTEXT, stop=stop)}
     running = threading.Thread(target=watch, args=(site.load(), heard), kwargs=how)
     running.start()
     try:
@@ -99,7 +99,7 @@ def live(site: SiteFile) -> None:
     all_are(site.apply(), "done", "kept")
     if hidden := [
         what
-        for item in bfinfra.plan(site.load(), destroy=True, context=SETTING).items
+        for item in bfinfra.plan(site.load(), destroy=True, context=RUN_CONTEXT).items
         for what in item.contents
         if "can't be read" in what
     ]:
@@ -121,7 +121,7 @@ def test_a_plan_and_a_drift_read_everything_as_a_user_who_may_only_get_and_list(
     looking = privileges.privileges(site.load(), [Use.PLAN])
     assert {verb.verb for verbs in looking.apis.values() for verb in verbs} <= {"get", "list"}
     give(looking)
-    planned, checked = site.plan(), bfinfra.drift(site.load(), context=SETTING)
+    planned, checked = site.plan(), bfinfra.drift(site.load(), context=RUN_CONTEXT)
     assert (planned.pending, planned.problems, dict(planned.unreadable)) == ((), (), {})
     assert (checked.found, checked.blind) == ((), False)
     site.given["namespace"]["training"]["labels"] = {"team": "b"}

@@ -63,8 +63,8 @@ def test_systemd_takes_the_unit_of_a_watch_too(folder: Path) -> None:
     assert main(["schedule", "systemd", "site.yaml", "--watch", "--user", "daemon", "--out", "."]) == 0
     unit = str(folder / "bfinfra-watch-poc.service")
     done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
-    said = [line for line in done.stderr.splitlines() if "bfinfra-watch" in line]
-    assert (done.returncode, said) == (0, [])
+    messages = [line for line in done.stderr.splitlines() if "bfinfra-watch" in line]
+    assert (done.returncode, messages) == (0, [])
     judge = ["systemd-analyze", "security", "--offline=yes", "--threshold=30", unit]
     exposed = subprocess.run(judge, capture_output=True, text=True, check=False)
     assert exposed.returncode == 0, exposed.stdout[-600:]

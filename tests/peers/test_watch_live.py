@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from peers.found import Peers
-from peers.site_files import SETTING, all_are
+from peers.site_files import RUN_CONTEXT, all_are
 from peers.sites import in_kubernetes
 
 from bfinfra.app.listener import Listener
@@ -38,7 +38,7 @@ def test_what_kubectl_changes_is_reported(peers: Peers, tmp_path: Path) -> None:
         seen = heard.seen
         stop = Stop()
         stop.begin_writing()
-        how = {"options": WatchOptions(interval=3600), "context": replace(SETTING, stop=stop)}
+        how = {"options": WatchOptions(interval=3600), "context": replace(RUN_CONTEXT, stop=stop)}
         running = threading.Thread(target=watch, args=(site.load(), heard), kwargs=how)
         running.start()
         space = site.given["namespace"]["training"]["namespace"]

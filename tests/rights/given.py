@@ -248,7 +248,7 @@ def guest(sandbox: Running, namespace: str, name: str) -> Kube:
     return _kube(answer["session_id"], base64.b64decode(answer["guest_cluster_ca"]), there)
 
 
-def _login(sandbox: Running, wish: Mapping[str, str], of: str = "COMPUTE") -> tuple[tuple[str, int], Any]:
+def _login(sandbox: Running, body: Mapping[str, str], of: str = "COMPUTE") -> tuple[tuple[str, int], Any]:
     host, _, port = sandbox.clients[f"SUPERVISOR_{of}"].rpartition(":")
     trust = ssl.create_default_context(cafile=str(sandbox.ca_file))
     trust.check_hostname = False
@@ -257,7 +257,7 @@ def _login(sandbox: Running, wish: Mapping[str, str], of: str = "COMPUTE") -> tu
     ).decode()
     request = urllib.request.Request(
         f"https://{host}:{port}/wcp/login",
-        json.dumps(wish).encode(),
+        json.dumps(body).encode(),
         {"Authorization": f"Basic {basic}"},
         method="POST",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kinds.lifecycle import apply, endings, made, setting
+from kinds.lifecycle import apply, endings, made, run_context
 
 import bfinfra
 from bfinfra.sandbox import Running
@@ -22,7 +22,7 @@ def kubeconfig(sandbox: Running, address: str = CLUSTER) -> dict[str, Any]:
     done = apply(SITE, sandbox)
     assert made(done), endings(done)
     given: dict[str, Any] = yaml.safe_load(
-        bfinfra.kubeconfig(bfinfra.load(SITE, sandbox=sandbox), address, context=setting(sandbox))
+        bfinfra.kubeconfig(bfinfra.load(SITE, sandbox=sandbox), address, context=run_context(sandbox))
     )
     return given
 

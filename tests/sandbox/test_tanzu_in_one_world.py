@@ -46,8 +46,8 @@ def ask(
 
 
 def bearer(world: Running, user: str, password: str, guest: bool = False) -> dict[str, str]:
-    wish = {"guest_cluster_name": "c1", "guest_cluster_namespace": "ns"} if guest else None
-    answer = ask(world, "10.1.0.1", 443, "POST", "/wcp/login", basic(user, password), wish)
+    body = {"guest_cluster_name": "c1", "guest_cluster_namespace": "ns"} if guest else None
+    answer = ask(world, "10.1.0.1", 443, "POST", "/wcp/login", basic(user, password), body)
     assert answer.status == 200, answer
     return {"Authorization": f"Bearer {answer.data['session_id']}"}
 

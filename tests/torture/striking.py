@@ -45,12 +45,14 @@ class Striking:
 def _child(site: Path, state: Path, deadline: float, nth: int, when: str) -> None:
     os.environ["BFINFRA_STATE_HOME"] = str(state)
     counted: list[int] = []
-    setting = bfinfra.RunContext(retry=RETRY, middleware=(lambda inner: Striking(inner, counted, nth, when),))
+    run_context = bfinfra.RunContext(
+        retry=RETRY, middleware=(lambda inner: Striking(inner, counted, nth, when),)
+    )
     outcome = bfinfra.apply(
         bfinfra.load(site),
         approve=everything,
         options=Options(retry=RETRY, deadline=deadline),
-        context=setting,
+        context=run_context,
     )
     os._exit(
         0

@@ -47,7 +47,7 @@ class Tap(httpx2.BaseTransport):
 def run(argv: list[str], echo: str, trace: bool, taken: set[str]) -> dict[str, Any]:
     out, err = io.StringIO(), io.StringIO()
     middleware = (*([functools.partial(Echo, echo)] if echo else []), functools.partial(Tap, taken))
-    context.RunContext = functools.partial(_SETTING, retry=QUICK, middleware=middleware)  # type: ignore[misc, assignment]  # as the command line makes it
+    context.RunContext = functools.partial(_RUN_CONTEXT, retry=QUICK, middleware=middleware)  # type: ignore[misc, assignment]  # as the command line makes it
     os.environ["BFINFRA_TRACEBACK"] = "1" if trace else ""
     began = time.monotonic()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -62,7 +62,7 @@ def run(argv: list[str], echo: str, trace: bool, taken: set[str]) -> dict[str, A
     }
 
 
-_SETTING = context.RunContext
+_RUN_CONTEXT = context.RunContext
 
 if __name__ == "__main__":
     task = json.loads(Path(sys.argv[1]).read_text())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, setting
+from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, run_context
 from pyVmomi import vim
 from rights.given import administrator
 
@@ -51,7 +51,7 @@ def test_a_lease_that_ran_out_is_reported_leaves_nothing_and_the_next_apply_fini
         bfinfra.load(EXAMPLE, sandbox=hasty),
         approve=lambda _: EVERYTHING,
         options=Options(retry=once),
-        context=setting(hasty),
+        context=run_context(hasty),
     )
     message = endings(outcome)["bitfusion_server/bf-01"]
     assert "vCenter ended the import of bf-01; The lease timed out" in message

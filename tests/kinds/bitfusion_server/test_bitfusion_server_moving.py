@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds.lifecycle import EVERYTHING, EXAMPLES, LONG, QUICK, endings, made, setting
+from kinds.lifecycle import EVERYTHING, EXAMPLES, LONG, QUICK, endings, made, run_context
 from pyVmomi import vim
 
 import bfinfra
@@ -41,7 +41,7 @@ def apply(sandbox: Running, between: Callable[[], Any], path: Path = PATH, **how
         bfinfra.load(path, sandbox=sandbox),
         approve=approve,
         options=Options(retry=QUICK, deadline=LONG),
-        context=setting(sandbox),
+        context=run_context(sandbox),
         **how,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kinds.lifecycle import EXAMPLES, QUICK, apply, made, setting, world
+from kinds.lifecycle import EXAMPLES, QUICK, apply, made, run_context, world
 from kinds.servers import GIB, HOST, machine, spec, state
 
 import bfinfra
@@ -123,7 +123,7 @@ def test_a_running_server_is_not_shut_down_for_memory_that_its_host_does_not_hav
     before, larger = world(sandbox), tmp_path / "site.yaml"
     larger.write_text(path.read_text().replace("    gpus: 1\n", "    gpus: 1\n    memory: 256GiB\n"))
     site = bfinfra.load(larger, sandbox=sandbox)
-    [problem] = bfinfra.plan(site, context=setting(sandbox)).problems
+    [problem] = bfinfra.plan(site, context=run_context(sandbox)).problems
     assert str(problem).startswith(
         f"{larger}:16:13: bitfusion_server/bf-01: its 256GiB don't fit on esx1.small.test, which has 128GiB"
     )

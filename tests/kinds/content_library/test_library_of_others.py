@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, setting
+from kinds.lifecycle import EVERYTHING, EXAMPLES, apply, endings, made, plan, run_context
 from sandbox.asking import Https, Rest, read
 
 import bfinfra
@@ -121,7 +121,7 @@ def once(site: Path, sandbox: Running) -> str:
         bfinfra.load(site, sandbox=sandbox),
         approve=lambda _: EVERYTHING,
         options=Options(retry=RetryPolicy(attempts=1, lasts=0)),
-        context=setting(sandbox),
+        context=run_context(sandbox),
     )
     return endings(outcome)[SERVER]
 

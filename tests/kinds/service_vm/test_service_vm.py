@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, apply, drift, endings, made, plan, setting
+from kinds.lifecycle import EVERYTHING, EXAMPLES, QUICK, apply, drift, endings, made, plan, run_context
 from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import supervisor
 
@@ -175,7 +175,9 @@ def test_it_waits_for_its_probe(sandbox, tmp_path):
     path = site(tmp_path, ready={"tcp": 9999})
     options = Options(retry=QUICK, deadline=0.2)
     site_file = bfinfra.load(path, sandbox=sandbox)
-    done = bfinfra.apply(site_file, approve=lambda _: EVERYTHING, options=options, context=setting(sandbox))
+    done = bfinfra.apply(
+        site_file, approve=lambda _: EVERYTHING, options=options, context=run_context(sandbox)
+    )
     assert "Ready: dial tcp" in str(endings(done)["service_vm/dl-01"])
 
 

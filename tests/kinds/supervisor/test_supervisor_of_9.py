@@ -155,8 +155,8 @@ def test_what_differs_of_a_foundation_load_balancer_is_changed(there, field, sen
 
 def clouds(**changes):
     private = [{"address": "172.30.0.0", "prefix": 20}]
-    told = {"nsx_project": "/orgs/default/projects/gpu", "default_private_cidrs": private, **changes}
-    return decided(written(**CLOUDS), network_provider=VPC, vpc_network=told)
+    reported = {"nsx_project": "/orgs/default/projects/gpu", "default_private_cidrs": private, **changes}
+    return decided(written(**CLOUDS), network_provider=VPC, vpc_network=reported)
 
 
 def test_private_networks_change_and_the_project_stays():

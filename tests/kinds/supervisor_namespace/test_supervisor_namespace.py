@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kinds.lifecycle import EXAMPLES, apply, made, plan, setting, world
+from kinds.lifecycle import EXAMPLES, apply, made, plan, run_context, world
 from kinds.unmanaged import Entry, Look, config_map
 from pydantic import ValidationError
 from rights.given import supervisor
@@ -63,12 +63,12 @@ def accessed(path: Path, access: str) -> Path:
 def test_access_for_nobody_is_refused_before_the_first_write(sandbox, tmp_path, access, at, says):
     path = accessed(tmp_path, access)
     before, site = world(sandbox), bfinfra.load(path, sandbox=sandbox)
-    [problem] = bfinfra.plan(site, context=setting(sandbox)).problems
+    [problem] = bfinfra.plan(site, context=run_context(sandbox)).problems
     column = len("    access: [{") + access.index(": ") + 2
     assert str(problem).startswith(f"{path}:12:{column}: supervisor_namespace/team-a: {at}")
     assert says in str(problem)
     with pytest.raises(BfinfraError, match=at):
-        bfinfra.apply(site, context=setting(sandbox))
+        bfinfra.apply(site, context=run_context(sandbox))
     assert world(sandbox) == before
 
 

@@ -68,13 +68,13 @@ class Recorder:
 
 def run(site: dict[str, Any], folder: Path, sandbox: Running, recorder: Recorder, **how: Any) -> None:
     (folder / "site.yaml").write_text(yaml.safe_dump(site))
-    setting = bfinfra.RunContext(sandbox=sandbox, middleware=(recorder,), retry=QUICK)
+    run_context = bfinfra.RunContext(sandbox=sandbox, middleware=(recorder,), retry=QUICK)
     given = bfinfra.load(folder / "site.yaml", sandbox=sandbox)
     done = bfinfra.apply(
         given,
         approve=lambda _: EVERYTHING,
         options=Options(retry=QUICK, deadline=LONG),
-        context=setting,
+        context=run_context,
         **how,
     )
     assert made(done), endings(done)

@@ -130,12 +130,15 @@ def wrong_field(folder: Path, sandbox: Running, count: Count) -> None:
     assert made(first), endings(first)
     site.write_text(SITE.format(team="b"))
     sent: list[str] = []
-    options, setting = (
+    options, run_context = (
         Options(retry=QUICK),
         bfinfra.RunContext(sandbox=sandbox, retry=QUICK, middleware=(lambda inner: Meddling(inner, sent),)),
     )
     outcome = bfinfra.apply(
-        bfinfra.load(site, sandbox=sandbox), approve=lambda _: EVERYTHING, options=options, context=setting
+        bfinfra.load(site, sandbox=sandbox),
+        approve=lambda _: EVERYTHING,
+        options=options,
+        context=run_context,
     )
     (problem,) = [ended.problem for ended in outcome.endings.values() if ended.problem]
     count.figures |= {"applies sent": len(sent)}

@@ -248,7 +248,7 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
         time.sleep(min(seconds, QUICK.longest))
 
     retry = replace(QUICK, sleep=sleep)
-    setting = bfinfra.RunContext(
+    run_context = bfinfra.RunContext(
         sandbox=sandbox, retry=retry, middleware=(lambda inner: Impatient(inner, fault.timeout),)
     )
     try:
@@ -256,7 +256,7 @@ def disturbed(sandbox: Running, fault: Fault, on_pause: Callable[[float], None])
             bfinfra.load(DEMO.site, sandbox=sandbox),
             approve=lambda _: EVERYTHING,
             options=Options(retry=retry, deadline=20),
-            context=setting,
+            context=run_context,
         )
     except BfinfraError as error:
         return list(error.problems)
