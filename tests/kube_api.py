@@ -22,6 +22,7 @@ from bfinfra.model.sources import Sources
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.faults import Faults
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
+from bfinfra.sandbox.kubernetes.nvidia import Gpus as NodeGpus
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
@@ -122,8 +123,15 @@ def clock() -> HeldClock:
 
 @pytest.fixture
 def sandbox_api(
-    pki: Pki, kubelet_folders: dict[str, str], server_version: str, clock: HeldClock
+    pki: Pki,
+    kubelet_folders: dict[str, str],
+    server_version: str,
+    clock: HeldClock,
+    request: pytest.FixtureRequest,
 ) -> Iterator[Api]:
+    """With further nodes, and the GPUs that they have, where a test has a fixture `node_gpus`."""
+    has = "node_gpus" in request.fixturenames
+    node_gpus: dict[str, NodeGpus] = request.getfixturevalue("node_gpus") if has else {}
     faults = Faults()
     listeners = Listeners(pki, faults, Tally())
     server = Gpus()
@@ -136,11 +144,13 @@ def sandbox_api(
             ca_pem=pki.ca_pem,
             gpu_server=lambda _: server,
             kubelet_folders=kubelet_folders,
+            gpus=lambda node: node_gpus.get(node, NodeGpus()),
             registries={"closed.test": Registry("u", "p")},
         ),
     )
     running.start()
-    running.add_node("worker", cpus=32, memory=2**36, version=server_version)
+    for node in {"worker": None, **node_gpus}:
+        running.add_node(node, cpus=32, memory=2**36, version=server_version)
     running.cluster.ensure(
         {
             "apiVersion": "storage.k8s.io/v1",

@@ -245,7 +245,8 @@ def allowances(parser: Parser) -> Parser:
         action="append",
         default=[],
         metavar="ADDRESS|all",
-        help="reboot or power-cycle this address without asking, or all; repeat or separate by commas",
+        help="restart, reboot or power-cycle this address without asking, or all; repeat or separate by "
+        "commas",
     )
     return parser
 

@@ -104,6 +104,7 @@ def _grave(item: Item, allow: Allow) -> bool:
         item.action in (Action.DELETE, Action.REPLACE) and (item.contents or kind(item.key.kind).holds_data)
     )
     disrupts = item.action is not Action.DELETE and item.disruption in (
+        Disruption.RESTART,
         Disruption.REBOOT,
         Disruption.POWER_CYCLE,
     )

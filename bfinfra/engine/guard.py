@@ -89,7 +89,8 @@ def _objections(item: Item, allow: Allow) -> list[Problem]:
     harsh = [
         s
         for s in item.steps
-        if s.disruption in (Disruption.REBOOT, Disruption.POWER_CYCLE) and not s.preapproved
+        if s.disruption in (Disruption.RESTART, Disruption.REBOOT, Disruption.POWER_CYCLE)
+        and not s.preapproved
     ]
     if (
         harsh

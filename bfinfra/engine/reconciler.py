@@ -22,7 +22,7 @@ from bfinfra.model.refs import Key
 from bfinfra.model.step import Disruption, Step
 
 Tell = Callable[[Event], None]
-MOST_STEPS = 64  # an item with more steps never converges
+MOST_STEPS = 64  # an item with more steps than these and those of its plan never converges
 
 
 class Halted(Exception):
@@ -163,7 +163,7 @@ class Reconciler:
                     next="look at the object: somebody else may be undoing the change",
                 )
             )
-        if len(ran) > MOST_STEPS:
+        if len(ran) > MOST_STEPS + len(item.steps):
             raise BfinfraError(
                 Problem(
                     f"{item.key} is still not done after {len(ran)} steps",

@@ -15,6 +15,7 @@ class Disruption(enum.StrEnum):
     """The effect of a step on running work."""
 
     NONE = "none"
+    RESTART = "restart"
     REBOOT = "reboot"
     POWER_CYCLE = "power-cycle"
     REPLACE = "replace"

@@ -36,6 +36,7 @@ ENDINGS = {
     Ending.STOPPED: ("■", "yellow"),
 }
 DISRUPTIONS = {
+    Disruption.RESTART: "restarts what runs on it",
     Disruption.REBOOT: "reboots",
     Disruption.POWER_CYCLE: "powers it off and on",
     Disruption.REPLACE: "destroys and recreates it",

@@ -132,8 +132,8 @@ class Elsewhere:
         """
         if found := self.host(node):
             return gpus_of(found.machine)
-        count = next((each.gpus for name, each in self._as_written.items() if node in _nodes(name, each)), 0)
-        return Gpus(count, frozenset({""}))
+        written = next((each for name, each in self._as_written.items() if node in _nodes(name, each)), None)
+        return Gpus(written.gpus, frozenset({""}), product=written.gpu_product) if written else Gpus()
 
     def reset(self) -> None:
         """As new; the kubeconfigs stay good."""

@@ -212,6 +212,7 @@ class KubernetesCluster:
     each; `token`: its administrator's, resolved after loading.
 
     `gpus`: what each node has, driver and container runtime ready; pods get them where a device plug-in runs.
+    `gpu_product`: as the driver names them; those of A30, A100 and H100 can be divided.
     `kubeadm`: the Linux machine on which `kubeadm init` starts it; its nodes are then the machines that join,
     with the GPUs that those have. `machines`: the Linux machines that are its nodes, of a cluster that runs
     already; none given: `nodes` of its own. `kubelet_folders`: node or glob → the folder of its kubelet,
@@ -222,6 +223,7 @@ class KubernetesCluster:
     version: str = "v1.27.3"
     nodes: int = 1
     gpus: int = 0
+    gpu_product: str = ""
     token: Any = field(default_factory=lambda: {"generate": "password"}, repr=False)
     kubeadm: str = ""
     machines: tuple[str, ...] = ()

@@ -227,6 +227,25 @@ class ClusterClient(Discovery):
             return None
         return answer if isinstance(answer, dict) and answer.get("kind") == kind else None
 
+    def evict(self, pod: str, namespace: str) -> None:
+        """Evict a pod, as `kubectl drain` does; nothing happens if it is gone. Raises Busy while its
+        disruption budget keeps it.
+        """
+        _segment(pod, self.name)
+        version = "v1" if "v1" in self.versions("policy") else "v1beta1"
+        body = {
+            "apiVersion": f"policy/{version}",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": namespace},
+        }
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
+        try:
+            self._do(lambda link: link.raw.post(path, json=body))
+        except errors.NotServed:
+            raise
+        except Missing:
+            return
+
     def log(self, pod: str, container: str = "", namespace: str = "default", tail: int | None = None) -> str:
         """A container's log: its first 1 MiB, or its last `tail` lines."""
         _segment(pod, self.name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from bfinfra.sandbox.handler import Request, Response, as_json
-from bfinfra.sandbox.kubernetes import deletion, discovery, protobuf, reads, reviews, scale
+from bfinfra.sandbox.kubernetes import deletion, discovery, evictions, protobuf, reads, reviews, scale
 from bfinfra.sandbox.kubernetes import target as targets
 from bfinfra.sandbox.kubernetes.errors import (
     Cause,
@@ -76,6 +76,8 @@ def _other_kind(
     cluster: AdmittingCluster, target: Target, kind: str, request: Request, options: Options
 ) -> Response:
     """A subresource with a kind of its own."""
+    if kind == "Eviction":
+        return as_json(evictions.answer(cluster, target, body_of(request), options), 201)
     if kind != "Scale":
         raise scale.refuse(target)
     body = None if target.verb == "get" else body_of(request)

@@ -5,6 +5,7 @@ one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bfinfra.sandbox.clock import Clock
@@ -18,6 +19,7 @@ from bfinfra.sandbox.kubernetes.controllers.gpu_operator import GpuOperator
 from bfinfra.sandbox.kubernetes.controllers.jobs import Jobs
 from bfinfra.sandbox.kubernetes.controllers.kubelet import Kubelet
 from bfinfra.sandbox.kubernetes.controllers.loop import Loop
+from bfinfra.sandbox.kubernetes.controllers.mig_manager import MigManagers
 from bfinfra.sandbox.kubernetes.controllers.mpi import MpiJobs
 from bfinfra.sandbox.kubernetes.controllers.namespaces import Namespaces
 from bfinfra.sandbox.kubernetes.controllers.nvidia import NvidiaDevices
@@ -53,6 +55,9 @@ class RunningCluster:
         self._new: tuple[int, str] | None = None
         self._kept: list[Any] = []
         self.definitions = Definitions(self.loop, converts)
+        managers = MigManagers(self.loop)
+        operator = GpuOperator(self.loop, outside, managers)
+        outside = replace(outside, gpus=operator.gpus)
         self.loop.add(
             Namespaces(self.cluster, outside.ca_pem),
             self.definitions,
@@ -64,7 +69,8 @@ class RunningCluster:
             Jobs(self.loop),
             Replicas(self.loop),
             MpiJobs(self.loop),
-            GpuOperator(self.loop),
+            managers,
+            operator,
             Devices(self.loop, outside),
             NvidiaDevices(self.loop, outside),
         )

@@ -11,7 +11,7 @@ import yaml
 
 from bfinfra.sandbox.kubernetes.objects import Object, dig
 
-IMAGE, RESOURCE = "k8s-device-plugin", "nvidia.com/gpu"
+IMAGE, RESOURCE, PART = "k8s-device-plugin", "nvidia.com/gpu", "nvidia.com/mig-"
 SOCKETS = "/var/lib/kubelet/device-plugins"
 CODE = 1
 
@@ -19,12 +19,22 @@ CODE = 1
 @dataclass(frozen=True)
 class Gpus:
     """Of a node: how many GPUs its driver sees; `runtimes`: container runtimes that give them to containers,
-    "" for the default one; `licensed`: CUDA runs on them.
+    "" for the default one; `licensed`: CUDA runs on them. `product`: as the driver names it; `vgpu`: they are
+    vGPUs; `parts`: the resources that each is divided into, and how many of each; () for none.
     """
 
     count: int = 0
     runtimes: frozenset[str] = frozenset()
     licensed: bool = True
+    product: str = ""
+    vgpu: bool = False
+    parts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def divisible(self) -> bool:
+        """Whether they can be divided (MIG)."""
+        known = any(each in self.product.lower() for each in ("a100", "a30", "h100"))
+        return known and not self.vgpu
 
 
 def is_plugin(container: Object) -> bool:
@@ -34,8 +44,28 @@ def is_plugin(container: Object) -> bool:
 
 def offered(pod: Object, container: Object, gpus: Gpus) -> dict[str, str]:
     """Return the resources that it registers at the kubelet: none where it sees no GPU."""
-    replicas = _replicas(pod, container)
-    return {RESOURCE: str(gpus.count * replicas)} if gpus.count and _sees(pod, gpus) else {}
+    if not gpus.count or not _sees(pod, gpus):
+        return {}
+    if gpus.parts:
+        return {name: str(gpus.count * number) for name, number in gpus.parts}
+    return {RESOURCE: str(gpus.count * _replicas(pod, container))}
+
+
+def owned(resource: str) -> bool:
+    """Return whether it is a resource that the plug-in registers."""
+    return resource == RESOURCE or resource.startswith(PART)
+
+
+def uses(pod: Object) -> bool:
+    """Return whether a pod holds GPUs, or parts of them, of its node."""
+    asked = [
+        name
+        for each in dig(pod, "spec", "containers", default=[])
+        for what in ("limits", "requests")
+        for name in dig(each, "resources", what, default={})
+    ]
+    ended = dig(pod, "status", "phase") in ("Succeeded", "Failed")
+    return not ended and any(owned(name) for name in asked)
 
 
 def last_words(pod: Object, container: Object, gpus: Gpus) -> list[str]:

@@ -3,53 +3,26 @@
 from __future__ import annotations
 
 import base64
-import json
-import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kinds.at_cluster import Site
-from kinds.lifecycle import SPECS
+from kinds.gpu_operator.at_gpus import ADDRESS, LICENSED, NVIDIA, given, jwt, made, policy
 from kinds.unmanaged import Entry, Look, kube_object
 from rights.given import other
 
 from bfinfra.sandbox import Running
 
-ADDRESS = "gpu_operator/gpus"
-NVIDIA = "nvidia.com/v1"
 POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
 pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
 
 
-def jwt(ends: float) -> str:
-    parts = ({"alg": "RS256"}, {"exp": int(ends)}, {})
-    return ".".join(
-        base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in parts
-    )
-
-
 @pytest.fixture
-def site(api: Any, tmp_path: Path) -> Site:
-    shutil.copytree(SPECS / "manifests/gpu-operator", tmp_path / "operator")
-    (tmp_path / "token.tok").write_text(jwt(time.time() + 3600))
-    found = Site(tmp_path, api, "poc")
-    gpus = {"cluster": "k", "namespace": "default", "files": ["operator"]}
-    found.resources = {"gpu_operator": {"gpus": gpus}}
-    return found
-
-
-def given(site: Site, **fields: Any) -> Site:
-    site.resources["gpu_operator"]["gpus"] |= fields
-    return site
-
-
-def policy(cluster: Any) -> Any:
-    return cluster.get(NVIDIA, "ClusterPolicy", "cluster-policy")
-
-
-LICENSED = {"token": {"file": "token.tok"}}
+def site(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    return made(api, tmp_path)
 
 
 def test_fields_become_settings_and_the_operator_takes_them(site, cluster):
@@ -111,7 +84,9 @@ def test_a_namespace_that_refuses_its_pods_is_refused(site, cluster):
 def test_the_policy_goes_first(site, cluster):
     site.applied()
     titles = [step.title() for step in site.item(ADDRESS, destroy=True).steps]
-    assert titles[0] == "delete ClusterPolicy cluster-policy from k"
+    assert titles[0] == (
+        "delete ClusterPolicy cluster-policy from k, and wait until the operator's operands are gone"
+    )
     site.applied(destroy=True)
     assert cluster.list("apps/v1", "DaemonSet", "default") == []
 

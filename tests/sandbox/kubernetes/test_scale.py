@@ -77,7 +77,7 @@ def test_a_stale_one_and_a_wrong_one_are_refused(http: httpx2.Client, web: str) 
     assert replicas(http, web) == 5
 
 
-@pytest.mark.parametrize("subresource", ["exec", "portforward", "eviction", "binding"])
+@pytest.mark.parametrize("subresource", ["exec", "portforward", "binding"])
 def test_other_subresources_are_refused_by_name(subresource: str, http: httpx2.Client) -> None:
     pods = "/api/v1/namespaces/default/pods"
     pod = {

@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.helm import Capabilities, OciChart
-from bfinfra.backends.words import safe
-from bfinfra.kinds.capabilities import NVIDIA
+from bfinfra.backends.kubernetes.marks import notes
+from bfinfra.kinds.cluster.base.objects import Object
 from bfinfra.kinds.cluster.base.rendered.kind import RenderedObjects
+from bfinfra.kinds.cluster.base.rendered.objects import Id
 from bfinfra.kinds.cluster.base.rendered.rendering import Namespaced, Rendering, rendering
 from bfinfra.kinds.cluster.base.rendered.state import State
-from bfinfra.kinds.cluster.gpu_operator import token
+from bfinfra.kinds.cluster.base.rendered.steps import Objects, Update
+from bfinfra.kinds.cluster.gpu_operator import decide, drivers, layouts, readiness, token
 from bfinfra.kinds.cluster.gpu_operator.conflicts import BELOW, ON_SUPERVISORS, default_level
-from bfinfra.kinds.cluster.gpu_operator.policy import GROUP, KIND, with_settings
+from bfinfra.kinds.cluster.gpu_operator.policy import with_settings
+from bfinfra.kinds.cluster.gpu_operator.rights import of_spec
 from bfinfra.kinds.cluster.gpu_operator.spec import Spec
+from bfinfra.kinds.cluster.gpu_operator.state import LAYOUT, NOTE, PROGRESS, WRITTEN, GpuState, is_license
+from bfinfra.kinds.cluster.gpu_operator.steps import (
+    STEPS,
+    AwaitDivision,
+    AwaitNoOperands,
+    AwaitPods,
+    Cordon,
+    Divide,
+    Evict,
+    LeaveCordoned,
+    RestartDriver,
+    TryAgain,
+    Uncordon,
+)
+from bfinfra.kinds.cluster.gpu_operator.survey import surveyed
 from bfinfra.kinds.cluster.manifests.source import asks_of, documents_of, missing_of, remote_of, source_of
+from bfinfra.kinds.cluster_locator import Cluster
 from bfinfra.model.awaited import Absent
-from bfinfra.model.context import ResolvedRef
+from bfinfra.model.conflict import Conflict
+from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
-from bfinfra.model.errors import Refusal
-from bfinfra.model.readiness import READY, Readiness, failed, waiting
+from bfinfra.model.endpoint import Endpoint
+from bfinfra.model.errors import Busy, Refusal
+from bfinfra.model.kind import Report
+from bfinfra.model.order import Specs
+from bfinfra.model.readiness import Readiness
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import may
+from bfinfra.model.rights import Right, Use, may
+from bfinfra.model.step import Step
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
 
 ENFORCED = "pod-security.kubernetes.io/enforce"
-PRESENT = "nvidia.com/gpu.present"
-"""The operator's label on nodes with GPUs."""
 
 
 class GpuOperator(RenderedObjects[Spec]):
@@ -39,11 +61,8 @@ class GpuOperator(RenderedObjects[Spec]):
     name = "gpu_operator"
     document = Document.CONSOLIDATED
     undescribed = "its objects come from a chart, and don't tell which"
-    resource_privileges = (
-        *RenderedObjects.resource_privileges,
-        may("get", "namespaces", "record"),
-        may("list", "nodes", "objects"),
-    )
+    step_types = STEPS
+    resource_privileges = (*RenderedObjects.resource_privileges, may("get", "namespaces", "record"))
 
     @staticmethod
     def render(
@@ -96,24 +115,89 @@ class GpuOperator(RenderedObjects[Spec]):
         if own is None or not own.spec:
             _check_level(client, spec, needs, namespace)
 
-    def ready(self, spec: Spec, state: State) -> Readiness:
-        """Ready when the ClusterPolicy is ready, and each node with GPUs advertises them."""
-        found = super().ready(spec, state)
-        if found != READY or spec is None or spec.wait != "ready":
+    @classmethod
+    def steps(cls, name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
+        """The steps of its objects, then those at its nodes, one after the other."""
+        found = super().steps(name, spec, state, context)
+        if not isinstance(state, GpuState):
             return found
-        policy = next((t.manifest for each, t in state.things.items() if each.type == (GROUP, KIND)), None)
-        if policy is None:
-            return READY
-        says = (policy.get("status") or {}).get("state")
-        if says == "disabled":
-            return failed("the operator ignores its ClusterPolicy, as there is another one")
-        if says != "ready":
-            return waiting(f"the operator says {safe(says or 'nothing yet', 40)}")
-        if spec.allocate == "device_plugin":
-            for node in self._clusters.at(state.home).list("v1", "Node", labels=f"{PRESENT}=true"):
-                if not _offers(node):
-                    return waiting(f"{node['metadata']['name']} offers no {NVIDIA} yet")
-        return READY
+        if spec is None:
+            return tuple(decide.removal(found, state))
+        result = (context.facts or {}).get(name)
+        if not isinstance(result, Rendering):
+            return found
+        return tuple(decide.with_nodes(found, spec, state, result, (name, context.mark)))
+
+    @staticmethod
+    def conflicts(wanted: Specs, states: Specs, facts: Mapping[str, object] | None) -> Iterator[Conflict]:
+        """Warnings: drivers with an earlier license token, and nodes that are not there."""
+        for key, spec in wanted.items():
+            state = states.get(key)
+            if key.kind == GpuOperator.name and isinstance(state, GpuState):
+                result = (facts or {}).get(key.name)
+                known = result if isinstance(result, Rendering) else None
+                yield from drivers.left(key, spec, state, known)
+                yield from layouts.unknown_nodes(key, spec, state)
+
+    @classmethod
+    def own_rights(cls, name: str, spec: Spec) -> Iterable[tuple[Use, Right]]:
+        """Also those at nodes and pods."""
+        return (*super().own_rights(name, spec), *of_spec(spec))
+
+    def ready(self, spec: Spec, state: State) -> Readiness:
+        """Ready when the operator says so, and each node with GPUs offers them."""
+        if not isinstance(state, GpuState):
+            return super().ready(spec, state)
+        at_node = layouts.readiness(spec, state) or (spec and readiness.between_restarts(spec, state))
+        return at_node or readiness.of_operator(spec, state, super().ready(spec, state))
+
+    def run(self, step: Step, report: Report) -> None:
+        """Runs one step."""
+        match step:
+            case AwaitPods() | AwaitDivision() | AwaitNoOperands():
+                return  # the engine waits
+            case Evict(home=home):
+                _evict(self._clusters.at(home), step)
+            case TryAgain(home=home):
+                body = {"metadata": {"annotations": {NOTE: step.note}, "labels": {PROGRESS: None}}}
+                self._clusters.at(home).patch("v1", "Node", step.node, body)
+                self._clusters.at(home).delete("v1", "Pod", step.pod, step.namespace)
+            case RestartDriver(home=home):
+                self._clusters.at(home).delete("v1", "Pod", step.pod, step.namespace)
+            case Cordon(home=home) | Divide(home=home) | Uncordon(home=home) | LeaveCordoned(home=home):
+                self._clusters.at(home).patch("v1", "Node", step.node, _patch(step))
+            case _:
+                super().run(step, report)
+
+    def _read(
+        self,
+        cluster: Cluster,
+        wanted: Mapping[str, Spec | None],
+        needs: Mapping[Key, ResolvedRef],
+        *,
+        include_unlisted: bool,
+    ) -> dict[str, State]:
+        found = super()._read(cluster, wanted, needs, include_unlisted=include_unlisted)
+        return {
+            name: surveyed(cluster.client, state, wanted.get(name), f"{self._site} {self.name}/{name}")
+            for name, state in found.items()
+        }
+
+    def _manifest(self, step: Objects, each: Id) -> Object:
+        """The license's Secret notes when its token was replaced: a driver that started before holds the
+        earlier one.
+        """
+        found = super()._manifest(step, each)
+        if is_license(each) and isinstance(step, Update) and isinstance(step.home, Endpoint):
+            client = self._clusters.at(step.home)
+            live = client.get("v1", "Secret", each.name, each.namespace) or {}
+            at = notes(live).get(WRITTEN)
+            if live.get("data") != found.get("data"):
+                now = client.now() or datetime.now(UTC)
+                at = now.isoformat()
+            if at:
+                found["metadata"]["annotations"][WRITTEN] = at
+        return found
 
 
 def _check_level(client: ClusterClient, spec: Spec, needs: Mapping[Key, ResolvedRef], namespace: str) -> None:
@@ -138,10 +222,34 @@ def _own(need: ResolvedRef) -> bool:
     return need.key.kind in ON_SUPERVISORS and need.spec is not None
 
 
-def _offers(node: Mapping[str, object]) -> bool:
-    status = node.get("status")
-    offered = status.get("allocatable") if isinstance(status, Mapping) else None
-    names = (NVIDIA, f"{NVIDIA}.shared", "nvidia.com/mig-")
-    return any(
-        str(name).startswith(names) and str(count) != "0" for name, count in dict(offered or {}).items()
-    )
+def _patch(step: Step) -> Object:
+    """The change of a node."""
+    match step:
+        case Cordon(note=note, version=version):
+            metadata = {"annotations": {NOTE: note}, "resourceVersion": version}
+            return {"metadata": metadata, "spec": {"unschedulable": True}}
+        case Divide(layout=layout):
+            # the manager says how it goes of this layout: what it said of the one before is removed
+            return {"metadata": {"labels": {LAYOUT: layout, PROGRESS: None}}}
+        case Uncordon():
+            return {"metadata": {"annotations": {NOTE: None}}, "spec": {"unschedulable": None}}
+        case LeaveCordoned():
+            return {"metadata": {"annotations": {NOTE: None}}}
+    raise AssertionError(step)
+
+
+def _evict(client: ClusterClient, step: Evict) -> None:
+    """Evict each pod. Raises Busy if a disruption budget keeps one, so that it is tried again for a while."""
+    kept: Busy | None = None
+    for user in step.users:
+        try:
+            client.evict(user.name, user.namespace)
+        except Busy as busy:
+            kept = kept or Busy(
+                f"pod {user} can't be evicted from {step.node}",
+                why=busy.problems[0].why,
+                next="wait until its disruption budget allows it, or delete the pod, and apply again",
+                retry_after=busy.retry_after,
+            )
+    if kept is not None:
+        raise kept

@@ -1,56 +1,250 @@
-"""NVIDIA's GPU operator, where its Deployment is available: the operands of each ClusterPolicy, and its
-status. No node has its label, so that no operand has a pod.
+"""NVIDIA's GPU operator, where its Deployment is available: labels of nodes with GPUs (which NFD and GFD
+set), the operands of the ClusterPolicy, the upgrade of drivers, and what it says of itself. A driver reads
+the license token when its pod starts, and never again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from bfinfra.sandbox.kubernetes.controllers import gpu_operands as operands
+from bfinfra.sandbox.kubernetes.controllers.gpu_operands import DRIVERS, MANAGER, OPERANDS, Operand
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
-from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of, owned_by
+from bfinfra.sandbox.kubernetes.controllers.mig_manager import STATE, MigManagers
+from bfinfra.sandbox.kubernetes.controllers.replicas import template_hash
+from bfinfra.sandbox.kubernetes.nvidia import Gpus, uses
+from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, stamp, uid_of
+from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 POLICIES: Key = ("nvidia.com", "clusterpolicies")
+NVIDIA_DRIVERS: Key = ("nvidia.com", "nvidiadrivers")
 DEPLOYMENTS: Key = ("apps", "deployments")
+DAEMONS: Key = ("apps", "daemonsets")
+NODES: Key = ("", "nodes")
+PODS: Key = ("", "pods")
 OPERATOR = "gpu-operator"
-PRESENT = "nvidia.com/gpu.present"
-OPERANDS = {
-    "driver": "nvidia-driver",
-    "devicePlugin": "nvidia-device-plugin",
-    "dcgmExporter": "nvidia-dcgm-exporter",
-}
-"""Part of a ClusterPolicy → the DaemonSet that is its operand, if it is enabled."""
+FOUND, PRESENT = "feature.node.kubernetes.io/pci-10de.present", "nvidia.com/gpu.present"
+PAUSED = "paused-for-driver-upgrade"
+FILE = "client_configuration_token.tok"
 
 
 class GpuOperator:
-    """Watches ClusterPolicies, and its own Deployment."""
+    """Watches ClusterPolicies, nodes, its own Deployment and its operands."""
 
-    kinds = (POLICIES,)
+    kinds = (POLICIES, NODES)
 
-    def __init__(self, loop: Loop) -> None:
-        self._cluster = loop.cluster
+    def __init__(self, loop: Loop, outside: Outside, manager: MigManagers) -> None:
+        self._cluster, self._outside, self._manager = loop.cluster, outside, manager
+        self._licensed: dict[str, bool] = {}
+        """Whether the token was good that each driver's pod read when it started, by the pod's uid."""
 
     def touched(self, change: Change) -> Iterable[Item]:
-        """All ClusterPolicies when an operator comes."""
-        if change.key == DEPLOYMENTS:
-            for each in self._cluster.store.all(POLICIES):
-                yield (POLICIES, "", name_of(each))
+        """All ClusterPolicies and nodes, when an operator or an operand comes or goes."""
+        if change.key == PODS and operands.is_driver(change.after):
+            self._read_token(change.after)
+        if change.key in (DEPLOYMENTS, DAEMONS, NODES, NVIDIA_DRIVERS, POLICIES) or (
+            change.key == PODS and any(o["kind"] == "DaemonSet" for o in _owners(change.after))
+        ):
+            for key in (POLICIES, NODES):
+                for each in self._cluster.store.all(key):
+                    yield (key, "", name_of(each))
 
     def look(self, item: Item, thing: Object | None) -> None:
-        """Create or remove operands, then set the status."""
-        home = self._home()
-        if thing is None or thing["metadata"].get("deletionTimestamp") or not home:
+        """Label a node; or bring operands into being, or remove them, and say how it is."""
+        if thing is None or thing["metadata"].get("deletionTimestamp"):
             return
-        for part, name in OPERANDS.items():
-            live = self._cluster.get("apps", "daemonsets", name, home)
-            wanted = bool(dig(thing, "spec", part, "enabled", default=False))
-            if wanted and live is None:
-                self._cluster.create(_operand(thing, name, home), OPERATOR)
-            elif live is not None and not wanted:
+        if item[0] == NODES:
+            self._label(thing)
+        elif home := self._home():
+            if self.policy() is not thing and name_of(self.policy() or {}) != name_of(thing):
+                self._say(thing, home, "ignored", [])
+                return
+            for node in self._cluster.store.all(NODES):
+                self._label(node)
+            self._cluster.ensure(operands.layouts(thing, home), OPERATOR)
+            for each in OPERANDS:
+                self._operand(thing, each, home)
+            self._drivers(thing, home)
+            self._upgrade(thing)
+            self._say(thing, home, "", sorted(self._late(thing, home)))
+
+    def policy(self) -> Object | None:
+        """The ClusterPolicy that the operator follows; None without an operator."""
+        every = [
+            each
+            for each in self._cluster.store.all(POLICIES)
+            if not each["metadata"].get("deletionTimestamp")
+        ]
+        return operands.older(every)[0] if every and self._home() else None
+
+    def gpus(self, node: str) -> Gpus:
+        """The GPUs that containers of a node can use, with the operator's driver and toolkit."""
+        found = self._outside.gpus(node)
+        policy = self.policy()
+        if policy is None or not found.count:
+            return found
+        pods = [pod for pod in self._driver_pods(node) if operands.runs(pod)]
+        if not pods and (operands.enabled(policy, DRIVERS) or _by_drivers(policy)):
+            return replace(found, count=0)
+        licensed = not found.vgpu or any(self._licensed.get(uid_of(pod), False) for pod in pods)
+        return replace(
+            found,
+            count=found.count if licensed else 0,
+            runtimes=frozenset({*found.runtimes, ""}),
+            parts=self._manager.parts(node, policy),
+        )
+
+    def _read_token(self, pod: Object) -> None:
+        if uid_of(pod) in self._licensed or not operands.runs(pod):
+            return
+        for volume in dig(pod, "spec", "volumes", default=[]):
+            if name := dig(volume, "secret", "secretName"):
+                secret = self._cluster.get("", "secrets", name, namespace_of(pod)) or {}
+                token = base64.b64decode(dig(secret, "data", FILE, default=""))
+                self._licensed[uid_of(pod)] = _good(token, self._cluster.clock.now())
+
+    def _label(self, node: Object) -> None:
+        """The labels of discovery, and of the operands that the node shall have."""
+        name, policy = name_of(node), self.policy()
+        gpus = self._outside.gpus(name)
+        labels = dict(node["metadata"].get("labels") or {})
+        kept = {key: value for key, value in labels.items() if not _set_by_operator(key)}
+        if policy is not None and gpus.count:
+            kept |= {FOUND: "true", PRESENT: "true", **dict(self._deployed(labels, name, policy, gpus))}
+        if kept != labels:
+            self._cluster.change(node, lambda live: live["metadata"].__setitem__("labels", kept), OPERATOR)
+        pods = self._driver_pods(name)
+        if pods and not any(operands.runs(pod) for pod in pods):
+            self._evict(name)
+
+    def _deployed(self, labels: Object, node: str, policy: Object, gpus: Gpus) -> Iterator[tuple[str, str]]:
+        up = any(operands.runs(pod) for pod in self._driver_pods(node))
+        held = "paused-for-mig-change" if labels.get(STATE) in ("pending", "rebooting") else PAUSED
+        for each in OPERANDS:
+            if each is MANAGER and not gpus.divisible:
+                continue
+            client = each.deploy in operands.CLIENTS
+            free = not client or (up and labels.get(STATE) not in ("pending", "rebooting"))
+            yield each.label, "true" if free else held
+        yield DRIVERS.label, "true"
+        if up:
+            yield "nvidia.com/gpu.count", str(gpus.count)
+            yield "nvidia.com/mig.capable", str(gpus.divisible).lower()
+            yield "nvidia.com/mig.strategy", str(dig(policy, "spec", "mig", "strategy", default="single"))
+            if gpus.product:
+                yield "nvidia.com/gpu.product", gpus.product
+            if gpus.vgpu:
+                yield "nvidia.com/vgpu.present", "true"
+                yield "nvidia.com/vgpu.host-driver-version", "580.95.02"
+
+    def _evict(self, node: str) -> None:
+        """A new driver's pod takes the GPUs from all pods before it loads the driver."""
+        for pod in self._cluster.store.all(PODS):
+            if operands.on(pod) == node and uses(pod):
+                self._cluster.remove(pod)
+
+    def _operand(self, policy: Object, operand: Operand, home: str) -> None:
+        live = self._cluster.get("apps", "daemonsets", operand.name, home)
+        if not operands.enabled(policy, operand):
+            if live is not None:
                 self._cluster.remove(live)
-        status = {"namespace": home, "state": "ready"}
-        if (thing.get("status") or {}) != status:
-            self._cluster.set_status(thing, status, OPERATOR)
+            return
+        self._bring(operands.daemon_set(policy, operand, home), live)
+
+    def _drivers(self, policy: Object, home: str) -> None:
+        """A DaemonSet for each NVIDIADriver, if the ClusterPolicy leaves the driver to them."""
+        if not _by_drivers(policy):
+            return
+        for each in self._cluster.store.all(NVIDIA_DRIVERS):
+            name = f"nvidia-gpu-driver-{name_of(each)}"
+            wanted = operands.driver_set(each, each.get("spec") or {}, name, home)
+            self._bring(wanted, self._cluster.get("apps", "daemonsets", name, home))
+            late = self._unready(name, home, DRIVERS)
+            self._say(each, home, "", [DRIVERS.state] if late else [])
+
+    def _bring(self, wanted: Object, live: Object | None) -> None:
+        mark = operands.digest(wanted)
+        wanted["metadata"]["annotations"] = {operands.APPLIED: mark}
+        if live is None:
+            self._cluster.create(wanted, OPERATOR)
+        elif dig(live, "metadata", "annotations", operands.APPLIED) != mark:
+
+            def changed(fresh: Object) -> None:
+                fresh["spec"]["template"] = wanted["spec"]["template"]
+                fresh["metadata"].setdefault("annotations", {})[operands.APPLIED] = mark
+
+            self._cluster.change(live, changed, OPERATOR)
+
+    def _upgrade(self, policy: Object) -> None:
+        """Restart drivers of an earlier revision, one node after the other, if the policy says so."""
+        if not dig(policy, "spec", "driver", "upgradePolicy", "autoUpgrade"):
+            return
+        pods = [pod for pod in self._cluster.store.all(PODS) if operands.is_driver(pod)]
+        if all(operands.runs(pod) for pod in pods):
+            old = [pod for pod in pods if not self._latest(pod)]
+            for pod in sorted(old, key=operands.on)[:1]:
+                self._cluster.remove(pod)
+
+    def _latest(self, pod: Object) -> bool:
+        name = next((owner["name"] for owner in _owners(pod)), "")
+        live = self._cluster.get("apps", "daemonsets", name, namespace_of(pod))
+        revision = dig(pod, "metadata", "labels", "controller-revision-hash")
+        return live is None or revision == template_hash(live)
+
+    def _late(self, policy: Object, home: str) -> set[str]:
+        """The states that are not ready."""
+        late = {
+            each.state
+            for each in OPERANDS
+            if operands.enabled(policy, each) and self._unready(each.name, home, each)
+        }
+        others = self._cluster.store.all(NVIDIA_DRIVERS)
+        if _by_drivers(policy):
+            late |= {
+                DRIVERS.state
+                for each in others
+                if self._unready(f"nvidia-gpu-driver-{name_of(each)}", home, DRIVERS)
+            }
+        return late
+
+    def _unready(self, name: str, home: str, operand: Operand) -> bool:
+        """Return whether a node lacks a ready pod of the latest revision."""
+        live = self._cluster.get("apps", "daemonsets", name, home)
+        if live is None:
+            return True
+        nodes = [
+            node for node in self._cluster.store.all(NODES) if operand.label in node["metadata"]["labels"]
+        ]
+        pods = {
+            operands.on(pod): pod
+            for pod in self._cluster.store.all(PODS, home)
+            if any(owner["name"] == name for owner in _owners(pod))
+        }
+        return any(
+            (pod := pods.get(name_of(node))) is None or not operands.runs(pod) or not self._latest(pod)
+            for node in nodes
+        )
+
+    def _say(self, thing: Object, home: str, state: str, late: list[str]) -> None:
+        says = state or ("notReady" if late else "ready")
+        before = dig(thing, "status", "state")
+        if before == says and dig(thing, "status", "conditions", 0, "message", default="") == _message(late):
+            return
+        when = stamp(self._cluster.clock.now())
+        reason = "OperandNotReady" if late else "Reconciled"
+        ready = condition("Ready", status=says == "ready", when=when, reason=reason, message=_message(late))
+        self._cluster.set_status(thing, {"namespace": home, "state": says, "conditions": [ready]}, OPERATOR)
+
+    def _driver_pods(self, node: str) -> list[Object]:
+        return [
+            pod
+            for pod in self._cluster.store.all(PODS)
+            if operands.is_driver(pod) and operands.on(pod) == node
+        ]
 
     def _home(self) -> str:
         """The namespace of an available operator, or ""."""
@@ -65,15 +259,29 @@ class GpuOperator:
         )
 
 
-def _operand(policy: Object, name: str, namespace: str) -> Object:
-    labels = {"app": name}
-    pod = {"nodeSelector": {PRESENT: "true"}, "containers": [{"name": "main", "image": f"operands/{name}"}]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": name, "namespace": namespace, "ownerReferences": [owned_by(policy)]},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
+def _owners(pod: Object) -> list[Object]:
+    return pod["metadata"].get("ownerReferences") or []
+
+
+def _by_drivers(policy: Object) -> bool:
+    """Return whether a ClusterPolicy leaves the driver to NVIDIADrivers."""
+    return bool(dig(policy, "spec", "driver", "useNvidiaDriverCRD"))
+
+
+def _message(late: list[str]) -> str:
+    return f"ClusterPolicy is not ready; states not ready: [{' '.join(late)}]" if late else ""
+
+
+def _set_by_operator(label: str) -> bool:
+    return label == FOUND or label.startswith(
+        ("nvidia.com/gpu.", "nvidia.com/vgpu.", "nvidia.com/mig.capable", "nvidia.com/mig.strategy")
+    )
+
+
+def _good(token: bytes, now: float) -> bool:
+    """Return whether a license token is one, and has not expired."""
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(token.split(b".")[1] + b"=="))
+    except (IndexError, ValueError):
+        return False
+    return bool(claims.get("exp", now + 1) > now)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
-from bfinfra.sandbox.kubernetes.nvidia import RESOURCE, is_plugin, offered
+from bfinfra.sandbox.kubernetes.nvidia import is_plugin, offered, owned
 from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, uid_of
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.store import Change, Key
@@ -24,8 +24,8 @@ class NvidiaDevices:
 
     def __init__(self, loop: Loop, outside: Outside) -> None:
         self._cluster, self._outside = loop.cluster, outside
-        self._found: dict[str, str] = {}
-        """The GPUs that each pod of a plug-in found when it started, by the pod's uid."""
+        self._found: dict[str, dict[str, str]] = {}
+        """The GPUs, or parts of them, that each pod of a plug-in found when it started, by the pod's uid."""
 
     def touched(self, change: Change) -> Iterable[Item]:
         """The node of a plug-in's pod. In the change by which it runs, it looks for GPUs: what comes later it
@@ -37,7 +37,7 @@ class NvidiaDevices:
                 self._found.pop(uid_of(pod), None)
             elif _runs(pod) and uid_of(pod) not in self._found:
                 gpus = self._outside.gpus(node)
-                self._found[uid_of(pod)] = offered(pod, _plugin(pod), gpus).get(RESOURCE, "")
+                self._found[uid_of(pod)] = offered(pod, _plugin(pod), gpus)
             yield (NODES, "", node)
 
     def look(self, item: Item, thing: Object | None) -> None:
@@ -49,13 +49,13 @@ class NvidiaDevices:
             for pod in self._cluster.store.all(PODS)
             if dig(pod, "spec", "nodeName") == name_of(thing) and _plugin(pod)
         ]
-        counts = [self._found.get(uid_of(pod), "") for pod in pods if _runs(pod)]
-        wanted = next(filter(None, counts), "")
+        counts = [self._found.get(uid_of(pod), {}) for pod in pods if _runs(pod)]
+        wanted = next(filter(None, counts), {})
         status = dict(thing.get("status") or {})
         for part in ("capacity", "allocatable"):
             status[part] = {
-                **{name: count for name, count in (status.get(part) or {}).items() if name != RESOURCE},
-                **({RESOURCE: wanted} if wanted else {}),
+                **{name: count for name, count in (status.get(part) or {}).items() if not owned(name)},
+                **wanted,
             }
         if status != thing.get("status"):
             self._cluster.set_status(thing, status, KUBELET)

@@ -33,7 +33,9 @@ HASH = "pod-template-hash"
 
 
 class Replicas:
-    """The controllers of apps/v1. A new template replaces all pods at once, without surge."""
+    """The controllers of apps/v1. A new template replaces all pods at once, without surge; with OnDelete
+    none.
+    """
 
     kinds = (DEPLOYMENTS, SETS, STATEFUL, DAEMONS)
 
@@ -63,7 +65,7 @@ class Replicas:
             self._set(thing, item[0])
 
     def _deployment(self, thing: Object) -> None:
-        mark, replicas = _hash(thing), thing["spec"].get("replicas", 1)
+        mark, replicas = template_hash(thing), thing["spec"].get("replicas", 1)
         name, labels = (
             f"{name_of(thing)}-{mark}",
             {**dig(thing, "spec", "template", "metadata", "labels", default={}), HASH: mark},
@@ -146,7 +148,7 @@ class Replicas:
             if selects(node, template) and tolerates(template, node, ("NoSchedule", "NoExecute"))
         ]
         pods = {dig(pod, "spec", "nodeName"): pod for pod in self._owned(thing, PODS)}
-        mark = _hash(thing)
+        mark, by_hand = template_hash(thing), dig(thing, "spec", "updateStrategy", "type") == "OnDelete"
         for node in nodes:
             if node not in pods:
                 pod = _pod(thing, "")
@@ -157,7 +159,7 @@ class Replicas:
                 }
                 if self._loop.made(thing, pod) is None:
                     continue
-            elif dig(pods[node], "metadata", "labels", "controller-revision-hash") != mark:
+            elif not by_hand and dig(pods[node], "metadata", "labels", "controller-revision-hash") != mark:
                 self._cluster.remove(pods[node])
         for node, pod in pods.items():
             if node not in nodes:
@@ -215,7 +217,8 @@ def _facts(each: Object) -> tuple[object, ...]:
     return (each.get("status"), each.get("reason"))
 
 
-def _hash(thing: Object) -> str:
+def template_hash(thing: Object) -> str:
+    """The revision of the pods that a controller makes now."""
     return hashlib.sha256(json.dumps(thing["spec"]["template"], sort_keys=True).encode()).hexdigest()[:10]
 
 

@@ -1,0 +1,167 @@
+"""The operands of NVIDIA's GPU operator: a DaemonSet each, and the layouts that its MIG manager knows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+import yaml
+
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, owned_by
+
+COMPONENT, DRIVER = "app.kubernetes.io/component", "nvidia-driver"
+"""The label of the driver's pods, and its value."""
+APPLIED = "nvidia.com/last-applied-hash"
+LAYOUTS = "default-mig-parted-config"
+TOLERATED = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+SIZES = {"1g.5gb": 7, "2g.10gb": 3, "3g.20gb": 2, "7g.40gb": 1, "1g.10gb": 7, "3g.40gb": 2, "7g.80gb": 1}
+"""Parts that a GPU can be divided into → how many of them."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One DaemonSet. `part`: of a ClusterPolicy; `state`: as the operator names it; `deploy`: the end of the
+    label of the nodes that have it.
+    """
+
+    part: str
+    name: str
+    state: str
+    deploy: str
+
+    @property
+    def label(self) -> str:
+        """The label of the nodes that have it."""
+        return f"nvidia.com/gpu.deploy.{self.deploy}"
+
+
+DRIVERS = Operand("driver", "nvidia-driver-daemonset", "state-driver", "driver")
+MANAGER = Operand("migManager", "nvidia-mig-manager", "state-mig-manager", "mig-manager")
+OPERANDS = (
+    DRIVERS,
+    Operand("toolkit", "nvidia-container-toolkit-daemonset", "state-container-toolkit", "container-toolkit"),
+    Operand("devicePlugin", "nvidia-device-plugin-daemonset", "state-device-plugin", "device-plugin"),
+    Operand("dcgmExporter", "nvidia-dcgm-exporter", "state-dcgm-exporter", "dcgm-exporter"),
+    MANAGER,
+)
+CLIENTS = ("device-plugin", "dcgm-exporter")
+"""Operands that hold GPUs, and are taken off a node while its driver or its layout changes."""
+HOLDERS = tuple(each.name for each in OPERANDS if each.deploy in CLIENTS)
+"""The names of their DaemonSets."""
+
+
+def enabled(policy: Object, operand: Operand) -> bool:
+    """Return whether a ClusterPolicy has the operand; each is on unless it is switched off."""
+    if operand is DRIVERS and dig(policy, "spec", "driver", "useNvidiaDriverCRD"):
+        return False
+    return bool(dig(policy, "spec", operand.part, "enabled", default=True))
+
+
+def daemon_set(policy: Object, operand: Operand, namespace: str) -> Object:
+    """The operand's DaemonSet."""
+    if operand is DRIVERS:
+        return driver_set(policy, dig(policy, "spec", "driver", default={}), operand.name, namespace)
+    container: Object = {"name": operand.name, "image": f"operands/{operand.name}"}
+    if operand.part == "devicePlugin":
+        container["image"] = "nvcr.io/nvidia/k8s-device-plugin:v0.19.0"
+    return _daemon_set(policy, operand.name, namespace, operand.label, {"containers": [container]})
+
+
+def driver_set(owner: Object, settings: Object, name: str, namespace: str) -> Object:
+    """The driver's DaemonSet, of a ClusterPolicy or of an NVIDIADriver."""
+    repository = settings.get("repository") or "nvcr.io/nvidia"
+    image = f"{repository}/{settings.get('image') or 'driver'}:{settings.get('version') or '580.95.05'}"
+    container: Object = {"name": "nvidia-driver-ctr", "image": f"{image}-ubuntu24.04"}
+    pod: Object = {
+        "initContainers": [{"name": "k8s-driver-manager", "image": "operands/k8s-driver-manager"}],
+        "containers": [container],
+        "nodeSelector": dict(settings.get("nodeSelector") or {}),
+    }
+    if secret := dig(settings, "licensingConfig", "secretName"):
+        path = "/drivers/ClientConfigToken/client_configuration_token.tok"
+        container["volumeMounts"] = [
+            {"name": "licensing-config", "mountPath": path, "subPath": path.rpartition("/")[2]}
+        ]
+        pod["volumes"] = [{"name": "licensing-config", "secret": {"secretName": secret}}]
+    if settings.get("imagePullSecrets"):
+        pod["imagePullSecrets"] = [{"name": each} for each in settings["imagePullSecrets"]]
+    found = _daemon_set(owner, name, namespace, DRIVERS.label, pod)
+    found["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    found["spec"]["template"]["metadata"]["labels"][COMPONENT] = DRIVER
+    return found
+
+
+def layouts(policy: Object, namespace: str) -> Object:
+    """The ConfigMap with the layouts that can be asked for by label."""
+    known: Object = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
+    for size, number in SIZES.items():
+        known[f"all-{size}"] = [{"devices": "all", "mig-enabled": True, "mig-devices": {size: number}}]
+    mixed = {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}
+    known["all-balanced"] = [{"devices": "all", "mig-enabled": True, "mig-devices": mixed}]
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": LAYOUTS, "namespace": namespace, "ownerReferences": [owned_by(policy)]},
+        "data": {"config.yaml": yaml.safe_dump({"version": "v1", "mig-configs": known})},
+    }
+
+
+def parts(config: Object | None, layout: str, strategy: str) -> tuple[tuple[str, int], ...] | None:
+    """The resources that a GPU offers in a layout, and how many of each; () for one that is not divided; None
+    for a layout that the ConfigMap doesn't have.
+    """
+    known = yaml.safe_load(dig(config, "data", "config.yaml", default="{}")) or {}
+    found = dig(known, "mig-configs", layout)
+    if found is None:
+        return None
+    devices = dig(found, 0, "mig-devices", default={}) if dig(found, 0, "mig-enabled") else {}
+    if not devices:
+        return ()
+    if strategy == "mixed":
+        return tuple((f"nvidia.com/mig-{size}", number) for size, number in devices.items())
+    return (("nvidia.com/gpu", sum(devices.values())),)
+
+
+def digest(thing: Object) -> str:
+    """The digest of what the operator wants of an object."""
+    return hashlib.sha256(json.dumps(thing["spec"], sort_keys=True).encode()).hexdigest()[:10]
+
+
+def _daemon_set(owner: Object, name: str, namespace: str, label: str, pod: Object) -> Object:
+    labels = {"app": name}
+    spec = {**pod, "tolerations": TOLERATED, "nodeSelector": {**pod.get("nodeSelector", {}), label: "true"}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": namespace, "ownerReferences": [owned_by(owner)]},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": dict(labels)}, "spec": spec},
+        },
+    }
+
+
+def is_driver(pod: Object) -> bool:
+    """Return whether it is a pod of the driver."""
+    return bool(dig(pod, "metadata", "labels", COMPONENT) == DRIVER)
+
+
+def on(pod: Object) -> str:
+    """The node of a pod."""
+    return str(dig(pod, "spec", "nodeName", default=""))
+
+
+def runs(pod: Object) -> bool:
+    """Return whether all its containers are ready, and it is not being deleted."""
+    states = dig(pod, "status", "containerStatuses", default=[])
+    return (
+        dig(pod, "status", "phase") == "Running"
+        and not pod["metadata"].get("deletionTimestamp")
+        and all(each.get("ready") for each in states)
+    )
+
+
+def older(policies: list[Object]) -> list[Object]:
+    """ClusterPolicies, that which the operator follows first."""
+    return sorted(policies, key=lambda each: (each["metadata"]["creationTimestamp"], name_of(each)))

@@ -1,0 +1,115 @@
+"""A site with a GPU operator in a cluster whose nodes have GPUs, and looks at its nodes and pods."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kinds.at_cluster import Site
+from kinds.lifecycle import SPECS
+from kube_api import until
+
+from bfinfra.sandbox.kubernetes.nvidia import Gpus
+
+ADDRESS = "gpu_operator/gpus"
+NVIDIA = "nvidia.com/v1"
+A100 = Gpus(2, frozenset({""}), product="NVIDIA-A100-PCIE-40GB")
+VGPU = Gpus(1, product="NVIDIA-H100-40C", vgpu=True)
+LICENSED = {"token": {"file": "token.tok"}}
+LAYOUT, STATE, NOTE = "nvidia.com/mig.config", "nvidia.com/mig.config.state", "bfinfra.io/mig"
+
+
+def jwt(ends: float) -> str:
+    parts = ({"alg": "RS256"}, {"exp": int(ends)}, {})
+    return ".".join(
+        base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in parts
+    )
+
+
+def made(api: Any, folder: Path, **fields: Any) -> Site:
+    """A site with the operator, not yet applied."""
+    shutil.copytree(SPECS / "manifests/gpu-operator", folder / "operator")
+    (folder / "token.tok").write_text(jwt(time.time() + 3600))
+    found = Site(folder, api, "poc")
+    gpus = {"cluster": "k", "namespace": "default", "files": ["operator"], **fields}
+    found.resources = {"gpu_operator": {"gpus": gpus}}
+    return found
+
+
+def given(site: Site, **fields: Any) -> Site:
+    """The site with other fields of its operator."""
+    site.resources["gpu_operator"]["gpus"] |= fields
+    return site
+
+
+def policy(cluster: Any) -> Any:
+    return cluster.get(NVIDIA, "ClusterPolicy", "cluster-policy")
+
+
+def node(cluster: Any, name: str) -> Any:
+    return cluster.get("v1", "Node", name)
+
+
+def labels(cluster: Any, name: str) -> dict[str, str]:
+    found: dict[str, str] = node(cluster, name)["metadata"]["labels"]
+    return found
+
+
+def cordoned(cluster: Any, name: str) -> bool:
+    return bool(node(cluster, name)["spec"].get("unschedulable"))
+
+
+def offered(cluster: Any, name: str) -> dict[str, str]:
+    """The resources of NVIDIA's that a node offers."""
+    every = node(cluster, name)["status"]["allocatable"]
+    return {key: value for key, value in every.items() if key.startswith("nvidia.com/")}
+
+
+def drivers(cluster: Any) -> dict[str, str]:
+    """Node → pod of the driver."""
+    return {
+        pod["spec"]["nodeName"]: pod["metadata"]["name"]
+        for pod in cluster.list("v1", "Pod", "default")
+        if pod["metadata"]["labels"].get("app.kubernetes.io/component") == "nvidia-driver"
+    }
+
+
+def work(cluster: Any, name: str, on: str, asks: str = "nvidia.com/gpu", **more: Any) -> None:
+    """A pod that uses a GPU of a node, and runs."""
+    container = {"name": "c", "image": "train:1", "resources": {"limits": {asks: "1"}}}
+    spec = {"nodeSelector": {"kubernetes.io/hostname": on}, "containers": [container]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **more}, "spec": spec}
+    cluster.create(pod)
+    until(lambda: phase(cluster, name) == "Running")
+
+
+def deployed(cluster: Any, name: str, on: str, replicas: int = 1) -> None:
+    """A Deployment whose pods use GPUs of a node, and run."""
+    container = {"name": "c", "image": "train:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    spec = {"nodeSelector": {"kubernetes.io/hostname": on}, "containers": [container]}
+    body = {
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": name}},
+        "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
+    }
+    cluster.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": body})
+    until(lambda: [p for p in pods_of(cluster, name) if p["status"].get("phase") == "Running"])
+
+
+def pods_of(cluster: Any, app: str) -> list[Any]:
+    return list(cluster.list("v1", "Pod", "default", f"app={app}"))
+
+
+def phase(cluster: Any, name: str) -> str:
+    found = cluster.get("v1", "Pod", name, "default")
+    return str(found["status"].get("phase")) if found else ""
+
+
+def names(steps: Iterable[Any]) -> list[str]:
+    """The classes of steps."""
+    return [type(step).__name__ for step in steps]
