@@ -48,7 +48,7 @@ def report(
         for key in desired.wanted
         if (plan.partial is None or key in plan.partial.keys)
         and kinds[key.kind].managed
-        and _stranger(key, desired, observed)
+        and _belongs_to_others(key, desired, observed)
     }
     found = [
         Drifted(key=key, cause=Cause.UNMARKED, why=_whose(observed.states[key]))
@@ -133,7 +133,7 @@ def _with_writer(found: Drifted, writers: Mapping[tuple[Key, str], LastWriter]) 
     return replace(found, by=writer.by, at=writer.at) if writer else found
 
 
-def _stranger(key: Key, desired: DesiredState, observed: ObservedState) -> bool:
+def _belongs_to_others(key: Key, desired: DesiredState, observed: ObservedState) -> bool:
     state = observed.states.get(key)
     return state is not None and (state.mark is None or state.mark.owner != (desired.site, str(key)))
 

@@ -74,11 +74,11 @@ def only(found: Plan, keys: frozenset[Key], places: Collection[str] = ()) -> Pla
 
 def adopting(found: Plan, keys: frozenset[Key], site: Site, observed: ObservedState, kinds: Kinds) -> Plan:
     """The plan limited to what is adopted."""
-    cut = only(found, keys)
-    if cut.problems or cut.unreadable:
-        return cut
+    limited = only(found, keys)
+    if limited.problems or limited.unreadable:
+        return limited
     return replace(
-        cut,
+        limited,
         problems=tuple(
             problem for key in sorted(keys, key=str) if (problem := _nothing(key, site, observed, kinds))
         ),

@@ -83,12 +83,12 @@ class _Writer:
         """Comments of the whole file: a blank line parts them from the first key, or editors read them."""
         found = [each for each in self.comments if each.start < first]
         places = [*(each.start for each in found), first]
-        cut = 0
+        border = 0
         for number, place in enumerate(places):
             if number and (self._blank(place) or found[number - 1].text.startswith(MODELINE)):
-                cut = number
-        self.parted = self._blank(places[cut])
-        return self._take(places[cut])
+                border = number
+        self.parted = self._blank(places[border])
+        return self._take(places[border])
 
     def _collection(self, node: Node, indent: int, until: int, *, inset: int = 0) -> list[_Chunk]:
         """The entries of a mapping or list. `until`: where what follows it begins; `inset`: how much further

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.supervisor.base.fit import Environment
-from bfinfra.kinds.supervisor.base.pools import Need
+from bfinfra.kinds.supervisor.base.pools import NodeDemand
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
@@ -30,7 +30,7 @@ def conflicts(kind: str, wanted: Specs, states: Specs, environment: Environment)
     """
     soon = {host for key, spec in wanted.items() if key.kind == "host_graphics" for host in _shared(spec)}
     passed = {key.name for key in (*wanted, *states) if key.kind == "gpu_host"}
-    by_cluster: dict[str, list[tuple[Need, Counter[str]]]] = {}
+    by_cluster: dict[str, list[tuple[NodeDemand, Counter[str]]]] = {}
     for need in _needs(wanted):
         vgpus = _vgpus(need.vm_class, wanted, environment)
         if vgpus and (home := _home(need.namespace, wanted, environment)):
@@ -48,14 +48,14 @@ def conflicts(kind: str, wanted: Specs, states: Specs, environment: Environment)
                 yield from _of(kind, profile, those, (slots, reserved, cluster))
 
 
-def _needs(wanted: Specs) -> Iterator[Need]:
+def _needs(wanted: Specs) -> Iterator[NodeDemand]:
     for key, spec in wanted.items():
         if hasattr(spec, "needs"):
             yield from spec.needs(key)
 
 
 def _of(
-    kind: str, profile: str, needs: Sequence[tuple[Need, int]], room: tuple[int, Counter[str], str]
+    kind: str, profile: str, needs: Sequence[tuple[NodeDemand, int]], room: tuple[int, Counter[str], str]
 ) -> Iterator[Conflict]:
     """`needs`: each with the vGPUs of one of its nodes; `room`: what the hosts of a cluster have, and what
     each of its namespaces reserves.

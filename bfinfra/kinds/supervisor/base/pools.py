@@ -22,7 +22,7 @@ class Pool:
     volumes: int = 0
 
 
-class Need(NamedTuple):
+class NodeDemand(NamedTuple):
     """Nodes, or a machine, that are alike: `most` of them, each of `vm_class`; `least`: how many must run;
     `surge`: how many more come before old ones go.
     """

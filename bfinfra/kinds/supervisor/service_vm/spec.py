@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from bfinfra.kinds.capabilities import library
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.kinds.supervisor.base import in_namespace
-from bfinfra.kinds.supervisor.base.pools import Need
+from bfinfra.kinds.supervisor.base.pools import NodeDemand
 from bfinfra.model import resource
 from bfinfra.model.choice import each_once
 from bfinfra.model.conflict import Conflict, Spot
@@ -136,10 +136,10 @@ class Spec(resource.Spec):
         """Classes that its namespace doesn't offer."""
         return in_namespace.conflicts(mine, site)
 
-    def needs(self, key: Key) -> Iterator[Need]:
+    def needs(self, key: Key) -> Iterator[NodeDemand]:
         """Itself, as far as it takes vGPUs."""
         if self.power == "on":
-            yield Need(Spot(key, "vm_class"), self.namespace, self.vm_class, 1, 1)
+            yield NodeDemand(Spot(key, "vm_class"), self.namespace, self.vm_class, 1, 1)
 
     def requires(self, name: str, site: Specs) -> Iterator[Capability]:
         """Its library, class, storage and hosts."""

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_
 
 from bfinfra.kinds.cluster_locator import DnsLabel
 from bfinfra.kinds.supervisor.base import in_namespace
-from bfinfra.kinds.supervisor.base.pools import Need, Pool, surge_of
+from bfinfra.kinds.supervisor.base.pools import NodeDemand, Pool, surge_of
 from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Inner, Spot
 from bfinfra.model.errors import FieldError
@@ -252,10 +252,10 @@ class Spec(resource.Spec):
         """The classes of its nodes, and the hosts that they can be on."""
         return in_namespace.requires(self, site)
 
-    def needs(self, key: Key) -> Iterator[Need]:
+    def needs(self, key: Key) -> Iterator[NodeDemand]:
         """Its workers, as far as they may take vGPUs."""
         for name, nodes in self.workers.items():
-            yield Need(
+            yield NodeDemand(
                 Spot(key, f"workers.{name}.vm_class"),
                 self.namespace,
                 nodes.vm_class or self.vm_class,

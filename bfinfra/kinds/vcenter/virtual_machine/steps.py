@@ -14,7 +14,7 @@ from bfinfra.model.step import Disruption, Step
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Machine(Step):
+class _OfMachine(Step):
     name: str
     moid: str
 
@@ -69,21 +69,21 @@ class Make(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Discard(_Machine):
+class Discard(_OfMachine):
     """remove the half-deployed {name}, once what works on it has ended"""
 
     rights = (holds("deployed", "VirtualMachine.Interact.PowerOff", "VirtualMachine.Inventory.Delete"),)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Start(_Machine):
+class Start(_OfMachine):
     """power on {name}"""
 
     rights = (holds("machines", "VirtualMachine.Interact.PowerOn"),)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stop(_Machine):
+class Stop(_OfMachine):
     """shut down {name}"""
 
     rights = (holds("machines", "VirtualMachine.Interact.PowerOff"),)
@@ -92,7 +92,7 @@ class Stop(_Machine):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reconfigure(_Machine):
+class Reconfigure(_OfMachine):
     """reconfigure {name}"""
 
     rights = (
@@ -124,7 +124,7 @@ class Reconfigure(_Machine):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeleteDisks(_Machine):
+class DeleteDisks(_OfMachine):
     """delete disks of {name} with what is on them"""
 
     destructive = True
@@ -139,7 +139,7 @@ class DeleteDisks(_Machine):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete(_Machine):
+class Delete(_OfMachine):
     """delete {name} with its disks"""
 
     destructive = True
