@@ -5,6 +5,7 @@ address, the trust, and whether writes are allowed.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import socket
 import ssl
@@ -121,7 +122,8 @@ class Transport:
         if url.scheme != "https" and not (public and url.scheme == "http"):
             raise Untrusted(f"{base_url} is not https", server=server, next="write an https address")
         context = self._context(trust, extra_pem, server, identity)
-        inner: httpx2.BaseTransport = Network(context, trust.sha256 or "", self.where)
+        where = functools.partial(self.where, public=public)
+        inner: httpx2.BaseTransport = Network(context, trust.sha256 or "", where)
         for layer in self._middleware:
             inner = layer(inner)
         outer = _Outermost(inner, self, server, public=public)
@@ -150,14 +152,16 @@ class Transport:
         """True if addresses are routed to the sandbox. Then nothing may be done to real servers."""
         return self._route is not None
 
-    def where(self, host: str, port: int) -> tuple[str, int]:
+    def where(self, host: str, port: int, *, public: bool = False) -> tuple[str, int]:
         """The address to connect to for `host` and `port`. Raises Unreachable if the route has none: nothing
-        bypasses it.
+        bypasses it but downloads (`public`) from this machine.
         """
-        if self._route is None or host in LOOPBACK:
+        if self._route is None:
             return host, port
         if found := self._route(host, port):
             return found
+        if public and host in LOOPBACK:
+            return host, port
         raise Unreachable(
             "the sandbox has no such address",
             server=f"{host}:{port}",

@@ -75,6 +75,8 @@ class Running(Steering):
         if fresh := running(self.state):
             self.addresses = fresh.addresses
         found = next((real for written, real in self.addresses.items() if written.lower() == name), None)
+        if found is None and name in self.addresses.values():
+            return host, port
         if found is None:
             return None
         ip, _, real = found.rpartition(":")

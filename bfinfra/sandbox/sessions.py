@@ -31,6 +31,14 @@ class Session:
     )  # what an API keeps for the session: pages not yet fetched, filters
 
 
+def full_name(typed: str) -> str:
+    r"""A user as name@domain. Without a domain it is in the default one; DOMAIN\name is the other form."""
+    domain, _, name = typed.rpartition("\\")
+    if domain:
+        return f"{name}@{domain}"
+    return typed if "@" in typed else f"{typed}@vsphere.local"
+
+
 class Sessions:
     """Open sessions by key. `idle`: seconds after which an unused one expires."""
 
@@ -43,7 +51,7 @@ class Sessions:
 
     def login(self, name: str, password: str, api: str = "vcenter", agent: str = "") -> Session:
         """A new session. BadLogin where name and password don't fit."""
-        user = self._users.get(name.lower())
+        user = self._users.get(full_name(name).lower())
         if user is None or not secrets.compare_digest(str(user.password).encode(), password.encode()):
             raise BadLogin(name)
         now = self._clock.now()

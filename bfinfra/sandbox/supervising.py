@@ -13,6 +13,7 @@ from bfinfra.sandbox.kubernetes.outside import Outside, Person
 from bfinfra.sandbox.kubernetes.supervisor import Access, NamespaceSpec, Supervisor
 from bfinfra.sandbox.kubernetes.vmservice.images import Item
 from bfinfra.sandbox.rest.published import source_of
+from bfinfra.sandbox.sessions import full_name
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.bitfusion import BitfusionServers
@@ -229,7 +230,7 @@ def _logins(world: World) -> Callable[[str, str], Person | None]:
     users = {user.name.lower(): user for user in world.users}
 
     def login(name: str, password: str) -> Person | None:
-        user = users.get(name.lower())
+        user = users.get(full_name(name).lower())
         if user is None or not secrets.compare_digest(str(user.password).encode(), password.encode()):
             return None
         return Person(user.name, user.groups, user.role == "admin")

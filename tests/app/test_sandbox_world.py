@@ -57,6 +57,25 @@ def test_the_world_of_an_example_carries_an_apply_of_it(name: str, tmp_path: Pat
         sandbox.stop(state)
 
 
+@pytest.mark.parametrize("typed", ["admin", r"LAB.TEST\admin"])
+def test_an_account_may_be_without_a_domain_or_have_it_in_front(typed: str, tmp_path: Path) -> None:
+    world, state, site = tmp_path / "world.yaml", tmp_path / "state", tmp_path / "site.yaml"
+    site.write_text(EXAMPLES["resource_pool"].read_text().replace("admin@small.test", typed))
+    world.write_text(world_of(bfinfra.load(site)).text)
+    running = sandbox.start(world, state, pace=0)
+    try:
+        assert made(apply(site, running))
+    finally:
+        sandbox.stop(state)
+
+
+def test_a_pinned_certificate_is_one_that_the_sandbox_does_not_have(tmp_path: Path) -> None:
+    site = tmp_path / "site.yaml"
+    pinned = EXAMPLES["resource_pool"].read_text().replace("ca_file: ca.pem", f"sha256: {'ab' * 32}")
+    site.write_text(pinned)
+    assert "{sha256: null, ca_file: ca.pem}" in world_of(bfinfra.load(site)).left_out["vcenter.trust"]
+
+
 def test_init_writes_it_where_the_sandbox_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:

@@ -206,3 +206,18 @@ def test_middleware_is_between_the_client_and_the_network(echo):
     assert transport.client(echo.url, Trust(ca_pem=echo.pem)).get("/x").status_code == 299
     assert echo.asked == []
     transport.close()
+
+
+def test_in_a_sandbox_an_address_of_this_machine_leads_to_the_sandbox_and_never_to_a_server_there(echo):
+    port = httpx2.URL(echo.url).port
+    trust = Trust(ca_pem=echo.pem)
+    routed = Transport(
+        route=lambda host, asked: ("127.0.0.1", port) if (host, asked) == ("localhost", 1) else None
+    )
+    assert routed.client("https://localhost:1", trust).get("/x").status_code == 200
+    asked = len(echo.asked)
+    with pytest.raises(Unreachable, match="the sandbox has no such address"):
+        routed.client(echo.url, trust).get("/x")
+    assert len(echo.asked) == asked
+    assert routed.client(echo.url, trust, public=True).get("/x").status_code == 200  # what a site downloads
+    routed.close()

@@ -7,6 +7,7 @@ from typing import Any
 from bfinfra import kinds as registry
 from bfinfra.app.sandbox_world.draft import GPU, Draft, Entry, Hex
 from bfinfra.model.refs import Key
+from bfinfra.sandbox.sessions import full_name
 
 SUBSCRIBED = "https://wp-content.vmware.com/v2/latest/lib.json"
 SIZES = {"xsmall": (2, 2), "small": (2, 4), "medium": (2, 8), "large": (4, 16), "xlarge": (4, 32)}
@@ -120,7 +121,12 @@ def _account(draft: Draft) -> None:
             draft.left_out["vcenter.password"] = (
                 f"the sandbox can't give {settings.password}: name an environment variable for it"
             )
-    draft.users[name] = {"password": password, "role": "admin"}
+    if settings and settings.trust.sha256:
+        draft.left_out["vcenter.trust"] = (
+            "the sandbox has another certificate; in an overlay for it, write "
+            "vcenter: {trust: {sha256: null, ca_file: ca.pem}}"
+        )
+    draft.users[full_name(name)] = {"password": password, "role": "admin"}
 
 
 def _clusters(draft: Draft, key: Key, spec: Any) -> None:
