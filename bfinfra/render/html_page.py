@@ -32,6 +32,8 @@ body {
 header, main, footer { max-width: 90rem; margin: 0 auto; padding: 1rem 1.5rem; }
 h1 { margin: 0; font-size: 1.5rem; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+main { padding-top: 0; }
+main > :first-child h2 { margin-top: .5rem; }
 .skip { position: absolute; left: -100rem; }
 .skip:focus { position: static; }
 .verdict { font-weight: 600; }
@@ -63,6 +65,7 @@ th, td {
   border-bottom: 1px solid var(--line); overflow-wrap: anywhere; min-width: 7rem;
 }
 th[scope=col], time { white-space: nowrap; }
+@media (min-width: 80rem) { th[scope=row] code, th + td code { white-space: nowrap; } }
 tr:target { background: var(--box); }
 code { font: .9em ui-monospace, monospace; }
 td.alarm { color: var(--alarm); font-weight: 600; }

@@ -212,9 +212,9 @@ def test_in_a_sandbox_an_address_of_this_machine_leads_to_the_sandbox_and_never_
     port = httpx2.URL(echo.url).port
     trust = Trust(ca_pem=echo.pem)
     routed = Transport(
-        route=lambda host, asked: ("127.0.0.1", port) if (host, asked) == ("localhost", 1) else None
+        route=lambda host, asked: ("127.0.0.1", port) if (host, asked) == ("127.0.0.1", 1) else None
     )
-    assert routed.client("https://localhost:1", trust).get("/x").status_code == 200
+    assert routed.client("https://127.0.0.1:1", trust).get("/x").status_code == 200
     asked = len(echo.asked)
     with pytest.raises(Unreachable, match="the sandbox has no such address"):
         routed.client(echo.url, trust).get("/x")
