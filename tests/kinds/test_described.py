@@ -98,34 +98,35 @@ def test_existing_objects_are_described_and_adopting_them_changes_no_field(
     assert running.tally()["written"] == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("singapore-poc", {"gpu_host", "bitfusion_server", "supervisor_namespace", "tanzu_cluster"}),
+        ("vks-gpu", {"host_graphics", "vm_class", "supervisor_namespace", "vks_cluster", "vks_addon"}),
+        ("dlvm", {"service_vm", "supervisor_namespace"}),
+    ],
+)
 def test_a_whole_site_is_described_adopted_and_agrees(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, kinds: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "xdg"))
-    world = SPECS / "worlds/singapore-poc.yaml"
+    world = SPECS / f"worlds/{name}.yaml"
     running = start(world, tmp_path / "state", pace=0)
     try:
-        done = apply(SPECS / "singapore-poc.yaml", running)
+        done = apply(SPECS / f"{name}.yaml", running)
         assert made(done), endings(done)
         running = forget(running, world)
         vcenter = {
-            "server": "vcsa.aiml.local",
-            "username": "administrator@vsphere.local",
+            **yaml.load((SPECS / f"{name}.yaml").read_text(), yaml.BaseLoader)["vcenter"],
             "password": {"env": "VCENTER_PASSWORD"},
-            "trust": {"ca_file": "certs/vcsa.pem"},
         }
-        site_vcenter = bfinfra.load(SPECS / "singapore-poc.yaml", sandbox=running).vcenter
-        assert site_vcenter is not None
-        vcenter |= {"server": site_vcenter.server, "username": site_vcenter.username}
         site = init.empty("mine", vcenter, tmp_path, sandbox=running)
         found = init.described(site, vcenter, context=run_context(running))
         assert found.differing == {}
         path = tmp_path / "site.yaml"
         path.write_text(found.text)
         site = bfinfra.load(path, sandbox=running)
-        assert {"gpu_host", "bitfusion_server", "supervisor_namespace", "tanzu_cluster"} <= {
-            key.kind for key in site.resources
-        }
+        assert kinds <= {key.kind for key in site.resources}, found.left_out
         adopted = bfinfra.apply(
             site, adopt_all=True, options=Options(retry=QUICK), context=run_context(running)
         )
