@@ -5,7 +5,8 @@ sent or after its answer came. On kube-apiserver, kubectl counts the objects wit
 a new one for each trial, govc counts virtual machines. The plan must be empty in the end. Two applies at once
 are two processes with two state folders. A Tanzu cluster is created, scaled and deleted on kube-apiserver
 with the supervisor's resource definition and a small controller. It is killed at each write, and the next run
-must finish: one cluster, or none. vcsim accepts two machines of one name (docs/explanation/flaws.md), so two
+must finish: one cluster, or none. A rendering with hooks is killed at each write, those of its hooks too.
+vcsim accepts two machines of one name (docs/explanation/flaws.md), so two
 applies at once are tried on kube-apiserver only.
 """
 
@@ -22,7 +23,7 @@ from peers.found import Peers
 from peers.site_files import SiteFile, all_are
 from peers.sites import names
 from peers.test_vcsim import guest_starts
-from torture import striking
+from torture import hooked, striking
 from torture.counting import Count, Effort, spread
 
 from bfinfra.backends.transport import Middleware
@@ -36,6 +37,7 @@ TANZU, ACTS = (
     "`specs/peers/tanzu.yaml` on kube-apiserver, killed before and after each write",
     ("made", "scaled", "deleted"),
 )
+HOOKED = "`specs/peers/manifests.yaml` with hooks on kube-apiserver, killed before and after each write"
 Trial = tuple[int, str, tuple[str, ...]]
 """The nth write, before or after it, and what an undisturbed apply leaves there."""
 
@@ -54,6 +56,8 @@ def counts(effort: Effort) -> Iterator[Count]:
         yield from spread(work, trials, effort) if effort.wants(line) else ()
     if effort.wants(TANZU):
         yield tanzu(effort)
+    if effort.wants(HOOKED):
+        yield with_hooks(effort)
     both = Count("`specs/peers/kubernetes.yaml` on kube-apiserver, two applies at once")
     for turn in range(effort.number(ROUNDS, 1) if effort.wants(both.what) else 0):
         with both.trial(f"round {turn}"), sites.in_kubernetes(effort.peers, folder(effort)) as site:
@@ -124,6 +128,26 @@ def tanzu(effort: Effort) -> Count:
             there = peers.kubectl("get", "tkc", "-n", site.space, "-o", "name").split()
             assert len(there) == (0 if ACTS[act] == "deleted" else 1), there
             assert ACTS[act] == "deleted" or site.changes() == {}
+    return count
+
+
+def with_hooks(effort: Effort) -> Count:
+    """Definition, objects and hooks of a rendering; each trial ends with a destroy that leaves nothing."""
+    count, peers = Count(HOOKED), found(effort)
+    with hooked.placed(peers, folder(effort)) as site:
+        first = site.apply(deadline=120)
+        all_are(first, "done", "kept")
+        whole = hooked.there(peers, site)
+    count.figures["writes"] = first.writes
+    each = [(nth, when) for nth in range(1, first.writes + 1) for when in PLACES]
+    for nth, when in effort.some(each, 2):
+        with count.trial(f"{when} write {nth}"), hooked.placed(peers, folder(effort)) as site:
+            site.load()
+            striking.killed(site.path, site.folder / "killed", nth, when, deadline=120)
+            all_are(site.apply(deadline=120), "done", "kept")
+            assert hooked.there(peers, site) == whole
+            assert site.changes() == {}
+            assert site.apply().writes == 0
     return count
 
 

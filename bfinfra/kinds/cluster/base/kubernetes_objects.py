@@ -155,6 +155,11 @@ class KubernetesObjects(Kind[S, T], Generic[S, T, R]):
         names = partial(self._shared, cluster, api, thing, "names", ask) if include_unlisted else ask
         return [*listed, *cluster.client.find(api, thing, missing, cluster.namespace, names)]
 
+    def _versions(self, cluster: Cluster, group: str, *, include_unlisted: bool) -> tuple[str, ...]:
+        """The versions of an API group that the cluster serves. During a survey, kinds share the answer."""
+        ask = partial(cluster.client.versions, group)
+        return self._shared(cluster, group, "", "versions", ask) if include_unlisted else ask()
+
     def _shared(self, cluster: Cluster, api: str, thing: str, what: str, ask: Callable[[], A]) -> A:
         """The result of `ask`. During a survey, kinds that read the same type of object share one list."""
         return self._clusters.cache.shared((cluster.endpoint, cluster.namespace, api, thing, what), ask)

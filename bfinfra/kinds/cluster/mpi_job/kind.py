@@ -176,7 +176,8 @@ class MpiJob(KubernetesObjects[Spec, State, list[Object]]):
         include_unlisted: bool,
     ) -> list[Object]:
         """This site's jobs, and those with wanted names, if the cluster serves MPI jobs."""
-        version = next((each for each in cluster.client.versions(GROUP) if each in LAUNCHERS), "")
+        served = self._versions(cluster, GROUP, include_unlisted=include_unlisted)
+        version = next((each for each in served if each in LAUNCHERS), "")
         places = _owners(wanted, cluster, needs)
         if not version:
             return []

@@ -186,8 +186,17 @@ class MpiOperator(KubernetesObjects[Spec, State, dict[str, State]]):
         *,
         include_unlisted: bool,
     ) -> dict[str, State]:
-        crd = cluster.client.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
         found: dict[str, State] = {}
+        here = any(
+            spec is not None and is_named(spec.cluster, cluster.key, WHOLE) for spec in wanted.values()
+        )
+        if (
+            include_unlisted
+            and not here
+            and not self._versions(cluster, definition.GROUP, include_unlisted=True)
+        ):
+            return found  # without its definition there is no operator of ours
+        crd = cluster.client.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.NAME)
         mark = mark_of(crd) if crd else None
         name = mark.name_of(self._site, self.name) if mark else None
         if mark and name and (include_unlisted or name in wanted):

@@ -42,7 +42,8 @@ from bfinfra.model.step import Step
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient, Clusters
 
-KINDS = (("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"), ("batch/v1", "Job"), ("v1", "Pod"))
+RECORDS = ("v1", "ConfigMap")
+KINDS = (("v1", "PersistentVolumeClaim"), ("batch/v1", "Job"), ("v1", "Pod"))
 LOCKED = re.compile(r"Locked (\d+) GPUs? with partial memory ([\d.]+)")
 SERVERS = re.compile(r"server list \[([^\]\s]{1,200})\]")
 ERROR = re.compile(r"^.*\b(?:Error|ERROR)\b.*$", re.MULTILINE)
@@ -80,8 +81,8 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """Reads four lists per cluster; for a workload that isn't complete also the objects in its places.
-        The facts: manifests by name.
+        """Reads one list per cluster, and three more where workloads are; for a workload that isn't complete
+        also the objects in its places. The facts: manifests by name.
         """
         for name, spec in wanted.items():
             if spec is not None:
@@ -212,11 +213,11 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
         *,
         include_unlisted: bool,
     ) -> list[Object]:
-        found = [
-            o
-            for api, thing in KINDS
-            for o in self._marked(cluster, api, thing, include_unlisted=include_unlisted)
-        ]
+        ask = partial(self._marked, cluster, include_unlisted=include_unlisted)
+        found = ask(*RECORDS)
+        if include_unlisted and not self._has_workloads(found, cluster, wanted):
+            return []
+        found += [o for api, thing in KINDS for o in ask(api, thing)]
         have = {(o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]) for o in found}
         complete = {
             (o["metadata"]["namespace"], o["metadata"]["name"])
@@ -240,6 +241,18 @@ class Workload(KubernetesObjects[Spec, State, list[Object]]):
                 for o in cluster.client.find(api, thing, there, cluster.namespace)
             ),
         ]
+
+    def _has_workloads(
+        self, records: Sequence[Object], cluster: Cluster, wanted: Mapping[str, Spec | None]
+    ) -> bool:
+        """Return whether the file names workloads in a cluster, or one has a record there: the record comes
+        before a workload's objects, and goes after them.
+        """
+        return any(
+            spec is not None and is_named(spec.cluster, cluster.key) for spec in wanted.values()
+        ) or any(
+            (name := self._own_name(obj)) and obj["metadata"]["name"] == record_name(name) for obj in records
+        )
 
     def _by_name(
         self,
