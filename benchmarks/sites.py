@@ -50,12 +50,14 @@ RESULT = Result(
     certificates={"vcsa.example.com:443": 1_900_000_000},
     tokens={"main": 1_900_000_000},
 ).text()
+OTHERS = [f"system:serviceaccount:fleet:{name}" for name in ("bfinfra-watcher", "followed")]
+"""Accounts of benchmarks/watched.py."""
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived", "ResponseStarted"],
     "rules": [
-        {"level": "Metadata", "users": [f"system:serviceaccount:{SPACE}:bfinfra-operator"]},
+        {"level": "Metadata", "users": [f"system:serviceaccount:{SPACE}:bfinfra-operator", *OTHERS]},
         {"level": "None"},
     ],
 }
@@ -271,13 +273,15 @@ class Bench:
             time.sleep(0.25)
         return time.monotonic() - began
 
-    def requests(self) -> list[str]:
-        """All that the operator asked so far, as verb and resource."""
+    def requests(self, account: str = f"{SPACE}:bfinfra-operator") -> list[str]:
+        """All that an account asked so far, as verb and resource."""
         lines = (self.folder / "audit.log").read_text().splitlines()
         found = []
         for line in lines:
             with contextlib.suppress(ValueError):
                 entry = json.loads(line)
+                if not entry["user"]["username"].endswith(account):
+                    continue
                 ref = entry.get("objectRef") or {}
                 found.append(
                     " ".join(

@@ -16,7 +16,7 @@ import pytest
 import bfinfra
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-PROGRAMS = ("apply", "cut", "drift", "kubernetes", "sites", "startup", "survey", "upload")
+PROGRAMS = ("apply", "cut", "drift", "kubernetes", "sites", "startup", "survey", "upload", "watched")
 
 
 def run(program: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -42,7 +42,89 @@ def serve(address: tuple[str, int], registry: CollectorRegistry) -> WSGIServer:
         ) from None
 
 
-class WatchMetrics(Listener):
+class WatchFamilies:
+    """The metrics of watches. `labels`: the names of a watch's labels."""
+
+    def __init__(self, registry: CollectorRegistry, labels: tuple[str, ...]) -> None:
+        self.seconds = Histogram(
+            "bfinfra_drift_seconds",
+            "Seconds from a change, as its server dates it, to the report. Both clocks count.",
+            labels,
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self.changes = Counter(
+            "bfinfra_watch_changes", "Changes that the servers reported.", labels, registry=registry
+        )
+        self.blind = Counter(
+            "bfinfra_watch_blind_seconds",
+            "Seconds in which changes were not followed.",
+            labels,
+            registry=registry,
+        )
+        self.following = Gauge(
+            "bfinfra_watch_following", "Whether changes are followed now.", labels, registry=registry
+        )
+        self.turn = Gauge(
+            "bfinfra_watch_last_turn_timestamp_seconds",
+            "When the watch was last seen at work.",
+            labels,
+            registry=registry,
+        )
+
+    def forget(self, *values: str) -> None:
+        """Show a watch no more."""
+        for each in (self.seconds, self.changes, self.blind, self.following, self.turn):
+            each.remove(*values)
+
+
+class WatchCounts(Listener):
+    """Counts what one watch sees. `values`: those of its labels."""
+
+    def __init__(self, families: WatchFamilies, *values: str) -> None:
+        self._families, self._values = families, values
+        self._began, self._lost = time.time(), 0.0
+        self._seconds = families.seconds.labels(*values)
+        self._changes = families.changes.labels(*values)
+        self._blind = families.blind.labels(*values)
+        self._following = families.following.labels(*values)
+        self._turn = families.turn.labels(*values)
+
+    def report(self, sight: Sight) -> None:
+        """Count its drift. Of what changed before the watch started, nobody could know sooner."""
+        if not self._lost:
+            self._blind.inc(sight.blind)
+        self._seen()
+        if not sight.lost:
+            self._lost = 0.0
+        self._following.set(not sight.lost)
+        for each in sight.report.alarming:
+            if each.identity in sight.report.new and each.at is not None and each.at >= self._began:
+                self._seconds.observe(max(0.0, time.time() - each.at))
+
+    def interrupted(self, why: str, blind: float) -> None:
+        """Count the time until all is followed again."""
+        self._lost = self._lost or time.monotonic() - blind
+        self._following.set(0)
+
+    def turned(self, changes: int) -> None:
+        """Count the changes."""
+        self._seen()
+        self._changes.inc(changes)
+
+    def close(self) -> None:
+        """Nothing is followed any more."""
+        self._following.set(0)
+
+    def _seen(self) -> None:
+        self._turn.set_to_current_time()
+        if self._lost:
+            now = time.monotonic()
+            self._blind.inc(now - self._lost)
+            self._lost = now
+
+
+class WatchMetrics(WatchCounts):
     """What a watch of a site sees. Served at `address`, and written to `file` for node_exporter, if given.
     `failed` gets why the file can't be written.
     """
@@ -56,20 +138,8 @@ class WatchMetrics(Listener):
     ) -> None:
         self._failed = failed
         self.registry = CollectorRegistry()
-        self._began, self._lost, self._written, self._file = time.time(), 0.0, 0.0, file
-        self._seconds = self._histogram(
-            "bfinfra_drift_seconds",
-            "Seconds from a change, as its server dates it, to the report. Both clocks count.",
-            site,
-        )
-        self._changes = self._counter("bfinfra_watch_changes", "Changes that the servers reported.", site)
-        self._blind = self._counter(
-            "bfinfra_watch_blind_seconds", "Seconds in which changes were not followed.", site
-        )
-        self._following = self._gauge("bfinfra_watch_following", "Whether changes are followed now.", site)
-        self._turn = self._gauge(
-            "bfinfra_watch_last_turn_timestamp_seconds", "When the watch was last seen at work.", site
-        )
+        super().__init__(WatchFamilies(self.registry, ("site",)), site.name)
+        self._written, self._file = 0.0, file
         self._drifted = self._gauge("bfinfra_site_drifted", "Fields and resources that have drifted.", site)
         self._unreadable = self._gauge("bfinfra_site_unreadable", "What can't be read or decided.", site)
         self._gauge("bfinfra_site_resources", "Resources of the Site.", site).set(len(site.resources))
@@ -81,48 +151,31 @@ class WatchMetrics(Listener):
         return self._server.server_port if self._server else 0
 
     def report(self, sight: Sight) -> None:
-        """Count its drift. Of what changed before the watch started, nobody could know sooner."""
+        """Count its drift."""
+        super().report(sight)
         found = sight.report
-        if not self._lost:
-            self._blind.inc(sight.blind)
-        self._seen()
-        if not sight.lost:
-            self._lost = 0.0
-        self._following.set(not sight.lost)
         self._drifted.set(len(found.alarming))
         self._unreadable.set(len(found.unreadable) + len(found.problems))
-        for each in found.alarming:
-            if each.identity in found.new and each.at is not None and each.at >= self._began:
-                self._seconds.observe(max(0.0, time.time() - each.at))
         self._write()
 
     def interrupted(self, why: str, blind: float) -> None:
         """Count the time until all is followed again."""
-        self._lost = self._lost or time.monotonic() - blind
-        self._following.set(0)
+        super().interrupted(why, blind)
         self._write()
 
     def turned(self, changes: int) -> None:
         """Count the changes."""
-        self._seen()
-        self._changes.inc(changes)
+        super().turned(changes)
         if self._file and time.monotonic() - self._written > WRITTEN:
             self._write()
 
     def close(self) -> None:
         """Serve no more. The file tells that nothing is followed."""
-        self._following.set(0)
+        super().close()
         self._write()
         if self._server:
             self._server.shutdown()
             self._server.server_close()
-
-    def _seen(self) -> None:
-        self._turn.set_to_current_time()
-        if self._lost:
-            now = time.monotonic()
-            self._blind.inc(now - self._lost)
-            self._lost = now
 
     def _write(self) -> None:
         if not self._file:
@@ -132,13 +185,6 @@ class WatchMetrics(Listener):
             write_to_textfile(self._file, self.registry)
         except OSError as error:
             self._failed(f"the metrics can't be written: {self._file}: {error.strerror}")
-
-    def _histogram(self, name: str, about: str, site: Site) -> Histogram:
-        made = Histogram(name, about, ["site"], buckets=SECONDS, registry=self.registry)
-        return made.labels(site.name)
-
-    def _counter(self, name: str, about: str, site: Site) -> Counter:
-        return Counter(name, about, ["site"], registry=self.registry).labels(site.name)
 
     def _gauge(self, name: str, about: str, site: Site) -> Gauge:
         return Gauge(name, about, ["site"], registry=self.registry).labels(site.name)

@@ -79,6 +79,14 @@ def copied(node: Any) -> Any:
     return [copied(each) for each in node] if isinstance(node, list | tuple) else node
 
 
+WATCH: Schema = {
+    "type": "boolean",
+    "default": False,
+    "description": (
+        "If true, a watcher follows the servers and reports drift when it happens. A Job checks the site "
+        "when something differs, and once a day; if no watcher runs, at the interval."
+    ),
+}
 WAYS = ("secretKeyRef", "configMapKeyRef")
 FROM_A_KEY: Schema = {
     "type": "object",
@@ -117,6 +125,7 @@ def _spec(language: Schema) -> Schema:
                 "default": "Destroy",
                 "description": "What happens to the site's objects when this object is deleted.",
             },
+            "watch": WATCH,
             "suspend": {
                 "type": "boolean",
                 "default": False,
@@ -171,6 +180,11 @@ def _status() -> Schema:
     text: Schema = {"type": "string"}
     change = {"type": "object", "properties": {"address": text, "action": text, "disruption": text}}
     drifted = {"type": "object", "properties": {"address": text, "field": text, "cause": text, "by": text}}
+    drift = {
+        "type": "object",
+        "description": "What has drifted.",
+        "properties": {"count": {"type": "integer"}, "found": {"type": "array", "items": drifted}},
+    }
     return {
         "type": "object",
         "properties": {
@@ -186,16 +200,37 @@ def _status() -> Schema:
                     "changes": {"type": "array", "items": change},
                 },
             },
-            "drift": {
-                "type": "object",
-                "description": "What has drifted.",
-                "properties": {"count": {"type": "integer"}, "found": {"type": "array", "items": drifted}},
-            },
+            "drift": drift,
+            "watch": _watch(drift),
             "conditions": {
                 "type": "array",
                 "items": CONDITION,
                 "x-kubernetes-list-type": "map",
                 "x-kubernetes-list-map-keys": ["type"],
             },
+        },
+    }
+
+
+def _watch(drift: Schema) -> Schema:
+    text, number = {"type": "string"}, {"type": "integer"}
+    return {
+        "type": "object",
+        "description": "What the watcher of the Site reports.",
+        "properties": {
+            "replica": {**text, "description": "The watcher's pod; empty if nobody follows the Site."},
+            "since": text,
+            "following": {"type": "boolean", "description": "Whether changes of the servers are followed."},
+            "why": {**text, "description": "Why they are not, or were not before the last report."},
+            "blindSeconds": {
+                "type": "number",
+                "description": "How long, at most, changes were not followed before the last report.",
+            },
+            "losses": {**number, "description": "How often in a row its watcher was lost soon."},
+            "observedGeneration": {**number, "format": "int64"},
+            "changed": {**text, "description": "When the differences changed last."},
+            "digest": text,
+            "differences": {**number, "description": "Drift, and what was never applied."},
+            "drift": drift,
         },
     }

@@ -13,13 +13,15 @@ from bfinfra.operator.result import GOOD, Outcome, Result
 
 SOON = {Outcome.WAITING: 60}
 RETRY = 300  # seconds until the next check after one that did not end well
+BACKSTOP = 86400  # seconds between two checks of a Site that a watcher follows
+SPACED = 60  # seconds between two checks that a watcher causes
 GRACE = 20  # seconds to wait for a pod's termination message after its Job ended
 
 
 @dataclass(frozen=True)
 class Look:
     """A Job of a Site. `key`: what it was made for; times in seconds since the epoch; `ended`: 0 while it
-    runs; `why`: the Job's reason of its failure.
+    runs; `why`: the Job's reason of its failure; `trigger`: the watcher's report that it answers.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Look:
     ended: float = 0
     why: str = ""
     result: Result | None = None
+    trigger: str = ""
 
     def over(self, now: float) -> bool:
         """Return whether it has ended and its result is there, or won't come."""
@@ -102,13 +105,19 @@ def _leaving(wanted: Desired, looks: Sequence[Look], now: float, taken: str) -> 
 
 
 def _paced(wanted: Desired, looks: Sequence[Look], now: float) -> Decision:
-    """The next check: at once if something is new, else at its interval; never two at a time."""
+    """The next check: at once if something is new, else at its interval; never two at a time. What a watcher
+    reports again and again is checked once a minute.
+    """
     if running := [look for look in looks if not look.over(now)]:
         return Wait(min((look.ended + GRACE for look in running if look.ended), default=float("inf")))
-    every = period(wanted, latest(looks))
+    last = latest(looks)
+    every, trigger = period(wanted, last), wanted.trigger
     start = opened(wanted.uid, every, now)
     if any(look.key == wanted.key and look.began >= start for look in looks):
-        return Wait(start + every)
+        if last is None or not trigger or any(look.trigger == trigger for look in looks):
+            return Wait(start + every)
+        due = last.began + SPACED
+        return Stamp(job_name(wanted, every, start), now) if now >= due else Wait(due)
     fresh = not any(look.key == wanted.key for look in looks)
     return Stamp(job_name(wanted, every, start), now if fresh else start)
 
@@ -122,8 +131,13 @@ def period(wanted: Desired, last: Look | None) -> int:
     """Seconds between two checks; shorter after one that did not end well."""
     outcome = last.found.outcome if last else Outcome.AGREED
     if outcome in GOOD or outcome in (Outcome.APPROVAL, Outcome.INVALID):
-        return wanted.interval
+        return unhurried(wanted)
     return min(wanted.interval, SOON.get(outcome, RETRY))
+
+
+def unhurried(wanted: Desired) -> int:
+    """Seconds between two checks while all is well."""
+    return max(wanted.interval, BACKSTOP) if wanted.watched else wanted.interval
 
 
 def opened(uid: str, every: int, now: float) -> float:
@@ -136,5 +150,5 @@ def opened(uid: str, every: int, now: float) -> float:
 
 def job_name(wanted: Desired, every: int, start: float) -> str:
     """A name that every replica computes alike: the API server lets only one of them make the Job."""
-    mark = hashlib.sha256(f"{wanted.key} {every} {int(start)}".encode()).hexdigest()[:10]
+    mark = hashlib.sha256(f"{wanted.key} {every} {int(start)}{wanted.trigger}".encode()).hexdigest()[:10]
     return f"{wanted.name[:40].rstrip('-.')}-{mark}".replace(".", "-")

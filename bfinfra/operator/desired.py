@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
 from bfinfra.model.records import dataclass
 from bfinfra.operator.approval import DIGITS, Approval
 from bfinfra.operator.crd import INTERVAL
+from bfinfra.operator.watching import Watching
 
 APPROVE = "bfinfra.io/approve"
 FINALIZER = "bfinfra.io/destroy"
@@ -21,8 +22,8 @@ SHORTEST, LONGEST = 60, 7 * 86400  # seconds
 
 @dataclass(frozen=True)
 class Desired:
-    """One Site object. `approve`: the digest in its annotation; `size`: bytes of the site as JSON; `status`
-    as in the cluster.
+    """One Site object. `watch`: a watcher is to follow it; `watched`: one does, as the operator sees it;
+    `approve`: the digest in its annotation; `size`: bytes of the site as JSON; `status` as in the cluster.
     """
 
     namespace: str
@@ -34,6 +35,8 @@ class Desired:
     approval: Approval = Approval.DISRUPTIVE
     destroys: bool = True
     suspend: bool = False
+    watch: bool = False
+    watched: bool = False
     claim: str = ""
     env: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, Any] = field(default_factory=dict)
@@ -62,6 +65,8 @@ class Desired:
             Approval(spec.get("approval", Approval.DISRUPTIVE)),
             spec.get("deletion", "Destroy") == "Destroy",
             bool(spec.get("suspend")),
+            bool(spec.get("watch")),
+            False,
             str(spec.get("claim") or ""),
             spec.get("env") or {},
             spec.get("files") or {},
@@ -95,6 +100,30 @@ class Desired:
         """The site's own name, which never changes."""
         return str(self.site.get("site", ""))
 
+    @property
+    def watchable(self) -> bool:
+        """Whether a watcher may take it: the operator has accepted it, and it is neither suspended nor
+        deleted.
+        """
+        return self.watch and not self.suspend and not self.deleting and FINALIZER in self.finalizers
+
+    @property
+    def watching(self) -> Watching:
+        """What its watcher reports."""
+        return Watching.of(self.status)
+
+    @property
+    def trigger(self) -> str:
+        """The watcher's report that a Job has to answer; "" if there is none."""
+        found = self.watching
+        if (
+            not self.watched
+            or found.generation != self.generation
+            or (self.existed and not found.differences)
+        ):
+            return ""
+        return found.changed
+
     def condition(self, kind: str) -> Mapping[str, Any]:
         """One of the status's conditions; {} if it is missing."""
         return next((each for each in self.status.get("conditions") or () if each.get("type") == kind), {})
@@ -112,3 +141,16 @@ class Desired:
             f"{each.get('address', '')} {each.get('field', '')} {each.get('cause', '')}"
             for each in (self.status.get("drift") or {}).get("found") or ()
         )
+
+
+def taken(wanted: Desired, rivals: Iterable[Desired]) -> str:
+    """Return why this Site can't have its name, or "": of two Sites with the same name, each would take the
+    other's objects.
+    """
+    first = min(((each.created, each.uid, each) for each in rivals), default=None, key=lambda each: each[:2])
+    if first and first[:2] < (wanted.created, wanted.uid):
+        return (
+            f"the Site {first[2].namespace}/{first[2].name} has the name {wanted.called} too; write another "
+            "name under site:"
+        )
+    return ""

@@ -79,15 +79,18 @@ def _of_status(rows: list[Row]) -> Iterator[Metric]:
     drifted = _family("bfinfra_site_drifted", "Fields and resources that have drifted.")
     waiting = _family("bfinfra_site_changes_waiting", "Changes that wait for approval.")
     resources = _family("bfinfra_site_resources", "Resources of the Site.")
+    watched = _family("bfinfra_site_watched", "Whether a watcher follows the Site; only where one is to.")
     for wanted, _, _ in rows:
         at, status = [wanted.namespace, wanted.name], wanted.status
         if condition := wanted.condition("Ready"):
             ready.add_metric(at, float(condition.get("status") == "True"))
         if wanted.condition("Drifted"):
             drifted.add_metric(at, float((status.get("drift") or {}).get("count", 0)))
+        if condition := wanted.condition("Watched"):
+            watched.add_metric(at, float(condition.get("status") == "True"))
         waiting.add_metric(at, float((status.get("plan") or {}).get("count", 0)))
         resources.add_metric(at, float(status.get("resources", 0)))
-    yield from (ready, drifted, waiting, resources)
+    yield from (ready, drifted, waiting, resources, watched)
 
 
 def _of_looks(rows: list[Row]) -> Iterator[Metric]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from bfinfra.model.records import dataclass
 from bfinfra.operator.crd import GROUP
+from bfinfra.operator.decide import unhurried
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.manifest import API
 from bfinfra.render.schedule import MOUNT, SAFE, STATE
@@ -20,7 +21,7 @@ LABELS = {
     "app.kubernetes.io/managed-by": "bfinfra-operator",
 }
 UID, KEY, ORDER = f"{GROUP}/site-uid", f"{GROUP}/key", f"{GROUP}/order"
-SITE, GENERATION = f"{GROUP}/site", f"{GROUP}/generation"
+SITE, GENERATION, TRIGGER = f"{GROUP}/site", f"{GROUP}/generation", f"{GROUP}/watch-report"
 RESULT = "/dev/termination-log"
 LONGEST = 4 * 3600  # seconds for a check: it may upload an appliance
 # seconds beyond the interval that an ended Job is kept, so that the next leader knows the last check
@@ -57,6 +58,7 @@ def unfit(wanted: Desired) -> str:
 
 def manifest(wanted: Desired, name: str, mould: Mould) -> dict[str, Any]:
     """The Job `name`."""
+    trigger = {TRIGGER: wanted.trigger} if wanted.trigger else {}
     labels = {**LABELS, UID: wanted.uid, KEY: wanted.key, ORDER: "destroy" if wanted.deleting else "keep"}
     owner = {
         "apiVersion": API,
@@ -73,13 +75,13 @@ def manifest(wanted: Desired, name: str, mould: Mould) -> dict[str, Any]:
             "name": name,
             "namespace": wanted.namespace,
             "labels": labels,
-            "annotations": {GENERATION: str(wanted.generation)},
+            "annotations": {GENERATION: str(wanted.generation), **trigger},
             "ownerReferences": [owner],
         },
         "spec": {
             "backoffLimit": 1,
             "activeDeadlineSeconds": LONGEST,
-            "ttlSecondsAfterFinished": wanted.interval + ENDED_JOBS_LAST,
+            "ttlSecondsAfterFinished": unhurried(wanted) + ENDED_JOBS_LAST,
             "template": {
                 "metadata": {"labels": labels, "annotations": {SITE: text(wanted)}},
                 "spec": _pod(wanted, mould),
@@ -145,6 +147,8 @@ def _args(wanted: Desired) -> list[str]:
     ]
     if wanted.approved:
         args += ["--approved", wanted.approved]
+    if wanted.watched:
+        args += ["--watched"]
     if wanted.deleting:
         return [*args, "--destroy"]
     return [*args, *(["--stood"] if wanted.existed else []), *(f"--known={each}" for each in wanted.known)]

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from bfinfra.model.errors import BfinfraError, Exists, Missing
@@ -19,7 +19,8 @@ from bfinfra.model.records import dataclass
 from bfinfra.operator import seen
 from bfinfra.operator.crd import KIND
 from bfinfra.operator.decide import Hold, Look, Refuse, Release, Stamp, Wait, decide, latest
-from bfinfra.operator.desired import APPROVE, FINALIZER, Desired
+from bfinfra.operator.defects import contained
+from bfinfra.operator.desired import APPROVE, FINALIZER, Desired, taken
 from bfinfra.operator.event import event, moment
 from bfinfra.operator.figures import Figures, Row
 from bfinfra.operator.held import Held
@@ -27,19 +28,18 @@ from bfinfra.operator.job import LABELS, Mould, manifest, unfit
 from bfinfra.operator.looks import Looks
 from bfinfra.operator.manifest import API
 from bfinfra.operator.result import PASSING, Outcome, Result
-from bfinfra.operator.status import Notice, after, difference, notices
+from bfinfra.operator.status import Notice, Status, after, difference, notices
+from bfinfra.operator.watchers import Watchers
 
 if TYPE_CHECKING:
     from bfinfra.backends.kubernetes import ClusterClient
 
 WRITERS = 8  # threads that call the API server
-AGAIN, DOUBLED, REPORTED = (
-    5.0,
-    6,
-    3,
-    # seconds after which what the API server refused is tried again, how often that doubles, and with which
-    # refusal it is reported
-)
+AGAIN, DOUBLED, REPORTED = 5.0, 6, 3
+"""Seconds after which what the API server refused is tried again, how often that doubles, and with which
+refusal it is reported.
+"""
+LISTED = 10.0  # seconds between two looks at which watchers live
 RENEWED = 300.0  # seconds between two complete lists
 SETTLED = 60.0  # seconds for which a new Job may be missing in a list
 TICK = 0.05  # seconds in which a burst of changes is collected
@@ -68,6 +68,11 @@ class Keeper:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _wake: threading.Event = field(default_factory=threading.Event)
 
+    @cached_property
+    def watchers(self) -> Watchers:
+        """The watchers of the same namespaces."""
+        return Watchers(self.api, self.spaces, self.clock)
+
     def site(self, body: Mapping[str, Any], *, gone: bool = False) -> None:
         """A Site was created, changed or deleted. Its status is the one that this process wrote last, even if
         an older event says otherwise.
@@ -77,7 +82,7 @@ class Keeper:
             if gone:
                 self._gone(wanted)
             elif held := self.sites.get(wanted.uid):
-                held.wanted = replace(wanted, status=held.wanted.status) if held.recorded else wanted
+                held.take(wanted)
                 held.due = 0
             else:
                 self.sites[wanted.uid] = Held(wanted)
@@ -118,6 +123,7 @@ class Keeper:
     def begin(self) -> None:
         """Read what exists already, so that nothing is checked twice. Raises RemoteError."""
         self.renew()
+        self.watchers.renew()
         with self._lock:
             self.old = {look.name for _, look in self.looks if look.ended}
 
@@ -150,12 +156,15 @@ class Keeper:
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop`."""
-        renewed = self.clock()
+        renewed = watchers = self.clock()
         with ThreadPoolExecutor(WRITERS, thread_name_prefix="keeper") as pool:
             while not stop.is_set():
                 self._wake.clear()
                 for uid in self.ready():
                     pool.submit(self.tend, uid)
+                if self.clock() > watchers + LISTED:
+                    watchers = self.clock()
+                    pool.submit(self._watchers)
                 if self.clock() > renewed + RENEWED:
                     renewed = self.clock()
                     pool.submit(self._renewed)
@@ -167,6 +176,16 @@ class Keeper:
             self.renew()
         except BfinfraError as error:
             log.warning("what is there can't be read anew: %s", error)
+
+    def _watchers(self) -> None:
+        """See which watchers live, and look at the Sites that they follow."""
+        with self._lock:
+            watched = [uid for uid, held in self.sites.items() if held.wanted.watch]
+        if watched:
+            self.watchers.renew()
+            with self._lock:
+                for uid in watched:
+                    self._due(uid)
 
     def ready(self) -> list[str]:
         """The Sites that are due, those that wait longest first; they are busy from now on."""
@@ -182,20 +201,23 @@ class Keeper:
     def tend(self, uid: str) -> None:
         """Do everything that is to be done for one Site now."""
         try:
-            while act := self._next(uid):
-                act()
-            self._refused(uid, None)
-        except BfinfraError as error:
-            self._refused(uid, error)
-        except Exception:  # a defect with one Site must not stop the others
-            log.exception("%s: this should not happen", uid)
-            self._later(uid, self.clock() + RENEWED)
+            if contained(partial(self._tend, uid), uid):
+                self._later(uid, self.clock() + RENEWED)
         finally:
             with self._lock:
                 if held := self.sites.get(uid):
                     held.busy = False
                 self._admit()
             self._wake.set()
+
+    def _tend(self, uid: str) -> None:
+        try:
+            while act := self._next(uid):
+                act()
+        except BfinfraError as error:
+            self._refused(uid, error)
+        else:
+            self._refused(uid, None)
 
     def _next(self, uid: str) -> Callable[[], None] | None:
         with self._lock:
@@ -212,8 +234,11 @@ class Keeper:
                 and (act := self._says(held, Result(Outcome.LOST, held.stuck)))
             ):
                 return act
+            if all(look.over(now) for look in looks) and (new := self.watchers.reported(held)) is not None:
+                return partial(self._put, held, new, Result(Outcome.AGREED))
+            held.watched(self.watchers.follow(held))
             made = decide(held.wanted, looks, now, taken=self._taken(held.wanted), unfit=unfit(held.wanted))
-            if isinstance(made, Stamp) and self.active() >= self.limit:
+            if isinstance(made, Stamp) and self.looks.running >= self.limit:
                 self.queue.setdefault(uid, made.due)
                 made = Wait(float("inf"))
             return self._act(held, made)
@@ -222,7 +247,7 @@ class Keeper:
         """As many of the waiting Sites as there is room for, in their order."""
         if not self.queue:
             return
-        for uid in list(self.queue)[: max(0, self.limit - self.active())]:
+        for uid in list(self.queue)[: max(0, self.limit - self.looks.running)]:
             self._due(uid)
 
     def _act(self, held: Held, made: object) -> Callable[[], None] | None:
@@ -234,7 +259,14 @@ class Keeper:
                 self.figures.waited(max(0.0, self.clock() - self.queue.pop(held.wanted.uid, due)))
                 self.looks.put(
                     held.wanted.uid,
-                    Look(name, held.wanted.key, self.clock(), held.wanted.generation, held.wanted.deleting),
+                    Look(
+                        name,
+                        held.wanted.key,
+                        self.clock(),
+                        held.wanted.generation,
+                        held.wanted.deleting,
+                        trigger=held.wanted.trigger,
+                    ),
                 )
                 return partial(self._stamp, held, name)
             case Refuse(why):
@@ -259,27 +291,14 @@ class Keeper:
             else None
         )
 
-    def active(self) -> int:
-        """The number of running Jobs."""
-        return self.looks.running
-
     def rows(self) -> list[Row]:
         """The rows for the metrics."""
         with self._lock:
-            return [(held.wanted, held.result, held.looked) for held in self.sites.values()]
+            return [held.row for held in self.sites.values()]
 
     def _taken(self, wanted: Desired) -> str:
-        """Two Sites with the same name would each take the other's objects."""
-        rivals = [self.sites[uid].wanted for uid in self.names.get(wanted.called, ()) if uid != wanted.uid]
-        first = min(
-            ((each.created, each.uid, each) for each in rivals), default=None, key=lambda each: each[:2]
-        )
-        if first and first[:2] < (wanted.created, wanted.uid):
-            return (
-                f"the Site {first[2].namespace}/{first[2].name} has the name {wanted.called} too; write "
-                "another name under site:"
-            )
-        return ""
+        others = (uid for uid in self.names.get(wanted.called, ()) if uid != wanted.uid)
+        return taken(wanted, [self.sites[uid].wanted for uid in others])
 
     def _stamp(self, held: Held, name: str) -> None:
         try:
@@ -308,8 +327,12 @@ class Keeper:
             self.figures.looked(found)
 
     def _write(self, held: Held, look: Look) -> None:
+        new = after(held.wanted, look, moment(self.clock()))
+        self._put(held, new, look.found, always=look.name not in self.old)
+
+    def _put(self, held: Held, new: Status, found: Result, *, always: bool = False) -> None:
+        """Write the status, and send Events for what is new in it. `always`: also if it is the same."""
         wanted, before = held.wanted, held.wanted.status
-        new = after(wanted, look, moment(self.clock()))
         changed = difference(before, new)
         version = wanted.version
         with contextlib.suppress(Missing):  # it was deleted meanwhile
@@ -319,12 +342,10 @@ class Keeper:
                         "resourceVersion"
                     ]
                 )
-            for each in notices(before, new, look.found) if changed or look.name not in self.old else ():
+            for each in notices(before, new, found) if changed or always else ():
                 self._tell(wanted, each)
         with self._lock:
-            held.wanted = replace(
-                held.wanted, status=new, version=version if held.wanted is wanted else held.wanted.version
-            )
+            held.wrote(wanted, new, version)
 
     def _tell(self, wanted: Desired, notice: Notice) -> None:
         """Send an Event, and log a line. A failing Event stops nothing."""

@@ -29,8 +29,8 @@ log = logging.getLogger("bfinfra.operator")
 
 @dataclass
 class Lease:
-    """`me`: a name of this replica. Clocks of machines are never compared: a Lease has expired if this
-    process saw no change for long enough.
+    """`me`: a name of this replica; `meta`: further metadata of the Lease. Clocks of machines are never
+    compared: a Lease has expired if this process saw no change for long enough.
     """
 
     api: ClusterClient
@@ -38,6 +38,7 @@ class Lease:
     name: str
     me: str
     clock: Callable[[], float] = time.monotonic
+    meta: Mapping[str, object] = field(default_factory=dict)
     leading: bool = False
     _version: str = ""
     _last_renewal: tuple[str, str] = ("", "")
@@ -85,7 +86,7 @@ class Lease:
                 {
                     "apiVersion": API,
                     "kind": KIND,
-                    "metadata": {"name": self.name, "namespace": self.namespace},
+                    "metadata": {**self.meta, "name": self.name, "namespace": self.namespace},
                     "spec": self._spec(0),
                 }
             )

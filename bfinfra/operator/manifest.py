@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from bfinfra.model.names import LABEL_VALUE
@@ -26,14 +27,19 @@ class Given:
 
 
 def manifests(
-    name: str, site: Mapping[str, Any], given: Given, *, namespace: str = "", interval: str = "1h"
+    name: str,
+    site: Mapping[str, Any],
+    given: Given,
+    *,
+    namespace: str = "",
+    settings: Mapping[str, str | bool] = MappingProxyType({"interval": "1h"}),
 ) -> list[dict[str, Any]]:
     """The ConfigMap, if there are files, and the Site. Both, and the Secret, have the name `name`."""
     home = {"namespace": namespace} if namespace else {}
     keys = {path: f"file-{number}" for number, path in enumerate(given.files)}
     secret = {path: {"secretKeyRef": {"name": name, "key": key}} for path, key in given.secrets.items()}
     plain = {path: {"configMapKeyRef": {"name": name, "key": key}} for path, key in keys.items()}
-    spec: dict[str, Any] = {"interval": interval}
+    spec: dict[str, Any] = dict(settings)
     if given.env:
         spec["env"] = {each: {"secretKeyRef": {"name": name, "key": each}} for each in given.env}
     if secret or plain:

@@ -11,18 +11,17 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from bfinfra.app.metrics import serve
-from bfinfra.backends.kubernetes import ClusterClient, incluster, kubeconfig
+from bfinfra.backends.kubernetes import ClusterClient, incluster
 from bfinfra.backends.kubernetes.access import Access
 from bfinfra.backends.transport import Transport
 from bfinfra.model.errors import BfinfraError, Problem
 from bfinfra.model.records import dataclass
-from bfinfra.model.secret import Secret
 from bfinfra.operator.job import Mould
 from bfinfra.operator.keeper import Keeper
 from bfinfra.operator.lease import Lease
+from bfinfra.operator.process import access, log_to_stderr
 from bfinfra.operator.watch import watch
 
 log = logging.getLogger("bfinfra.operator")
@@ -44,20 +43,14 @@ class How:
     @property
     def enter(self) -> Callable[[], Access]:
         """The credentials for the API server, read again for each login."""
-        return (
-            (lambda: kubeconfig.read(Secret("file", str(Path(self.kubeconfig).absolute()))))
-            if self.kubeconfig
-            else incluster.enter
-        )
+        return access(self.kubeconfig)
 
 
 def run(how: How, stop: threading.Event) -> int:
     """Run until `stop`, or a signal that kopf handles. Returns 0; 1 if another replica leads by now, so that
     Kubernetes restarts this one. Raises BfinfraError.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("kopf").setLevel(logging.WARNING)
-    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    log_to_stderr()
     namespace = how.lease[0] or incluster.namespace()
     if not namespace:
         raise BfinfraError(
@@ -78,7 +71,7 @@ def run(how: How, stop: threading.Event) -> int:
         how.jobs,
         how.namespaces or ("",),
     )
-    keeper.figures.show(keeper.rows, keeper.active, lambda: lease.leading)
+    keeper.figures.show(keeper.rows, lambda: keeper.looks.running, lambda: lease.leading)
     server = serve(how.metrics, keeper.figures.registry)
     try:
         if not lease.lead(stop):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bfinfra.operator.decide import Look
-from bfinfra.operator.job import GENERATION, KEY, ORDER, UID
+from bfinfra.operator.job import GENERATION, KEY, ORDER, TRIGGER, UID
 from bfinfra.operator.result import Result
 
 WORDS = 300  # characters of a log's last lines
@@ -32,7 +32,8 @@ def look(body: Mapping[str, Any], before: Look | None = None) -> Look:
         ),
         None,
     )
-    labels, number = meta.get("labels") or {}, str((meta.get("annotations") or {}).get(GENERATION, ""))
+    labels, noted = meta.get("labels") or {}, meta.get("annotations") or {}
+    number = str(noted.get(GENERATION, ""))
     why = (
         f"{ended.get('reason', '')}: {ended.get('message', '')}"
         if ended and ended["type"] == "Failed"
@@ -46,6 +47,7 @@ def look(body: Mapping[str, Any], before: Look | None = None) -> Look:
         labels.get(ORDER) == "destroy",
         seconds(ended.get("lastTransitionTime")) if ended else 0,
         why,
+        trigger=str(noted.get(TRIGGER, "")),
     )
     return replace(made, result=before.result, why=made.why or before.why) if before else made
 

@@ -4,13 +4,14 @@ are those of the conditions' last changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from bfinfra.operator.decide import Look
 from bfinfra.operator.desired import APPROVE, Desired
 from bfinfra.operator.result import GOOD, PASSING, Outcome, Result
+from bfinfra.operator.watching import Watching
 
 Status = dict[str, Any]
 SHOWN = 10  # drifted fields or changes in a message
@@ -36,21 +37,42 @@ def after(wanted: Desired, look: Look, now: str) -> Status:
         *([] if found.outcome in PASSING else [_approval(found)]),
     ]
     conditions = {each["type"]: dict(each) for each in before.get("conditions") or ()}
-    for each in turned:
-        old = conditions.get(each["type"], {})
-        since = old["lastTransitionTime"] if old.get("status") == each["status"] else now
-        conditions[each["type"]] = {
-            **each,
-            "observedGeneration": look.generation,
-            "lastTransitionTime": since,
-        }
+    _set(conditions, turned, look.generation, now)
     made: Status = {"observedGeneration": look.generation, "conditions": list(conditions.values())}
     made["resources"] = before.get("resources", 0) if found.outcome in BLIND else found.resources
     plan, drift = (
         (before.get("plan") if found.outcome in PASSING else _plan(found, look)),
         (before.get("drift") if blind and not found.drifted else _drift(found)),
     )
-    return made | ({"plan": plan} if plan else {}) | ({"drift": drift} if drift else {})
+    watch = {"watch": before["watch"]} if "watch" in before else {}
+    return made | watch | ({"plan": plan} if plan else {}) | ({"drift": drift} if drift else {})
+
+
+def watched(wanted: Desired, now: str, *, alive: bool, fresh: bool) -> Status:
+    """The whole status after a watcher's report. `alive`: its replica lives; `fresh`: the differences are not
+    in the status yet.
+    """
+    found, made = wanted.watching, dict(wanted.status)
+    turned = [_followed(found, alive=alive)] if wanted.watch else []
+    if wanted.watch and fresh and found.generation == wanted.generation:
+        drift = Result(Outcome.AGREED, drifted=found.drifted, moved=found.found)
+        turned.append(_drifted(drift))
+        made.pop("drift", None)
+        made |= {"drift": kept} if (kept := _drift(drift)) else {}
+    conditions = {each["type"]: dict(each) for each in made.get("conditions") or ()}
+    if not wanted.watch:
+        conditions.pop("Watched", None)
+        made.pop("watch", None)
+    _set(conditions, turned, wanted.generation, now)
+    return made | ({"conditions": list(conditions.values())} if conditions or "conditions" in made else {})
+
+
+def _set(conditions: dict[str, Status], turned: Iterable[dict[str, str]], generation: int, now: str) -> None:
+    """Put these conditions among the others. A time changes with the status only."""
+    for each in turned:
+        old = conditions.get(each["type"], {})
+        since = old["lastTransitionTime"] if old.get("status") == each["status"] else now
+        conditions[each["type"]] = {**each, "observedGeneration": generation, "lastTransitionTime": since}
 
 
 def difference(before: Mapping[str, Any], new: Status) -> Status:
@@ -71,6 +93,10 @@ def notices(before: Mapping[str, Any], new: Status, found: Result) -> Iterator[N
         yield Notice("Normal", "ApprovalNeeded", _message(new, "Ready"))
     if found.outcome is Outcome.APPLIED and found.writes:
         yield Notice("Normal", "Applied", f"everything is as the site says; {found.writes} requests wrote")
+    if _turned(before, new, "Watched", "False"):
+        yield Notice("Warning", "NotWatched", _message(new, "Watched"))
+    elif _turned(before, new, "Watched", "True"):
+        yield Notice("Normal", "Watched", _message(new, "Watched"))
     ready = _of(new, "Ready")
     if ready.get("status") == "False" and ready.get("reason") not in (
         Outcome.APPROVAL,
@@ -106,6 +132,18 @@ def _drifted(found: Result) -> dict[str, str]:
         "WorldMoved",
         f"{found.drifted}: {'; '.join(shown)}{', …' if found.drifted > len(shown) else ''}",
     )
+
+
+def _followed(found: Watching, *, alive: bool) -> dict[str, str]:
+    if not (found.replica and alive):
+        why = f" ({found.why})" if found.why else ""
+        return _condition(
+            "Watched", "False", "NoWatcher", f"no watcher follows it{why}; Jobs check it at the interval"
+        )
+    if not found.following:
+        return _condition("Watched", "False", "NotFollowed", found.why or "its first survey is not over")
+    gap = f"; not followed for up to {found.blind:.0f} s before: {found.why}" if found.blind else ""
+    return _condition("Watched", "True", "Followed", f"{found.replica} follows it{gap}")
 
 
 def _approval(found: Result) -> dict[str, str]:

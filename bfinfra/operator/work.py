@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from threading import Event as Flag
@@ -31,7 +31,7 @@ from bfinfra.operator.result import Moved, Outcome, Planned, Result
 @dataclass(frozen=True)
 class Order:
     """The order to a Job. `approved`: a plan's digest; `known`: identities of the drift that the last check
-    found; `existed`: everything existed, for this spec.
+    found; `existed`: everything existed, for this spec; `watched`: a watcher notifies the webhook.
     """
 
     approval: Approval = Approval.DISRUPTIVE
@@ -39,6 +39,7 @@ class Order:
     destroy: bool = False
     known: tuple[str, ...] = ()
     existed: bool = False
+    watched: bool = False
     stop: Flag = field(default_factory=Flag)
 
 
@@ -70,7 +71,7 @@ def work(path: Path, order: Order, context: RunContext = LIVE) -> Result:
 def _kept(site: Site, order: Order, context: RunContext) -> Result:
     """Check the site; then apply what may be applied, or wait for approval."""
     report = _looked(site, order, context)
-    _tell(site, report, context)
+    _tell(site, order, report, context)
     drifted, moved = (
         len(report.alarming),
         tuple(Moved(str(each.key), each.field, str(each.cause), each.by) for each in report.alarming),
@@ -92,23 +93,38 @@ def _kept(site: Site, order: Order, context: RunContext) -> Result:
         return replace(done, drifted=drifted, moved=moved)
     if drifted:
         over = tuple(sorted(each.identity for each in report.alarming))
-        _tell(site, replace(report, found=(), new=frozenset(), ended=over), context)
+        _tell(site, order, replace(report, found=(), new=frozenset(), ended=over), context)
     return replace(done, corrected=drifted)
 
 
 def _looked(site: Site, order: Order, context: RunContext) -> Report:
     """The drift of the site. A resource that was never made is no drift; one that existed and is gone is."""
-    if (order.known or order.existed) and checks.recall(site.name) == checks.Memory():
-        checks.known(site.name, order.known, map(str, site.resources) if order.existed else ())
-    report = drift(site, context=context)
+    recall(site, order.known, existed=order.existed)
+    return with_unapplied(drift(site, context=context))
+
+
+def recall(site: Site, known: Iterable[str], *, existed: bool) -> None:
+    """Start from what the Site's status tells of the last check, if this machine knows of none. `known`:
+    identities of drift; `existed`: everything existed.
+    """
+    known = tuple(known)
+    if (known or existed) and checks.recall(site.name) == checks.Memory():
+        checks.known(site.name, known, map(str, site.resources) if existed else ())
+
+
+def with_unapplied(report: Report) -> Report:
+    """The report, in which a resource that was never made is no drift."""
     found = tuple(
         replace(each, cause=Cause.UNAPPLIED) if each.cause is Cause.MISSING else each for each in report.found
     )
     return replace(report, found=found, new=report.new & {each.identity for each in found})
 
 
-def _tell(site: Site, report: Report, context: RunContext) -> None:
-    """Notify the webhook, once. The next check sends again what failed."""
+def _tell(site: Site, order: Order, report: Report, context: RunContext) -> None:
+    """Notify the webhook, once, if no watcher does. The next check sends again what failed."""
+    if order.watched:
+        remember(report)
+        return
     try:
         notify(site, report, context=context)
     except BfinfraError:

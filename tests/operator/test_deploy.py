@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 import bfinfra
+from bfinfra.cli import parser
 from bfinfra.operator.decide import Look
 from bfinfra.operator.desired import Desired
 from bfinfra.operator.figures import Figures
 from bfinfra.operator.result import Moved, Outcome, Planned, Result
-from bfinfra.operator.status import after
+from bfinfra.operator.status import after, watched
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RESULT = Result(
@@ -48,8 +50,9 @@ RESULT = Result(
 def figures() -> dict[str, list[tuple[dict[str, str], float]]]:
     """As whoever scrapes sees them."""
     shown = Figures()
-    wanted = Desired("ns", "poc", "u", 1, {"site": "poc"})
+    wanted = Desired("ns", "poc", "u", 1, {"site": "poc"}, watch=True)
     status = after(wanted, Look("j", "k", 1.0, 1, result=RESULT), "2027-01-01T00:00:00Z")
+    status = watched(replace(wanted, status=status), "2027-01-01T00:00:00Z", alive=False, fresh=False)
     shown.show(
         lambda: [
             (Desired("ns", "poc", "u", 1, {}, status=status), RESULT, 1_700_000_000.0),
@@ -71,6 +74,7 @@ def figures() -> dict[str, list[tuple[dict[str, str], float]]]:
 def test_prometheus_reads_the_figures_of_each_site() -> None:
     found, poc = figures(), {"namespace": "ns", "site": "poc"}
     assert found["bfinfra_site_ready"] == [(poc, 0)]
+    assert found["bfinfra_site_watched"] == [(poc, 0)]
     assert found["bfinfra_site_drifted"] == [(poc, 2)]
     assert (poc, 3) in found["bfinfra_site_changes_waiting"]
     assert found["bfinfra_site_look_seconds"] == [(poc, 3.5)]
@@ -167,8 +171,40 @@ def test_the_operator_may_read_no_secret_and_delete_nothing() -> None:
     }
 
 
+def of_watcher(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((DEPLOY / "watcher" / name).read_text()))
+
+
+def test_a_watcher_may_do_nothing_outside_of_its_namespace_and_lists_no_secret() -> None:
+    made = {each["kind"]: each for each in of_watcher("rbac.yaml")}
+    assert made.keys() == {"ServiceAccount", "Role", "RoleBinding"}
+    verbs = {resource: set(rule["verbs"]) for rule in made["Role"]["rules"] for resource in rule["resources"]}
+    assert verbs["secrets"] == verbs["configmaps"] == {"get"}
+    assert verbs.keys() == {"sites", "sites/status", "secrets", "configmaps", "leases"}
+    assert not {"delete", "update", "*"} & set.union(*verbs.values())
+    assert "patch" not in verbs["sites"]
+
+
+def test_a_watchers_budget_service_and_deployment_mean_the_same_pods() -> None:
+    (deployment,), (service,) = of_watcher("deployment.yaml"), of_watcher("service.yaml")
+    (budget,) = of_watcher("disruption.yaml")
+    pod = deployment["spec"]["template"]
+    labels = pod["metadata"]["labels"]
+    assert service["spec"]["selector"] == budget["spec"]["selector"]["matchLabels"] == labels
+    assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    (container,) = pod["spec"]["containers"]
+    assert service["spec"]["ports"][0]["targetPort"] == container["ports"][0]["name"]
+    assert parser.build(container["args"]).parse_args(container["args"]).sites == 100
+    (state,) = pod["spec"]["volumes"]
+    assert state["emptyDir"]["medium"] == "Memory"
+
+
 def test_manifests_and_chart_name_the_version_of_the_package() -> None:
     (deployment,) = documents("deployment.yaml")
+    (watcher,) = of_watcher("deployment.yaml")
+    assert watcher["spec"]["template"]["spec"]["containers"][0]["image"] == f"bfinfra:{bfinfra.__version__}"
+    (own,) = (each["pairs"] for each in of_watcher("kustomization.yaml")[0]["labels"])
+    assert own["app.kubernetes.io/version"] == bfinfra.__version__
     image = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
     (labels,) = (each["pairs"] for each in documents("kustomization.yaml")[0]["labels"])
     chart = yaml.safe_load((DEPLOY / "helm/bfinfra-operator/Chart.yaml").read_text())

@@ -315,7 +315,7 @@ def test_a_job_that_another_leader_made_in_the_same_moment_is_taken_for_ours(wor
     other.api.objects, other.now = world.api.objects, world.now
     other.tell(world.live())
     assert len(world.jobs()) == 1
-    assert other.keeper.active() == 1
+    assert other.keeper.looks.running == 1
 
 
 def test_what_the_server_refuses_is_tried_again_and_leaves_no_job_behind(world: FakeCluster) -> None:
@@ -325,7 +325,7 @@ def test_what_the_server_refuses_is_tried_again_and_leaves_no_job_behind(world: 
     body = world.live()
     body["spec"]["suspend"] = False
     world.tell(body)
-    assert world.keeper.active() == 0
+    assert world.keeper.looks.running == 0
     world.now += module.AGAIN
     world.work()
     world.now += 2 * module.AGAIN

@@ -35,6 +35,13 @@ EVERYTHING: dict[str, Any] = {
     "watchNamespaces": ["default", "kube-public"],
     "jobs": {"atATime": 5, "image": "registry.test/jobs:2", "imagePullSecrets": ["registry"]},
     "siteSecrets": [{"name": "poc", "namespace": "default", "data": {"VCENTER_PASSWORD": 'it\'s "{{ x }}"'}}],
+    "watchers": {
+        "namespaces": ["default", "kube-public"],
+        "replicas": 5,
+        "sitesPerReplica": 50,
+        "interval": "5m",
+        "resources": {"limits": {"memory": "2Gi"}},
+    },
     "serviceAccount": {"name": "keeper", "annotations": {"a.test/b": "c"}},
     "metrics": {
         "port": 9090,
@@ -84,8 +91,23 @@ def test_the_chart_makes_what_kustomize_makes(peers: Peers, tmp_path: Path) -> N
     definition = from_chart["CustomResourceDefinition", "", "sites.bfinfra.io"]["metadata"]
     assert definition.pop("annotations") == {"helm.sh/resource-policy": "keep"}
     assert from_chart.keys() == from_kustomize.keys()
+    for made in (from_chart, from_kustomize):  # immutable, so each keeps the one of its first version
+        spec = made["Deployment", "bfinfra-system", "bfinfra-operator"]["spec"]
+        selector = spec.pop("selector")["matchLabels"]
+        assert selector.items() <= spec["template"]["metadata"]["labels"].items()
     for name, made in from_chart.items():
         assert made == from_kustomize[name], name
+
+
+def test_the_charts_watchers_are_those_of_kustomize(peers: Peers, tmp_path: Path) -> None:
+    from_chart = parsed(rendered(peers, tmp_path, {"watchers": {"namespaces": ["gpu"]}}))
+    mine = {place: made for place, made in from_chart.items() if place[1] == "gpu"}
+    from_kustomize = parsed(peers.kubectl("kustomize", str(ROOT / "deploy/watcher")))
+    for made in mine.values():
+        labels = made["metadata"]["labels"]
+        assert {name: labels.pop(name) for name in OWN} == OWN
+    assert mine == from_kustomize
+    assert len(mine) == 6
 
 
 @pytest.fixture
@@ -145,6 +167,17 @@ def test_each_value_is_found_where_it_belongs(peers: Peers, tmp_path: Path) -> N
     pods = deployment["template"]["metadata"]["labels"]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= pods.items()
     assert monitor["spec"]["podMetricsEndpoints"][0]["port"] == container["ports"][0]["name"]
+    for space in ("default", "kube-public"):
+        watcher = made["Deployment", space, "gpu-bfinfra-watcher"]["spec"]
+        (own,) = watcher["template"]["spec"]["containers"]
+        assert watcher["replicas"] == 5
+        assert own["args"] == [
+            *("operator", "watcher", "--sites", "50", "--interval=5m", "--metrics=0.0.0.0:9090")
+        ]
+        assert own["resources"]["limits"] == {"memory": "2Gi"}
+        labels = watcher["template"]["metadata"]["labels"]
+        assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
+        assert space in monitor["spec"]["namespaceSelector"]["matchNames"]
     rule = made["PrometheusRule", "bfinfra-system", name]["spec"]
     assert rule == yaml.safe_load((ROOT / "deploy/operator/alerts.yaml").read_text())
 

@@ -36,6 +36,7 @@ from bfinfra.spec.schema import schema
 
 ROOT = Path(__file__).parents[2]
 ONCE = "operators"
+SURVEYED = 30  # seconds for a survey and the first report on a busy machine, after the Lease's duration
 LANGUAGE = ["spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec", "properties", "site"]
 
 
@@ -133,6 +134,39 @@ class Desk:
         self.until(lambda: listens(port))
         return port
 
+    def watcher(self, name: str) -> int:
+        """A watcher of this name, as its own account; the port of its figures."""
+        config = yaml.safe_load(self.peers.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": self.kubectl("create", "token", "bfinfra-watcher").strip()}
+        (self.folder / "watcher.kubeconfig").write_text(yaml.safe_dump(config))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = int(free.getsockname()[1])
+        words = {
+            "--kubeconfig": self.folder / "watcher.kubeconfig",
+            "--namespace": self.space,
+            "--name": name,
+            "--metrics": f"127.0.0.1:{port}",
+        }
+        command = [sys.executable, "-m", "bfinfra", "operator", "watcher"]
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.folder / name)}
+        with (self.folder / f"operator-{name}.log").open("w") as log:
+            self.replicas.append(
+                subprocess.Popen(
+                    [*command, *(str(word) for pair in words.items() for word in pair)],
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    env=env,
+                )
+            )
+        self.until(lambda: listens(port))
+        return port
+
+    def watch(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.site().get("status", {}).get("watch") or {}
+        return found
+
     def holder(self) -> str:
         with contextlib.suppress(AssertionError):
             return self.kubectl("get", "lease", "bfinfra-operator", "-o", "jsonpath={.spec.holderIdentity}")
@@ -173,7 +207,7 @@ def crd(peers: Peers) -> None:
 
 @pytest.fixture
 def desk(peers: Peers, crd: None, alone: None, tmp_path: Path) -> Iterator[Desk]:
-    space = f"operator-{secrets.token_hex(3)}"
+    space = f"operator-t{secrets.token_hex(3)}"  # kustomize takes a suffix such as -12e345 for a number
     overlay = tmp_path / "overlay"
     overlay.mkdir()
     (overlay / "kustomization.yaml").write_text(
@@ -512,3 +546,100 @@ def test_the_pages_commands_write_a_site_wait_for_it_and_approve_its_plan(desk: 
     left = desk.peers.kubectl("get", "namespaces", "-o", "json")
     existing = [each for each in json.loads(left)["items"] if each["status"]["phase"] == "Active"]
     assert f"{desk.space}-b" not in [each["metadata"]["name"] for each in existing]
+
+
+@pytest.fixture
+def watchers(desk: Desk) -> Desk:
+    """The watchers' manifests, too."""
+    overlay = desk.folder / "watchers"
+    overlay.mkdir()
+    made = {"resources": [os.path.relpath(ROOT / "deploy/watcher", overlay)], "namespace": desk.space}
+    (overlay / "kustomization.yaml").write_text(yaml.safe_dump(made))
+    desk.peers.kubectl("apply", "-k", str(overlay))
+    return desk
+
+
+def team(desk: Desk) -> str:
+    """The label of the Site's namespace."""
+    words = ("get", "namespace", f"{desk.space}-a", "-o", "jsonpath={.metadata.labels.team}")
+    return desk.peers.kubectl(*words)
+
+
+def test_a_watched_site_is_corrected_when_somebody_changes_it(
+    watchers: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = watchers
+    operator = desk.start()
+    author(desk, capsys, monkeypatch, both=False)
+    desk.until(lambda: desk.condition("Ready") == ("True", "AsWanted"))
+    desk.kubectl("patch", "site", "poc", "--type=merge", "-p", '{"spec": {"watch": true, "interval": "7d"}}')
+    desk.until(lambda: desk.condition("Watched") == ("False", "NoWatcher"))
+    port = desk.watcher("one")
+    desk.until(lambda: desk.condition("Watched") == ("True", "Followed"))
+    desk.until(lambda: desk.condition("Ready") == ("True", "AsWanted") and not desk.watch()["differences"])
+    desk.until(lambda: metrics(operator).get(("bfinfra_site_watched", desk.space, "poc")) == 1)
+
+    desk.peers.kubectl("label", "namespace", f"{desk.space}-a", "team=moved", "--overwrite")
+    began = time.monotonic()
+    desk.until(lambda: desk.watch().get("drift"))
+    assert time.monotonic() - began < 10
+    desk.until(lambda: desk.condition("Drifted")[0] == "True" or "DriftFound" in desk.events())
+    desk.until(lambda: team(desk) == "a")
+    desk.until(lambda: desk.condition("Drifted")[0] == "False" and "drift" not in desk.watch())
+    found = metrics(port)
+    assert found["bfinfra_drift_seconds_count", desk.space, "poc"] >= 1
+    assert found["bfinfra_watch_following", desk.space, "poc"] == 1
+    assert found["bfinfra_watcher_sites",] == 1
+
+
+def test_a_watcher_that_is_killed_is_followed_by_another_and_its_end_is_orderly(
+    watchers: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = watchers
+    desk.start()
+    author(desk, capsys, monkeypatch, both=False)
+    desk.kubectl("patch", "site", "poc", "--type=merge", "-p", '{"spec": {"watch": true}}')
+    desk.watcher("one")
+    desk.until(lambda: desk.watch().get("following"))
+    desk.until(lambda: desk.condition("Ready") == ("True", "AsWanted") and not desk.watch()["differences"])
+    second = desk.watcher("two")
+    desk.replicas[-2].kill()
+    began = time.monotonic()
+    desk.peers.kubectl("label", "namespace", f"{desk.space}-a", "team=moved", "--overwrite")
+    desk.until(lambda: desk.watch()["replica"] == "two" and desk.watch()["following"])
+    took = time.monotonic() - began
+    assert took < 15 + SURVEYED
+    desk.until(lambda: desk.watch()["why"] == "its watcher one was lost")
+    assert 10 < desk.watch()["blindSeconds"] < took + 10
+    desk.until(lambda: team(desk) == "a")
+    desk.until(lambda: metrics(second)["bfinfra_watch_blind_seconds_total", desk.space, "poc"] > 10)
+
+    desk.replicas[-1].send_signal(signal.SIGTERM)
+    assert desk.replicas[-1].wait(30) == 0
+    assert (desk.watch()["replica"], desk.watch()["why"]) == ("", "its watcher ended")
+
+
+def test_a_watchers_account_may_do_what_it_does_and_no_more(watchers: Desk) -> None:
+    desk = watchers
+    account = f"system:serviceaccount:{desk.space}:bfinfra-watcher"
+
+    def can(space: str, *words: str) -> bool:
+        base = [desk.peers.bin / "kubectl", "--kubeconfig", desk.peers.kubeconfig, "auth", "can-i"]
+        done = subprocess.run(
+            [*base, *words, "--as", account, "-n", space], capture_output=True, text=True, check=False
+        )
+        return done.stdout.strip() == "yes"
+
+    status = ("patch", "sites.bfinfra.io", "--subresource=status")
+    for words in (("get", "secrets"), ("watch", "sites.bfinfra.io"), status, ("create", "leases")):
+        assert can(desk.space, *words), words
+        assert not can("default", *words), words
+    for words in (
+        ("list", "secrets"),
+        ("watch", "secrets"),
+        ("patch", "sites.bfinfra.io"),
+        ("create", "pods"),
+        ("create", "events"),
+        ("delete", "leases"),
+    ):
+        assert not can(desk.space, *words), words

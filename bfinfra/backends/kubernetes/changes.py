@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.network import interrupt
@@ -13,17 +13,22 @@ from bfinfra.model.errors import Unanswered
 if TYPE_CHECKING:
     import httpx2
 
-    from bfinfra.backends.kubernetes.cluster import ClusterClient, Selected
+    from bfinfra.backends.kubernetes.cluster import ClusterClient, Object, Selected
 
 LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+WHOLE = "application/json"
+PAGE = "500"  # objects for each list request
 ONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 
 class ObjectChanges:
-    """The changes of one selection, from `start` on. Of each object only its metadata is read."""
+    """The changes of one selection, from `start` or `all` on. Of each object only its metadata is read, or
+    with `whole` everything.
+    """
 
-    def __init__(self, client: ClusterClient, of: Selected) -> None:
+    def __init__(self, client: ClusterClient, of: Selected, *, whole: bool = False) -> None:
         self._client, self._of = client, of
+        self._accepts = (WHOLE, WHOLE) if whole else (LIST, ONE)
         self.cluster, self.kind = client.name, of.kind
         self._revision = ""
         self._cancelled = False
@@ -31,17 +36,31 @@ class ObjectChanges:
 
     def start(self) -> None:
         """Note the present state. Raises RemoteError."""
-        page = self._client.json(self._client.path_of(self._of), self._params(limit="1"), LIST)
+        self._page(limit="1")
+
+    def all(self) -> list[Object]:
+        """The objects that there are. Raises RemoteError."""
+        items, more = self._page(limit=PAGE)
+        while more:
+            page, more = self._page(**{"limit": PAGE, "continue": more})
+            items += page
+        return items
+
+    def _page(self, **params: str) -> tuple[list[Object], str]:
+        page = self._client.json(self._client.path_of(self._of), self._params(**params), self._accepts[0])
         try:
             self._revision = str(page["metadata"]["resourceVersion"])
-        except (KeyError, TypeError):
+            return list(page.get("items") or ()), str(page["metadata"].get("continue") or "")
+        except (KeyError, TypeError, AttributeError):
             raise errors.malformed(
                 f"list {self._of.kind}", self._client.name, "it has no resourceVersion"
             ) from None
 
-    def wait(self, seconds: int, take: Callable[[dict[str, Any]], None]) -> None:
-        """Call `take` with each object that changes or goes within so many seconds. After a RemoteError,
-        later changes are unknown.
+    def wait(
+        self, seconds: int, take: Callable[[Object], None], gone: Callable[[Object], None] | None = None
+    ) -> None:
+        """Call `take` with each object that changes within so many seconds, and `gone`, or `take`, with each
+        that goes. After a RemoteError, later changes are unknown.
         """
         lost = ""
 
@@ -58,12 +77,12 @@ class ObjectChanges:
                 return
             self._revision = str(event["object"]["metadata"]["resourceVersion"])
             if event["type"] != "BOOKMARK":
-                take(event["object"])
+                (gone or take if event["type"] == "DELETED" else take)(event["object"])
 
         params = self._params(
             watch="1", allowWatchBookmarks="true", resourceVersion=self._revision, timeoutSeconds=str(seconds)
         )
-        self._client.lines(self._client.path_of(self._of), params, ONE, see, opened)
+        self._client.lines(self._client.path_of(self._of), params, self._accepts[1], see, opened)
         if lost:
             raise Unanswered(
                 f"changes of {self._of.kind} can't be followed", server=self._client.name, why=lost

@@ -180,14 +180,25 @@ class ClusterClient(Discovery):
         self, api_version: str, kind: str, name: str, status: Mapping[str, object], namespace: str = ""
     ) -> Object:
         """Merge patch of an object's status only."""
+        return self._patch_status(api_version, kind, name, namespace, {"status": dict(status)})
+
+    def patch_status_of(self, seen: Object, status: Mapping[str, object]) -> Object:
+        """The same for an object as it was read. Raises Conflict if it has changed."""
+        meta = seen["metadata"]
+        body = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": dict(status)}
+        return self._patch_status(
+            seen["apiVersion"], seen["kind"], meta["name"], meta.get("namespace", ""), body
+        )
+
+    def _patch_status(
+        self, api_version: str, kind: str, name: str, namespace: str, body: Mapping[str, object]
+    ) -> Object:
         resource = self._resource(api_version, kind)
         _segment(name, self.name)
         space = f"/namespaces/{namespace or 'default'}" if resource.namespaced else ""
         path = f"{resources.path(api_version)}{space}/{resource.plural}/{name}/status"
         headers = {"Content-Type": "application/merge-patch+json"}
-        return dict(
-            self._do(lambda link: link.raw.patch(path, json={"status": dict(status)}, headers=headers).json())
-        )
+        return dict(self._do(lambda link: link.raw.patch(path, json=body, headers=headers).json()))
 
     def delete(  # noqa: PLR0913 - an object's address, and how it goes
         self,

@@ -39,6 +39,7 @@ def add(inner: arguments.Verbs) -> None:
         action="store_true",
         help="everything existed at the last check: what is missing has vanished",
     )
+    parser.add_argument("--watched", action="store_true", help="a watcher notifies the site's webhook")
     parser.add_argument(
         "--known",
         metavar="IDENTITY",
@@ -62,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
         destroy=args.destroy,
         known=tuple(args.known),
         existed=args.existed,
+        watched=args.watched,
         stop=args.stop.flag,
     )
     found = work(Path(args.site), order)

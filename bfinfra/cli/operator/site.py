@@ -21,6 +21,7 @@ def add(inner: arguments.Verbs) -> None:
     parser.add_argument(
         "--every", metavar="TIME", default="1h", help="time between checks: 15m, 1h, 1d (default 1h)"
     )
+    parser.add_argument("--watch", action="store_true", help="a watcher follows the site between the checks")
     parser.add_argument("--namespace", metavar="NAME", help="the namespace of the Site")
 
 
@@ -41,7 +42,11 @@ def run(args: argparse.Namespace) -> int:
     print(
         manifest(
             manifests(
-                name, written(loaded, language), given, namespace=args.namespace or "", interval=args.every
+                name,
+                written(loaded, language),
+                given,
+                namespace=args.namespace or "",
+                settings={"interval": args.every, **({"watch": True} if args.watch else {})},
             )
         )
     )

@@ -31,6 +31,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
 {{- end }}
 
+{{/* of watchers: the same but for the component */}}
+{{- define "watcher.selector" -}}
+{{ include "operator.selector" . | replace "component: operator" "component: watcher" }}
+{{- end }}
+
+{{- define "watcher.podLabels" -}}
+{{ include "operator.podLabels" . | replace "component: operator" "component: watcher" }}
+{{- end }}
+
+{{- define "watcher.labels" -}}
+{{ include "operator.labels" . | replace "component: operator" "component: watcher" }}
+{{- end }}
+
 {{/* who is given a role */}}
 {{- define "operator.subjects" -}}
 - {kind: ServiceAccount, name: {{ include "operator.account" . }}, namespace: {{ .Release.Namespace }}}

@@ -1,0 +1,233 @@
+"""Sites that watchers follow, on a live kube-apiserver: .venv/bin/python benchmarks/watched.py
+[SITES [WATCHERS]]   (after `script/peers build`)
+
+Starts a cluster of its own as benchmarks/sites.py does, and throws it away. Each Site has a namespace in that
+same cluster, which a real apply has made. The watchers are installed by their manifests, and are as many
+processes with their account; the operator runs too, its Jobs are played by kwok. Measured: until all are
+followed; memory, processor and requests at rest; from a change by hand to `status.watch` and to the condition
+of the operator; one watcher killed: until its Sites are followed again, and for how long they say that nobody
+followed them. Sites' servers, watchers and operator share the same processors.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import given
+import yaml
+from sites import ROOT, Bench, bench, cpu, memory, port, shown
+from vcsims import binary
+
+import bfinfra
+from bfinfra.engine.guard import Allow
+from bfinfra.model.events import Ending
+from bfinfra.operator.desired import FINALIZER
+from bfinfra.operator.manifest import API
+
+FLEET, WINDOW, CHANGED, LIMIT = "fleet", 60, 50, 3600
+
+
+def account(run: Bench, name: str) -> str:
+    """A kubeconfig of a service account of the fleet."""
+    config = yaml.safe_load(run.config.read_text())
+    token = run.kubectl("create", "token", name, "-n", FLEET, "--duration=4h").strip()
+    config["users"][0]["user"] = {"token": token}
+    path = run.folder / f"{name}.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+def site(number: int) -> dict[str, Any]:
+    cluster = {"here": {"kubeconfig": {"file": "here.kubeconfig"}}}
+    space = {f"team-{number}": {"cluster": "here", "labels": {"team": "a"}}}
+    return {"site": f"site-{number}", "kubernetes_cluster": cluster, "namespace": space}
+
+
+def fleet(run: Bench) -> None:
+    """The Sites, what they describe, and an account that follows it."""
+    run.kubectl("create", "namespace", FLEET)
+    run.kubectl("create", "serviceaccount", "followed", "-n", FLEET)
+    run.kubectl(
+        "create",
+        "clusterrolebinding",
+        "followed",
+        "--clusterrole=cluster-admin",
+        f"--serviceaccount={FLEET}:followed",
+    )
+    config = account(run, "followed")
+    run.kubectl("create", "secret", "generic", "here", "-n", FLEET, f"--from-file=kubeconfig={config}")
+    folder = run.folder / "sites"
+    folder.mkdir()
+    (folder / "here.kubeconfig").write_text(Path(config).read_text())
+
+    def make(number: int) -> None:
+        path = folder / f"site-{number}.yaml"
+        path.write_text(yaml.safe_dump(site(number)))
+        ended = bfinfra.apply(bfinfra.load(path), approve=lambda _: Allow())
+        if ended.ending is not Ending.DONE:
+            raise SystemExit(f"site-{number}: {ended.endings}")
+        files = {"here.kubeconfig": {"secretKeyRef": {"name": "here", "key": "kubeconfig"}}}
+        meta = {"name": f"site-{number}", "namespace": FLEET, "finalizers": [FINALIZER]}
+        spec = {"watch": True, "interval": "1d", "files": files, "site": site(number)}
+        run.cluster.create({"apiVersion": API, "kind": "Site", "metadata": meta, "spec": spec})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(make, range(run.count)))
+
+
+def watchers(run: Bench, count: int) -> dict[str, subprocess.Popen[bytes]]:
+    """Install and start them: each may follow what is left of one that fails."""
+    overlay = run.folder / "overlay"
+    overlay.mkdir()
+    made = {"resources": [os.path.relpath(ROOT / "deploy/watcher", overlay.resolve())], "namespace": FLEET}
+    (overlay / "kustomization.yaml").write_text(yaml.safe_dump(made))
+    run.kubectl("apply", "-k", str(overlay))
+    run.kubectl("scale", "deployment", "bfinfra-watcher", "-n", FLEET, "--replicas=0")
+    config, found = account(run, "bfinfra-watcher"), {}
+    most = -(-run.count // max(1, count - 1))
+    for number in range(count):
+        name, home = f"watcher-{number}", run.folder / f"home-{number}"
+        home.mkdir()
+        words = ["--kubeconfig", config, "--namespace", FLEET, "--name", name, "--sites", str(most)]
+        command = [sys.executable, "-m", "bfinfra", "operator", "watcher", *words]
+        env = {**os.environ, "HOME": str(home), "BFINFRA_STATE_HOME": str(home)}
+        found[name] = run.spawn(name, [*command, "--metrics", f"127.0.0.1:{port()}"], env)
+    return found
+
+
+def watched(run: Bench) -> dict[str, dict[str, Any]]:
+    """What the status of each Site says of its watcher."""
+    found = run.cluster.list(API, "Site", FLEET)
+    return {each["metadata"]["name"]: (each.get("status") or {}).get("watch") or {} for each in found}
+
+
+def followed(run: Bench, *, by: set[str]) -> bool:
+    return all(each.get("following") and each.get("replica") in by for each in watched(run).values())
+
+
+def changes(run: Bench) -> tuple[list[float], list[float]]:
+    """Seconds from a label that somebody changes to the watcher's report, and to the operator's condition."""
+    names = [f"site-{number}" for number in range(min(CHANGED, run.count))]
+    at: dict[str, float] = {}
+    told: dict[str, float] = {}
+    turned: dict[str, float] = {}
+    drifted = '.status.conditions[?(@.type=="Drifted")].status'
+    columns = f"custom-columns=N:.metadata.name,W:.status.watch.drift.count,D:{drifted}"
+    kubectl = [binary("kubectl"), "--kubeconfig", run.config, "get", "sites", "-n", FLEET, "--watch-only"]
+    watching = subprocess.Popen([*kubectl, "-o", columns], stdout=subprocess.PIPE, text=True)
+    run.stack.callback(watching.kill)
+
+    def read() -> None:
+        for line in watching.stdout or ():
+            name, count, status = line.split()
+            if name in at and count.isdecimal():
+                told.setdefault(name, time.monotonic())
+            if name in at and status == "True":
+                turned.setdefault(name, time.monotonic())
+
+    threading.Thread(target=read, daemon=True).start()
+    time.sleep(5)  # until kubectl watches
+    for name in names:
+        at[name] = time.monotonic()
+        body = {"metadata": {"labels": {"team": secrets.token_hex(3)}}}
+        run.cluster.patch("v1", "Namespace", name.replace("site", "team"), body)
+        time.sleep(0.2)
+    run.wait("the changes", lambda: len(told) == len(turned) == len(names))
+    return [told[name] - at[name] for name in names], [turned[name] - at[name] for name in names]
+
+
+def main(count: int, replicas: int) -> None:
+    with bench(count, 50) as run:
+        run.until = time.monotonic() + LIMIT
+        print(
+            f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; Kubernetes 1.36, kwok 0.8; "
+            f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; "
+            f"{count} Sites, {replicas} watchers"
+        )
+        fleet(run)
+        operator = run.operator()
+        run.wait(
+            "Sites are looked at", lambda: all(ready(each) for each in run.cluster.list(API, "Site", FLEET))
+        )
+        processes = watchers(run, replicas)
+        first = run.wait("all Sites", lambda: followed(run, by=set(processes)))
+        used = sum(cpu(each.pid) for each in processes.values())
+        print(
+            f"{'until all are followed':44} {first:8.1f} s   {used / count * 1000:.0f} ms of processor a Site"
+        )
+        rest(run, processes, operator)
+        for name, seconds in zip(("status.watch", "the condition Drifted"), changes(run), strict=True):
+            print(shown(f"changed by hand, {name} says so", seconds))
+        killed(run, processes)
+
+
+def ready(body: Any) -> bool:
+    conditions = (body.get("status") or {}).get("conditions", ())
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def rest(
+    run: Bench, processes: dict[str, subprocess.Popen[bytes]], operator: subprocess.Popen[bytes]
+) -> None:
+    """Memory, processor and requests while nothing changes."""
+    time.sleep(30)  # Jobs that the start has caused
+    accounts = {name: f"{FLEET}:{name}" for name in ("bfinfra-watcher", "followed")}
+    before = {name: len(run.requests(account)) for name, account in accounts.items()}
+    used, of_operator, began = (
+        [cpu(each.pid) for each in processes.values()],
+        cpu(operator.pid),
+        time.monotonic(),
+    )
+    time.sleep(WINDOW)
+    seconds = time.monotonic() - began
+    busy = [cpu(each.pid) - was for each, was in zip(processes.values(), used, strict=True)]
+    sizes = [memory(each.pid)[0] for each in processes.values()]
+    sites = Counter(each["replica"] for each in watched(run).values())
+    threads = [sum(1 for _ in Path(f"/proc/{each.pid}/task").iterdir()) for each in processes.values()]
+    print(
+        f"{'at rest, each watcher':44} {sum(busy) / seconds / len(busy) * 100:8.1f} % of a processor   "
+        f"RSS {', '.join(map(str, sizes))} MiB   Sites {', '.join(str(sites[name]) for name in processes)}   "
+        f"threads {', '.join(map(str, threads))}"
+    )
+    part = (cpu(operator.pid) - of_operator) / seconds * 100
+    print(f"{'at rest, the operator':44} {part:8.1f} % of a processor   RSS {memory(operator.pid)[0]} MiB")
+    for name, account_name in accounts.items():
+        made = Counter(run.requests(account_name)[before[name] :])
+        print(
+            f"{f'at rest, requests of {name}':44} {sum(made.values()) / seconds:8.1f} a second   "
+            f"{', '.join(f'{n} {what}' for what, n in made.most_common(5))}"
+        )
+
+
+def killed(run: Bench, processes: dict[str, subprocess.Popen[bytes]]) -> None:
+    """One watcher, with a signal that nobody can handle."""
+    name = next(iter(processes))
+    lost = [each for each, watch in watched(run).items() if watch.get("replica") == name]
+    processes.pop(name).send_signal(signal.SIGKILL)
+    took = run.wait("taken over", lambda: followed(run, by=set(processes)))
+    found = watched(run)
+    blind = [found[each]["blindSeconds"] for each in lost]
+    print(
+        f"{'a watcher killed, its Sites are followed':44} {took:8.1f} s   {len(lost)} Sites   not followed, "
+        f"as they say: median {statistics.median(blind):.1f} s, at most {max(blind):.1f} s"
+    )
+    sizes = ", ".join(str(memory(each.pid)[0]) for each in processes.values())
+    print(f"{'then, the others':44} RSS {sizes} MiB")
+
+
+if __name__ == "__main__":
+    asked = given.numbers(__doc__, sites=1000, watchers=11)
+    main(asked.sites, asked.watchers)

@@ -1,0 +1,110 @@
+"""The variables and files of a Site, from the Secrets and ConfigMaps that it names. A Job gets them from the
+kubelet; a watcher, which follows many Sites, reads them by name.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfinfra.model.errors import BfinfraError, Denied, Problem
+from bfinfra.model.records import dataclass
+from bfinfra.model.redact import hide
+from bfinfra.operator.desired import Desired
+from bfinfra.operator.job import text
+
+if TYPE_CHECKING:
+    from bfinfra.backends.kubernetes import ClusterClient
+    from bfinfra.backends.kubernetes.cluster import Object
+
+SITE = "site.yaml"
+KINDS = {"secretKeyRef": "Secret", "configMapKeyRef": "ConfigMap"}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """`env`: variables; `files`: by path. Both are secret."""
+
+    env: Mapping[str, str]
+    files: Mapping[str, bytes]
+
+    def __repr__(self) -> str:
+        return f"Contents({', '.join([*self.env, *self.files])})"
+
+    @property
+    def digest(self) -> bytes:
+        """Equal for equal contents, in this process's memory only."""
+        found = hashlib.sha256()
+        for name, value in sorted({**{k: v.encode() for k, v in self.env.items()}, **self.files}.items()):
+            found.update(f"{name} {len(value)} ".encode() + value)
+        return found.digest()
+
+    def write(self, folder: Path, wanted: Desired) -> Path:
+        """The site and its files in a folder of their own, which is made anew. Returns the site's file."""
+        shutil.rmtree(folder, ignore_errors=True)
+        for path, content in {**self.files, SITE: text(wanted).encode()}.items():
+            at = folder / path
+            at.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            at.touch(mode=0o600)
+            at.write_bytes(content)
+        return folder / SITE
+
+
+def read(api: ClusterClient, wanted: Desired) -> Contents:
+    """Read the objects that the Site names, each once. Raises BfinfraError with what is missing."""
+    known: dict[tuple[str, str], Object] = {}
+
+    def value(ref: Mapping[str, Mapping[str, str]]) -> bytes:
+        way, named = next((way, ref[way]) for way in KINDS if way in ref)
+        place = KINDS[way], named["name"]
+        if place not in known:
+            known[place] = _object(api, *place, wanted.namespace)
+        return _value(known[place], *place, named["key"])
+
+    env = {name: _text(name, value(ref), secret="secretKeyRef" in ref) for name, ref in wanted.env.items()}
+    return Contents(env, {path: value(ref) for path, ref in wanted.files.items()})
+
+
+def _object(api: ClusterClient, kind: str, name: str, namespace: str) -> Object:
+    try:
+        found = api.get("v1", kind, name, namespace)
+    except Denied as error:
+        raise BfinfraError(
+            Problem(
+                f"the watcher may not read the {kind} {namespace}/{name}",
+                why=error.problems[0].why,
+                next="let its account get it, as deploy/watcher/rbac.yaml does",
+            )
+        ) from None
+    if found is None:
+        raise BfinfraError(
+            Problem(f"there is no {kind} {namespace}/{name}", next="create it, or correct the Site")
+        )
+    return found
+
+
+def _value(found: Object, kind: str, name: str, key: str) -> bytes:
+    data = found.get("data") or {}
+    if kind == "ConfigMap":
+        if key in data:
+            return str(data[key]).encode()
+        data = found.get("binaryData") or {}
+    if key not in data:
+        raise BfinfraError(Problem(f"the {kind} {name} has no key {key}", next="add it, or correct the Site"))
+    try:
+        return base64.b64decode(str(data[key]), validate=True)
+    except binascii.Error:
+        raise BfinfraError(Problem(f"the key {key} of the {kind} {name} is not base64")) from None
+
+
+def _text(name: str, value: bytes, *, secret: bool) -> str:
+    try:
+        found = value.decode()
+    except UnicodeDecodeError:
+        raise BfinfraError(Problem(f"the variable {name} is not UTF-8 text", next="give it text")) from None
+    return hide(found) if secret else found

@@ -1,0 +1,294 @@
+"""Watchers on the sandbox's Kubernetes API: they share Sites, report what changes, and take over from each other."""
+
+from __future__ import annotations
+
+import base64
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kinds.lifecycle import QUICK, apply, made
+
+from bfinfra.app.context import RunContext
+from bfinfra.backends.kubernetes import ClusterClient, kubeconfig
+from bfinfra.backends.transport import Transport
+from bfinfra.model.secret import Secret
+from bfinfra.operator import lease as leases
+from bfinfra.operator.desired import FINALIZER
+from bfinfra.operator.manifest import API
+from bfinfra.operator.replicas import LABELS
+from bfinfra.operator.watcher import follower, replica
+from bfinfra.operator.watcher.running import Feed, WatcherOptions
+from bfinfra.operator.watcher.running import made as made_replica
+from bfinfra.sandbox import Running
+
+SOON = 30  # seconds within which what is waited for must be so
+SITE = {
+    "site": "watched",
+    "kubernetes_cluster": {"other": {"kubeconfig": {"file": "here/other.kubeconfig"}}},
+    "namespace": {"team-a": {"cluster": "other", "labels": {"team": "one"}}},
+}
+
+
+class Cluster:
+    """The sandbox's cluster: Sites are in it, and their namespaces too."""
+
+    def __init__(self, sandbox: Running, folder: Path) -> None:
+        self.sandbox, self.folder = sandbox, folder
+        self.config = Path(sandbox.files) / "other.kubeconfig"
+        self.transport = Transport(route=sandbox.lookup)
+        secret = Secret("file", str(self.config))
+        self.api = ClusterClient(self.transport, "test", lambda: kubeconfig.read(secret))
+        self.stops: list[tuple[threading.Event, threading.Thread]] = []
+
+    def begin(self) -> None:
+        text = (Path(__file__).parents[2] / "deploy/operator/crd.yaml").read_text()
+        self.api.create(yaml.safe_load(text))
+        self.secret(self.config.read_text())
+
+    def secret(self, text: str) -> None:
+        data = {"config": base64.b64encode(text.encode()).decode()}
+        meta = {"name": "poc", "namespace": "default"}
+        made = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "data": data}
+        if self.api.get("v1", "Secret", "poc", "default"):
+            self.api.patch("v1", "Secret", "poc", {"data": data}, "default")
+        else:
+            self.api.create(made)
+
+    def site(self, name: str = "poc", **spec: object) -> None:
+        """As the operator leaves a Site that it has accepted."""
+        kept = {"secretKeyRef": {"name": "poc", "key": "config"}}
+        files = {"here/other.kubeconfig": kept}
+        self.api.create(
+            {
+                "apiVersion": API,
+                "kind": "Site",
+                "metadata": {"name": name, "namespace": "default", "finalizers": [FINALIZER]},
+                "spec": {"watch": True, "files": files, "site": SITE, **spec},
+            }
+        )
+
+    def watch(self, name: str = "poc") -> dict[str, Any]:
+        body = self.api.get(API, "Site", name, "default") or {}
+        found: dict[str, Any] = (body.get("status") or {}).get("watch") or {}
+        return found
+
+    def change(self, **spec: object) -> None:
+        self.api.patch(API, "Site", "poc", {"spec": spec}, "default")
+
+    def stands(self) -> None:
+        """As the operator writes it after a Job."""
+        at = "2026-01-01T00:00:00Z"
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "AsWanted",
+            "message": "",
+            "observedGeneration": 1,
+        }
+        conditions = [{**ready, "lastTransitionTime": at}]
+        self.api.patch_status(API, "Site", "poc", {"conditions": conditions}, "default")
+
+    def label(self, team: str) -> None:
+        self.api.patch("v1", "Namespace", "team-a", {"metadata": {"labels": {"team": team}}})
+
+    def start(self, name: str, sites: int = 10) -> Callable[[], None]:
+        """A watcher in threads of this process. Returns what stops it in order."""
+        how = WatcherOptions(("127.0.0.1", 0), "default", sites, name=name, interval=3600)
+        context = RunContext(sandbox=self.sandbox, retry=QUICK)
+        found = made_replica(how, self.api, "default", self.folder / name, context)
+        found.part = lambda: 0.0
+        feed, stop = Feed(self.api, "default", found), threading.Event()
+
+        def run() -> None:
+            hearing = threading.Thread(target=feed.run, args=(stop,))
+            hearing.start()
+            found.run(stop)
+            found.lease.release()
+            feed.cancel()
+            hearing.join(SOON)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        self.stops.append((stop, thread))
+
+        def end() -> None:
+            stop.set()
+            thread.join(SOON)
+            assert not thread.is_alive()
+
+        return end
+
+    def ghost(self, *, since: float, losses: int = 0) -> None:
+        """The Site is followed by a watcher that was killed: its Lease is there, and nobody renews it."""
+        meta = {"name": "ghost", "namespace": "default", "labels": dict(LABELS)}
+        spec = {"holderIdentity": "ghost", "renewTime": "2026-01-01T00:00:00.000000Z"}
+        self.api.create({"apiVersion": leases.API, "kind": leases.KIND, "metadata": meta, "spec": spec})
+        at = replica.moment(time.time() - since)
+        watch = {"replica": "ghost", "since": at, "following": True, "losses": losses}
+        self.api.patch_status(API, "Site", "poc", {"watch": watch}, "default")
+
+
+@pytest.fixture
+def cluster(sandbox: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    monkeypatch.setattr(replica, "EVERY", 0.2)
+    made_one = Cluster(sandbox, tmp_path)
+    made_one.begin()
+    yield made_one
+    for stop, thread in made_one.stops:
+        stop.set()
+        thread.join(SOON)
+    made_one.transport.close()
+
+
+def until(holds: Callable[[], object], seconds: float = SOON) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def applied(cluster: Cluster) -> None:
+    """The site as it is described, applied from a file."""
+    folder = cluster.folder / "site/here"
+    folder.mkdir(parents=True)
+    (folder / "other.kubeconfig").write_text(cluster.config.read_text())
+    path = cluster.folder / "site/site.yaml"
+    path.write_text(yaml.safe_dump(SITE))
+    assert made(apply(path, cluster.sandbox))
+
+
+def test_what_changes_is_in_the_status_and_so_is_its_end(cluster: Cluster) -> None:
+    cluster.site()
+    cluster.start("one")
+    until(lambda: cluster.watch().get("following"))
+    first = cluster.watch()
+    assert (first["replica"], first["differences"], first.get("drift")) == ("one", 1, None)
+    applied(cluster)
+    cluster.stands()
+    until(lambda: cluster.watch()["differences"] == 0)
+    assert cluster.watch()["changed"] > first["changed"]
+    cluster.label("two")
+    until(lambda: cluster.watch().get("drift"))
+    (found,) = cluster.watch()["drift"]["found"]
+    assert (found["address"], found["field"], found["cause"]) == ("namespace/team-a", "labels.team", "drift")
+    cluster.label("one")
+    until(lambda: not cluster.watch().get("drift"))
+
+
+def test_one_that_ends_hands_its_sites_over_and_the_next_says_how_long_nobody_followed(
+    cluster: Cluster,
+) -> None:
+    applied(cluster)
+    cluster.site()
+    end = cluster.start("one")
+    until(lambda: cluster.watch().get("following"))
+    cluster.start("two")
+    end()
+    cluster.label("two")  # while nobody follows
+    until(lambda: cluster.watch()["replica"] == "two" and cluster.watch()["following"])
+    until(lambda: cluster.watch().get("drift"))
+    found = cluster.watch()
+    assert found["why"] == "its watcher ended"
+    assert 0 < found["blindSeconds"] < SOON
+    assert found["losses"] == 0
+
+
+def test_a_watcher_that_is_killed_is_followed_within_its_leases_time(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.site()
+    cluster.ghost(since=100)
+    began = time.monotonic()
+    cluster.start("two")
+    until(lambda: cluster.watch()["replica"] == "two" and cluster.watch()["following"])
+    took = time.monotonic() - began
+    found = cluster.watch()
+    assert leases.LASTS <= took < leases.LASTS + 10
+    assert "ghost was lost" in found["why"]
+    assert leases.LASTS <= found["blindSeconds"] < took + replica.EVERY + 1
+    assert found["losses"] == 1
+
+
+def test_a_site_that_brings_its_watchers_down_waits_ever_longer(cluster: Cluster) -> None:
+    cluster.site()
+    cluster.ghost(since=100, losses=2)
+    cluster.start("two")
+    time.sleep(leases.LASTS + 3)
+    assert cluster.watch()["replica"] == "ghost"
+
+
+def test_no_more_sites_than_a_watcher_may_have_and_the_next_takes_the_rest(cluster: Cluster) -> None:
+    for number in range(4):
+        site = {**SITE, "site": f"s{number}", "namespace": {f"n{number}": {"cluster": "other"}}}
+        cluster.site(f"s{number}", site=site)
+    cluster.start("one", 3)
+
+    def counts() -> list[str]:
+        return sorted(cluster.watch(f"s{number}").get("replica", "") for number in range(4))
+
+    until(lambda: counts() == ["", "one", "one", "one"])
+    cluster.start("two", 3)
+    until(lambda: counts() == ["one", "one", "one", "two"])
+
+
+def test_a_secret_that_changes_is_read_again_and_one_that_is_missing_is_said(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "REREAD", 0.3)
+    applied(cluster)
+    cluster.site(files={"here/other.kubeconfig": {"secretKeyRef": {"name": "poc", "key": "other"}}})
+    cluster.start("one")
+    until(lambda: "no key other" in cluster.watch().get("why", ""))
+    assert not cluster.watch()["following"]
+    cluster.change(files={"here/other.kubeconfig": {"secretKeyRef": {"name": "poc", "key": "config"}}})
+    until(lambda: cluster.watch()["following"])
+    cluster.secret(cluster.config.read_text() + "# rotated\n")
+    until(lambda: "Secrets or ConfigMaps" in cluster.watch()["why"])
+    until(lambda: cluster.watch()["following"])
+    secret = yaml.safe_load(cluster.config.read_text())["users"][0]["user"]
+    body = str(cluster.api.get(API, "Site", "poc", "default"))
+    assert not any(str(value) in body for value in secret.values())
+
+
+@pytest.mark.parametrize("change", [{"watch": False}, {"suspend": True}], ids=["unwatched", "suspended"])
+def test_a_site_that_is_not_to_be_watched_is_given_up(cluster: Cluster, change: dict[str, object]) -> None:
+    cluster.site()
+    cluster.start("one")
+    until(lambda: cluster.watch().get("following"))
+    cluster.change(**change)
+    until(lambda: cluster.watch()["replica"] == "")
+    until(lambda: not any(thread.name == "site poc" for thread in threading.enumerate()))
+    cluster.change(watch=True, suspend=False)
+    until(lambda: cluster.watch()["following"])
+
+
+def test_a_deleted_site_is_followed_no_more(cluster: Cluster) -> None:
+    cluster.site()
+    cluster.start("one")
+    until(lambda: cluster.watch().get("following"))
+    cluster.api.delete(API, "Site", "poc", "default")
+    until(lambda: not any(thread.name == "site poc" for thread in threading.enumerate()))
+
+
+def test_a_defect_with_one_site_leaves_the_others_alone(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = follower.watch
+
+    def broken(site: Any, *words: Any, **more: Any) -> Any:
+        if site.name == "bad":
+            raise ZeroDivisionError
+        return whole(site, *words, **more)
+
+    monkeypatch.setattr(follower, "watch", broken)
+    cluster.site("bad", site={**SITE, "site": "bad", "namespace": {"b": {"cluster": "other"}}})
+    cluster.site()
+    cluster.start("one")
+    until(lambda: cluster.watch().get("following"))
+    until(lambda: "ZeroDivisionError" in cluster.watch("bad").get("why", ""))
+    assert not cluster.watch("bad")["following"]
