@@ -9,14 +9,14 @@ from bfinfra.model.refs import Key
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.kinds.source.bitfusion_token import State as Token
+    from bfinfra.kinds.source.bitfusion_token.kind import State as Token
 
 
 def tokens(site: Site) -> dict[str, Token | Problem]:
     """Name → the token as its source holds it now, with its servers and when it expires; a Problem if it
     can't be read. Contacts no server.
     """
-    from bfinfra.kinds.source.bitfusion_token import BitfusionToken
+    from bfinfra.kinds.source.bitfusion_token.kind import BitfusionToken
 
     wanted = {key.name: spec for key, spec in site.resources.items() if key.kind == "bitfusion_token"}
     observation = BitfusionToken().observe(wanted, {})

@@ -10,10 +10,11 @@ import importlib
 import inspect
 import pkgutil
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bfinfra.model.kind import Kind
-from bfinfra.model.resource import Spec
+if TYPE_CHECKING:
+    from bfinfra.model.kind import Kind
+    from bfinfra.model.resource import Spec
 
 GROUPS = ("cluster", "image", "machine", "source", "supervisor", "vcenter")
 
@@ -45,6 +46,8 @@ def cluster_kinds() -> tuple[str, ...]:
 @functools.cache
 def kind(name: str) -> type[Kind[Any, Any]]:
     """The Kind subclass of that name. Imports this kind only. Raises KeyError if there is no such kind."""
+    from bfinfra.model.kind import Kind
+
     module = _part(name, "kind")
     found = [
         c

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from bfinfra.model.errors import Problem
-from bfinfra.model.kind import Done
 from bfinfra.model.plan import Action
 from bfinfra.model.records import dataclass
 from bfinfra.model.redact import redact
 from bfinfra.model.refs import Key
+
+if TYPE_CHECKING:
+    from bfinfra.model.kind import Done
 
 
 class Ending(enum.StrEnum):

@@ -4,10 +4,10 @@ declare them (docs/how-to/give-least-privilege.md).
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -33,8 +33,7 @@ class Use(enum.StrEnum):
     DESTROY = "destroy"
 
 
-@dataclasses.dataclass(frozen=True, slots=True, order=True)
-class Entity:
+class Entity(NamedTuple):
     """An object of vCenter: its type, and its inventory path as govc writes it. `*` stands for parts that the
     site doesn't name.
     """
@@ -105,13 +104,16 @@ def may(verbs: str, resources: str, on: str, *, optional: str = "") -> Rule:
     return Rule(on, tuple(verbs.split()), tuple(resources.split()), optional)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Verb:
     """One verb on one resource."""
 
     resource: str
     verb: str
     optional: str = field(default="", compare=False)
+
+    def __lt__(self, other: Verb) -> bool:
+        return (self.resource, self.verb) < (other.resource, other.verb)
 
 
 @dataclass(frozen=True)

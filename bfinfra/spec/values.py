@@ -25,10 +25,10 @@ from bfinfra.spec.merge import VALUES, Block, Blocks, names_expected, noun
 VALUE = "value"
 NAME, NAME_RULE = r"[A-Za-z][A-Za-z0-9_-]*", "letters, digits, _ and -, a letter first"
 Type = Literal["string", "integer", "number", "boolean", "list", "map"]
-SCALARS: Mapping[str, tuple[TypeAdapter[Any], str]] = {
-    "integer": (TypeAdapter(int), messages.WHOLE),
-    "number": (TypeAdapter(float), messages.NUMBER),
-    "boolean": (TypeAdapter(bool), messages.SWITCH),
+SCALARS: Mapping[str, tuple[type, str]] = {
+    "integer": (int, messages.WHOLE),
+    "number": (float, messages.NUMBER),
+    "boolean": (bool, messages.SWITCH),
 }
 SHAPES: Mapping[str, tuple[type, str]] = {
     "string": (str, messages.TEXT),
@@ -200,8 +200,8 @@ def _misfit(name: str, value: _Value) -> Problem | None:
     if shape := SHAPES.get(value.type):
         wanted, fits = shape[1], isinstance(node.value, shape[0])
     else:
-        adapter, wanted = SCALARS[value.type]
-        fits = isinstance(node.value, str) and _reads(adapter, node.value)
+        scalar, wanted = SCALARS[value.type]
+        fits = isinstance(node.value, str) and _reads(scalar, node.value)
     if fits and value.type in ("integer", "number") and ZEROS.fullmatch(node.value):
         wanted, fits = f"{wanted} without leading zeros", False
     if fits:
@@ -212,9 +212,9 @@ def _misfit(name: str, value: _Value) -> Problem | None:
     return Problem(f"the value {name}: expected {wanted}", place, here, f"it is declared at {declared}")
 
 
-def _reads(adapter: TypeAdapter[Any], text: str) -> bool:
+def _reads(scalar: type, text: str) -> bool:
     try:
-        adapter.validate_python(text)
+        TypeAdapter(scalar).validate_python(text)
     except ValidationError:
         return False
     return True

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 from pydantic import ValidationError
 
-from bfinfra.kinds.source.bitfusion_token import BitfusionToken, Spec, State
+from bfinfra.kinds.source.bitfusion_token.kind import BitfusionToken, State
+from bfinfra.kinds.source.bitfusion_token.spec import Spec
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.errors import Refusal

@@ -24,7 +24,7 @@ from bfinfra.kinds.image.client_image.dockerfile import dockerfile
 from bfinfra.kinds.image.client_image.kind import ClientImage, Spec
 from bfinfra.kinds.image.client_image.steps import Build, Commit, Delete, Push, Render
 from bfinfra.kinds.machine.linux_host import kind as linux_host
-from bfinfra.kinds.source.bitfusion_token import BitfusionToken
+from bfinfra.kinds.source.bitfusion_token.kind import BitfusionToken
 from bfinfra.model.awaited import Awaited
 from bfinfra.model.errors import BfinfraError, Refusal, Rejected, SiteError, Unreachable
 from bfinfra.model.refs import Key

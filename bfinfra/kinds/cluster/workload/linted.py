@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.cluster.workload.request import Request
-from bfinfra.lint import Asked, Installed, lint_pods
 from bfinfra.model import foreign
 from bfinfra.model.conflict import Conflict, Spot
 from bfinfra.model.errors import Place
@@ -38,6 +37,8 @@ def _of(key: Key, spec: Request, plug_in: Key, there: PlugIn) -> Iterator[Confli
         return  # other checks report that it can't be read
     if not any(word in data for word in WORDS):
         return
+    from bfinfra.lint import Asked, Installed, lint_pods
+
     installed = Installed(there.packages, (there.namespace, there.plugin_namespace), there.namespaces)
     asked = Asked(there.version, there.total_gpu_memory // MB, spec.namespace or "default", installed)
     for remark in lint_pods(spec.manifest.path, data.decode(errors="replace"), asked):

@@ -1,90 +1,22 @@
-"""A Bitfusion client token as downloaded from the plug-in: ca.crt, client.yaml, servers.conf. (Configuration
-of AI/ML application, figure 4.)
-"""
+"""The kind bitfusion_token: reads tokens, and checks them."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, ClassVar
-
-from pydantic import model_validator
 
 from bfinfra.backends.bitfusion import Token, read_token
-from bfinfra.kinds.capabilities import SERVERS
+from bfinfra.kinds.source.bitfusion_token.spec import Spec
 from bfinfra.model import kind, resource
 from bfinfra.model.awaited import Absent, absent, held
-from bfinfra.model.choice import one_of
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation
-from bfinfra.model.order import Capability, Specs
 from bfinfra.model.records import dataclass
-from bfinfra.model.refs import Key, Ref
-from bfinfra.model.resource import Part
-from bfinfra.model.sources import LocalFile
+from bfinfra.model.refs import Key
 from bfinfra.model.step import Step
-
-
-class Source(Part):
-    """The place of the token: the tar as downloaded, or a folder with its files."""
-
-    tar: LocalFile | None = None
-    """The tar as downloaded."""
-    folder: LocalFile | None = None
-    """A folder with the three files and nothing else."""
-
-    @model_validator(mode="after")
-    def _one(self) -> Source:
-        one_of(tar=self.tar, folder=self.folder)
-        return self
-
-    @property
-    def file(self) -> LocalFile:
-        """The tar or the folder, whichever is given."""
-        file = self.tar or self.folder
-        assert file is not None
-        return file
-
-    @property
-    def field(self) -> str:
-        """The dotted field that names it."""
-        return "source.tar" if self.tar else "source.folder"
-
-    @property
-    def path(self) -> Path:
-        """The absolute path."""
-        return self.file.path
-
-
-WHERE = (
-    "once the Bitfusion server runs, open vCenter, Bitfusion in the Plugins section, Tokens; "
-    "select an enabled token (NEW TOKEN makes one), DOWNLOAD"
-)
-"""(Bitfusion on Kubernetes, Get Baremetal Token for authorization; Singapore PoC, figure 4.)"""
-
-
-class Spec(resource.Spec):
-    """The desired state of one token. bfinfra never prints its content."""
-
-    awaits: ClassVar = {"source.tar": f"{WHERE} its tar", "source.folder": f"{WHERE} its tar, unpack it"}
-
-    source: Source
-    """Where the token is. It may appear later, once the server that issues it runs: whatever needs the token
-    waits.
-    """
-    servers: tuple[Annotated[str, Ref("bitfusion_server")], ...] = ()
-    """Servers of this site that the token leads to. Whatever uses the token waits for them, and the token
-    must contain their addresses.
-    """
-
-    def requires(self, name: str, site: Specs) -> Iterator[Capability]:
-        """All servers of the site, if the spec doesn't name any: there is no token before a server runs."""
-        if not self.servers:
-            yield SERVERS
 
 
 @dataclass(frozen=True, kw_only=True)

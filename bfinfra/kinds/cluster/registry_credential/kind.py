@@ -1,56 +1,27 @@
-"""The account for a container registry, as an image pull Secret in a cluster's namespaces. (Pod
-specification, imagePullSecrets.)
-"""
+"""The kind registry_credential: writes the account to Secrets."""
 
 from __future__ import annotations
 
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
-
-from pydantic import StringConstraints
+from typing import Any
 
 from bfinfra.backends.kubernetes.marks import mark_of
 from bfinfra.kinds.cluster.base.objects import Object
 from bfinfra.kinds.cluster.base.replicated_secret import decide
-from bfinfra.kinds.cluster.base.replicated_secret import spec as of_secrets
 from bfinfra.kinds.cluster.base.replicated_secret.decide import Write
 from bfinfra.kinds.cluster.base.replicated_secret.kind import ReplicatedSecret
 from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, values_of
-from bfinfra.kinds.cluster_locator import DnsLabel
+from bfinfra.kinds.cluster.registry_credential.spec import Spec
 from bfinfra.model.awaited import away, held, until
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
 from bfinfra.model.kind import Observation
-from bfinfra.model.names import DNS_NAME, DNS_NAME_RULE
 from bfinfra.model.refs import Key
-from bfinfra.model.secret import Secret
 from bfinfra.model.step import Step
 
 KEY = ".dockerconfigjson"
-
-
-class Spec(of_secrets.Spec):
-    """The desired state of one account in one cluster."""
-
-    name_pattern = DNS_NAME
-    name_rule = DNS_NAME_RULE
-    awaits: ClassVar = {"password": "get it from whoever runs the registry"}
-    unnoted = frozenset(awaits)
-
-    server: Annotated[str, StringConstraints(pattern=r"^(https://)?[A-Za-z0-9.-]+(:\d+)?(/[\w./-]*)?$")]
-    """The registry, as images name it: `172.24.206.3` or `registry.example.com:5000`."""
-    username: str
-    """Name of the account."""
-    password: Secret
-    """Reference to its password or token."""
-    secret: DnsLabel | None = None
-    """Name of the Secret, if it differs from the resource's name."""
-
-    def names(self, name: str) -> tuple[str, ...]:
-        """One Secret."""
-        return (self.secret or name,)
 
 
 class RegistryCredential(ReplicatedSecret[Spec, State]):
