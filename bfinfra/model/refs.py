@@ -101,12 +101,25 @@ def kinds_named(cls: object) -> frozenset[str]:
     return _named(cls)
 
 
+class _Shape(NamedTuple):
+    """Where a type hint has references: the Ref of a text, those of a mapping's keys, the shapes of items."""
+
+    text: Ref | None
+    keys: tuple[Ref, ...]
+    items: tuple[_Shape, ...]
+
+
 @functools.cache
-def _referring(cls: object) -> dict[str, tuple[Any, Ref | None]]:
-    """The fields that may contain a reference, each with the Ref of its text. All other fields need not be
-    searched.
-    """
-    return {name: (hint, _ref(hint)) for name, hint in _hints(cls).items() if any(_kinds_in(hint))}
+def _referring(cls: object) -> dict[str, _Shape]:
+    """The fields that may contain a reference. All other fields need not be searched."""
+    return {name: _shape(hint) for name, hint in _hints(cls).items() if any(_kinds_in(hint))}
+
+
+def _shape(hint: object) -> _Shape:
+    found = [[a for a in typing.get_args(part) if a is not Ellipsis] for part in _parts(hint)]
+    inner = [args for args in found if args]
+    keys = tuple(ref for args in inner if (ref := _ref(args[0])))
+    return _Shape(_ref(hint), keys, tuple(_shape(args[-1]) for args in inner))
 
 
 @functools.cache
@@ -128,43 +141,30 @@ def _kinds_in(hint: object) -> Iterator[str]:
 
 
 def _of_object(value: object, path: str) -> Iterator[Edge]:
-    for name, (hint, ref) in _referring(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
-        found, here = getattr(value, name, None), f"{path}.{name}" if path else name
-        if isinstance(found, str) and ref:  # most hints are plain, which is found without resolving them
-            yield ref.edge(here, found)
-        else:
-            yield from _of_hint(found, hint, here)
+    for name, shape in _referring(type(value)).items():  # type: ignore[arg-type]  # typeshed has no hashable type[Any]
+        yield from _of_value(getattr(value, name, None), shape, f"{path}.{name}" if path else name)
 
 
-def _of_hint(value: object, hint: object, path: str) -> Iterator[Edge]:
+def _of_value(value: object, shape: _Shape, path: str) -> Iterator[Edge]:
     if value is None:
         return
     if isinstance(value, str):
-        if ref := _ref(hint):
-            yield ref.edge(path, value)
+        if shape.text:
+            yield shape.text.edge(path, value)
     elif isinstance(value, BaseModel) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         yield from _of_object(value, path)
     elif isinstance(value, Mapping):
-        yield from _of_keys(value, hint, path)
-        yield from _of_items(value.items(), hint, path)
-    elif isinstance(value, (tuple, list, frozenset)):
-        yield from _of_items(enumerate(value), hint, path)
-
-
-def _of_keys(value: Mapping[Any, object], hint: object, path: str) -> Iterator[Edge]:
-    """The keys of a mapping may be names: storage policies with their limits."""
-    for part in _parts(hint):
-        if ref := _ref((typing.get_args(part) or (None,))[0]):
+        for ref in shape.keys:  # such as storage policies with their limits
             yield from (ref.edge(f"{path}.{name}", name) for name in value)
+        yield from _of_items(value.items(), shape, path)
+    elif isinstance(value, (tuple, list, frozenset)):
+        yield from _of_items(enumerate(value), shape, path)
 
 
-def _of_items(items: Iterable[tuple[object, object]], hint: object, path: str) -> Iterator[Edge]:
-    inner = [
-        args for part in _parts(hint) if (args := [a for a in typing.get_args(part) if a is not Ellipsis])
-    ]
+def _of_items(items: Iterable[tuple[object, object]], shape: _Shape, path: str) -> Iterator[Edge]:
     for name, item in items:
-        for args in inner:
-            yield from _of_hint(item, args[-1], f"{path}.{name}")
+        for inner in shape.items:
+            yield from _of_value(item, inner, f"{path}.{name}")
 
 
 def _parts(hint: object) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 
-from bfinfra.model.awaited import WHY, absent, meaning, source
+from bfinfra.model.awaited import absent, meaning, source
 from bfinfra.model.errors import Problem
 from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
@@ -44,21 +44,23 @@ class _Search:
     site: Site
     found: list[Reference] = field(default_factory=list)
     looked: dict[object, object] = field(default_factory=dict)
+    ways: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """Kind and dotted field → how to get its file, and what its absence means."""
 
     def see(self, at: Spot, value: Secret | LocalFile) -> None:
         """Add the reference to `found` if it leads nowhere."""
+        key, path = at
         read = isinstance(value, LocalFile) or value.way == "file"
-        if read and (how := self._awaits(at)):
-            self._see_awaited(at, value, how)
+        how, lost = self._awaits(key, path) if read and key else ("", "")
+        if how and key:
+            self._see_awaited(key, path, value, how, lost)
         elif isinstance(value, Secret):
             if why := self._once(value.leads, value.missing):
                 self._note(at, str(why), f"export {value.target}=…" if value.way == "env" else "")
         elif not isinstance(value, LocalOutput) and not self._once(str(value.path), value.path.exists):
             self._note(at, f"there is no {value.path}", "paths begin at the folder of the site file")
 
-    def _see_awaited(self, at: Spot, value: Secret | LocalFile, how: str) -> None:
-        key, path = at
-        why = meaning(type(self.site.resources[key]), path) if key else WHY
+    def _see_awaited(self, key: Key, path: str, value: Secret | LocalFile, how: str, why: str) -> None:
         leads = str(value.path) if isinstance(value, LocalFile) else value.leads
         problem = self._once(("awaited", leads, why), lambda: _absent(value, how, why))
         if isinstance(problem, Problem):
@@ -66,10 +68,14 @@ class _Search:
             placed = Problem(f"{key}: {problem.what}", where, problem.why, problem.next)
             self.found.append(Reference(key, path, placed, awaited=True))
 
-    def _awaits(self, at: Spot) -> str:
-        """Return how to get the file, if it may be brought later; "" for one that must be there."""
-        key, path = at
-        return source(type(self.site.resources[key]), path) if key else ""
+    def _awaits(self, key: Key, path: str) -> tuple[str, str]:
+        """Return how to get the file, and what its absence means, if it may be brought later; "" for one
+        that must be there. Computed once for all resources of a kind.
+        """
+        if (key.kind, path) not in self.ways:
+            spec = type(self.site.resources[key])
+            self.ways[key.kind, path] = source(spec, path), meaning(spec, path)
+        return self.ways[key.kind, path]
 
     def _note(self, at: Spot, why: str, advice: str) -> None:
         key, path = at
