@@ -18,6 +18,7 @@ from recorded.conftest import Held
 from recorded.sources import Exchange, cassette, fetched
 
 from bfinfra.backends.vcenter import policies, properties, soap, tree
+from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.model.errors import Denied, Rejected, RemoteError
 
 SOURCE = "pyvmomi 8.0.2.0.1, vcr cassettes"
@@ -47,7 +48,8 @@ def asked(*methods: str) -> list[Exchange]:
 def stub(answer: bytes, status: int = 200, version: str = VERSION) -> soap.Stub:
     """bfinfra's stub on a server that says this."""
     transport = httpx2.MockTransport(lambda _: httpx2.Response(status, content=answer))
-    return soap.Stub(httpx2.Client(base_url="https://vc.test", transport=transport), "vc.test", version)
+    http = SoapTransport(transport, "https://vc.test", "test", httpx2.Timeout(5))
+    return soap.Stub(http, "vc.test", version)
 
 
 def content(answer: bytes, status: int = 200) -> Any:

@@ -12,6 +12,7 @@ import httpx2
 
 from bfinfra.backends import background
 from bfinfra.backends.transport import Transport
+from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.model import process
 from bfinfra.model.site import VCenterSettings
 
@@ -28,7 +29,7 @@ class Connector:
         self._settings = settings
         self._transport = transport
         self._site = site
-        self._http: httpx2.Client | None = None
+        self._http: SoapTransport | None = None
         self._lock = threading.Lock()
         self._started: Future[httpx2.Response] | None = None
 
@@ -44,14 +45,16 @@ class Connector:
     def _versions(self) -> httpx2.Response:
         return self.http().get("/sdk/vimServiceVersions.xml")
 
-    def http(self) -> httpx2.Client:
-        """The HTTP client for SOAP, which keeps the session's cookie."""
+    def http(self) -> SoapTransport:
+        """The HTTP of SOAP, which keeps the session's cookie."""
         with self._lock:
             if self._http is None:
-                self._http = self._transport.client(
-                    f"https://{self._settings.server}",
-                    self._settings.trust,
-                    headers={"User-Agent": agent(self._site)},
+                address = f"https://{self._settings.server}"
+                self._http = SoapTransport(
+                    self._transport.transport(address, self._settings.trust),
+                    address,
+                    agent(self._site),
+                    self._transport.timeout,
                 )
             return self._http
 

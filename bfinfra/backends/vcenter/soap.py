@@ -16,6 +16,7 @@ from pyVmomi.VmomiSupport import GetServiceVersions, GetWsdlMethod, versionIdMap
 
 from bfinfra.backends.vcenter import faults, queries, refs, tree
 from bfinfra.backends.vcenter.reads import Reads
+from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.backends.words import safe
 from bfinfra.model.errors import Rejected
 
@@ -24,11 +25,11 @@ LARGEST = 1 << 20  # bytes of a list of versions
 
 
 class Stub(SoapStubAdapterBase):
-    """pyVmomi's stub adapter on vCenter's client. Safe to use from several threads."""
+    """pyVmomi's stub adapter on vCenter's transport. Safe to use from several threads."""
 
     def __init__(
         self,
-        http: httpx2.Client,
+        http: SoapTransport,
         server: str,
         version: str,
         path: str = "/sdk",
@@ -37,7 +38,7 @@ class Stub(SoapStubAdapterBase):
         super().__init__(version)  # type: ignore[no-untyped-call]  # pyVmomi is untyped
         self.requestContext = context or {}  # pyVmomi puts it into the envelope's header
         self.http = http
-        self.url = http.base_url.join(path)
+        self.path = path
         self.server = server
         self.views: dict[tuple[str, ...], object] = {}
         """The session's container views, by container and types; they end with the session."""
@@ -50,7 +51,7 @@ class Stub(SoapStubAdapterBase):
         """Send one method and return its result. Raises RemoteError."""
         what = f"{info.wsdlName} on {safe(refs.moid(mo))}"
         content = self.SerializeRequest(mo, info, args)  # type: ignore[no-untyped-call]  # pyVmomi's
-        answer = self.http.post(self.url, content=content, headers=self._headers())
+        answer = self.http.post(self.path, content, self._headers())
         if answer.status_code not in (200, 500) or (answer.status_code == 500 and faults.web_page(answer)):
             raise faults.of_answer(answer, f"{what} failed", self.server)
         result = self._deserialised(answer.content, info, what)
@@ -64,7 +65,7 @@ class Stub(SoapStubAdapterBase):
         """
         what = f"{method} on {safe(refs.moid(mo))}"
         question = queries.envelope(mo, method, parameters)
-        with self.http.stream("POST", self.url, content=question, headers=self._headers()) as answer:
+        with self.http.stream(self.path, question, self._headers()) as answer:
             if answer.status_code == 500 and not faults.web_page(answer):
                 raise faults.of_fault(
                     self._deserialised(answer.read(), GetWsdlMethod("urn:vim25", method).info, what),

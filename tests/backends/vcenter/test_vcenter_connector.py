@@ -7,6 +7,7 @@ import pytest
 
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter.connector import Connector, agent
+from bfinfra.backends.vcenter.soap_transport import SoapTransport
 from bfinfra.model.errors import Rejected
 from bfinfra.model.site import VCenterSettings
 
@@ -29,14 +30,14 @@ def answer(*cookies: str) -> httpx2.Response:
     return httpx2.Response(200, headers=[("set-cookie", cookie) for cookie in cookies], content=b"<a/>")
 
 
-def client_of(server: Server) -> httpx2.Client:
+def client_of(server: Server) -> SoapTransport:
     transport = Transport(middleware=(lambda _: server,), timeout=7)
     return Connector(VCenterSettings(server=ADDRESS), transport, "site").http()
 
 
 def test_what_is_asked_says_who_asks_and_how_long_it_waits():
     server = Server(answer())
-    found = client_of(server).post("/sdk", content=b"<q/>", headers={"SOAPAction": "urn:vim25"})
+    found = client_of(server).post("/sdk", b"<q/>", {"SOAPAction": "urn:vim25"})
     assert found.content == b"<a/>"
     [request] = server.asked
     assert (request.method, str(request.url), request.read()) == ("POST", f"https://{ADDRESS}/sdk", b"<q/>")
@@ -51,8 +52,8 @@ def test_a_session_goes_with_all_that_is_asked_after_it_began():
     server = Server(answer('vmware_soap_session="ab12"; Path=/; HttpOnly; Secure'), answer(), answer())
     http = client_of(server)
     http.get("/sdk/vimServiceVersions.xml")
-    http.post("/sdk", content=b"<q/>")
-    http.post("/pbm", content=b"<q/>")
+    http.post("/sdk", b"<q/>", {})
+    http.post("/pbm", b"<q/>", {})
     assert [request.headers.get("cookie") for request in server.asked] == [
         None,
         'vmware_soap_session="ab12"',
@@ -67,7 +68,7 @@ def test_a_new_session_takes_the_place_of_the_one_before():
     )
     http = client_of(server)
     for _ in range(3):
-        http.post("/sdk", content=b"<q/>")
+        http.post("/sdk", b"<q/>", {})
     assert [request.headers.get("cookie") for request in server.asked] == [
         None,
         "vmware_soap_session=old",
@@ -78,5 +79,5 @@ def test_a_new_session_takes_the_place_of_the_one_before():
 def test_nobody_follows_a_redirect_to_another_server():
     server = Server(httpx2.Response(302, headers={"location": "https://other.test/sdk"}))
     with pytest.raises(Rejected, match="redirect"):
-        client_of(server).post("/sdk", content=b"<q/>")
+        client_of(server).post("/sdk", b"<q/>", {})
     assert len(server.asked) == 1
