@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bfinfra.kinds import cluster_kinds
 from bfinfra.kinds import kind as kind_named
 from bfinfra.kinds import names as kind_names
+from bfinfra.model import image_notes
 from bfinfra.model.errors import BfinfraError, Problem, SiteError
 from bfinfra.model.order import Specs
 from bfinfra.model.records import dataclass
@@ -253,6 +254,8 @@ def surveyed(site: Site) -> list[str]:
         idle |= IN_CLUSTERS
     if "linux_host" not in used:
         idle |= {*kind_names("machine")}
+    if not image_notes.exist(site):
+        idle |= {*kind_names("image")} - used
     return sorted({*kind_names()} - idle, key=lambda name: (name not in used, name))
 
 

@@ -52,7 +52,7 @@ def kind(name: str) -> type[Kind[Any, Any]]:
     found = [
         c
         for c in vars(module).values()
-        if inspect.isclass(c) and issubclass(c, Kind) and c.__module__ == module.__name__
+        if inspect.isclass(c) and c.__module__ == module.__name__ and issubclass(c, Kind)
     ]
     if len(found) != 1:
         raise TypeError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bfinfra.backends.images import folder, source, tools
 from bfinfra.backends.images.folder import Folder
 from bfinfra.backends.images.tools import Recipe, Tool
-from bfinfra.model import private
+from bfinfra.model import image_notes, private
 from bfinfra.model.errors import Problem
 from bfinfra.model.mark import Mark
 from bfinfra.model.site import Site
@@ -32,7 +32,7 @@ class Images:
 
     def __init__(self, site: Site, *, real: bool = True, tally: Tally | None = None) -> None:
         self._real, self._tally = real, tally
-        self._index = _home(site) / "client_images.json"
+        self._index, self._records = image_notes.contexts(site), image_notes.records(site)
         self._lock = threading.Lock()
         self._found: tuple[Tool | None, str] | None = None
         self._digests: dict[tuple[str, int, int], str] = {}
@@ -95,12 +95,12 @@ class Images:
 
     def records(self) -> dict[str, Path]:
         """Name → folder, for the images noted here that are built from users' folders."""
-        home = self._index.with_name("images")
+        home = self._records
         return {path.name: path for path in sorted(home.iterdir())} if home.is_dir() else {}
 
     def record(self, name: str) -> Path:
         """The folder of this name's notes, which may not exist."""
-        return self._index.with_name("images") / name
+        return self._records / name
 
     def begin(self, path: Path, mark: Mark) -> None:
         """Make a folder for notes if it is missing; existing notes are kept."""
@@ -162,10 +162,3 @@ class Images:
                 del known[address]
             private.folder(self._index.parent)
             private.write(self._index, json.dumps(known, indent=1) + "\n")
-
-
-def _home(site: Site) -> Path:
-    """The site's state folder on this machine; the sandbox's is inside of its own."""
-    if site.stand_ins is not None:
-        return site.stand_ins / ".bfinfra" / site.name
-    return private.home() / site.name

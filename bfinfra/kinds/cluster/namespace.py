@@ -72,7 +72,7 @@ class Spec(resource.Spec):
     """Its name in the cluster, if that differs from the resource's name."""
     labels: dict[str, Label] = Field(default_factory=dict)
     """Labels besides those of Pod Security."""
-    pod_security: PodSecurity = PodSecurity()
+    pod_security: PodSecurity = Field(default_factory=PodSecurity)
     """What pods in the namespace may do."""
 
     def takes(self, name: str) -> Iterator[Taken]:

@@ -98,9 +98,9 @@ class Spec(resource.Spec):
     """The vSphere cluster that it divides."""
     parent: Annotated[str, Ref("resource_pool", optional=True)] | None = None
     """The pool that it is in, of this site or existing; left out, the cluster's root pool."""
-    cpu: Cpu = Cpu()
+    cpu: Cpu = Field(default_factory=Cpu)
     """What the VMs in it may use of the cluster's CPUs."""
-    memory: MemoryPart = MemoryPart()
+    memory: MemoryPart = Field(default_factory=MemoryPart)
     """What the VMs in it may use of the cluster's memory."""
 
     @model_validator(mode="after")

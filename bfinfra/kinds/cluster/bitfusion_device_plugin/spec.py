@@ -155,7 +155,7 @@ class Spec(resource.Spec):
     """Namespace of the plug-in on the nodes. Its pods are privileged, which Pod Security must allow there."""
     token_secret: Annotated[str, Ref("token_secret")] | None = None
     """Token in kube-system, which the webhook copies to where pods need it; left out if it exists already."""
-    images: Images = Images()
+    images: Images = Field(default_factory=Images)
     """The images."""
     registry_credential: Annotated[str, Ref("registry_credential")] | None = None
     """Account to pull the images of plug-in and webhook with."""
@@ -169,9 +169,9 @@ class Spec(resource.Spec):
     """Seconds between the plug-in's reports to the kubelet."""
     kubelet_folder: Annotated[str, StringConstraints(pattern=r"^/[^\s:]*$")] = "/var/lib/kubelet"
     """The kubelet's folder on the nodes."""
-    plugin_nodes: Nodes = Nodes()
+    plugin_nodes: Nodes = Field(default_factory=Nodes)
     """Nodes that the plug-in runs on; default all without taints. Pods with GPUs run only on these."""
-    webhook_nodes: Nodes = Nodes()
+    webhook_nodes: Nodes = Field(default_factory=Nodes)
     """Nodes that the webhook runs on. For the document's master node: selector
     {node-role.kubernetes.io/master: ""}, and a toleration of its taint.
     """
@@ -187,7 +187,7 @@ class Spec(resource.Spec):
     """Namespaces whose pods the webhook gets; default all but the system's and the plug-in's own."""
     quotas: tuple[Quota, ...] = ()
     """How many GPUs namespaces may use."""
-    certificates: Certificates = Certificates()
+    certificates: Certificates = Field(default_factory=Certificates)
     """The webhook's certificate and its authority."""
 
     @model_validator(mode="after")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
+from pydantic import Field
+
 from bfinfra.kinds.capabilities import hosts
 from bfinfra.kinds.supervisor.supervisor.networking import Address, Enable, Storage
 from bfinfra.model import conflict, resource
@@ -47,7 +49,7 @@ class Spec(resource.Spec):
     """How to enable it; empty: it must be enabled already."""
     size: Literal["tiny", "small", "medium", "large"] | None = None
     """Size of its control plane; default small when bfinfra enables it."""
-    dns: Dns = Dns()
+    dns: Dns = Field(default_factory=Dns)
     """Name servers."""
     ntp: tuple[str, ...] | None = None
     """Time servers of its control plane."""

@@ -57,7 +57,7 @@ class Spec(resource.Spec):
     """vSphere cluster whose supervisor holds the namespace, of this site or existing."""
     description: str = ""
     """Free text. bfinfra writes its mark in a last line below it."""
-    limits: Limits = Limits()
+    limits: Limits = Field(default_factory=Limits)
     """The most that everything in the namespace may use together."""
     storage: dict[Policy, Limit | None] = Field(default_factory=dict)
     """Storage policy, of this site or existing → the most that the namespace may use of it; empty

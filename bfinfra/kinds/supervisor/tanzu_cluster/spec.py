@@ -143,7 +143,7 @@ class Spec(resource.Spec):
     """The control plane's nodes."""
     workers: dict[DnsLabel, Workers]
     """Pool → its nodes. At least one pool; v1alpha1 has exactly one."""
-    network: Network = Network()
+    network: Network = Field(default_factory=Network)
     """The cluster's own networks."""
     trust: dict[DnsLabel, FromRegistry | LocalFile] = Field(default_factory=dict)
     """Name → PEM file of a certificate authority that the nodes trust in addition, or `{registry: NAME}` for

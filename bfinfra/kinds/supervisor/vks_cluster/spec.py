@@ -228,7 +228,7 @@ class Spec(resource.Spec):
     """The class's other variables, which bfinfra checks against the class's schema. No secrets: they would be
     readable in the object.
     """
-    network: Network = Network()
+    network: Network = Field(default_factory=Network)
     """The cluster's own networks."""
     control_plane: ControlPlane
     """The control plane's nodes."""

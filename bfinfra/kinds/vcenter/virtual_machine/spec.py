@@ -122,7 +122,7 @@ class Spec(resource.Spec):
     """
     vgpus: tuple[str, ...] = ()
     """vGPU profiles, such as grid_v100d-16c."""
-    cloud_init: CloudInit = CloudInit()
+    cloud_init: CloudInit = Field(default_factory=CloudInit)
     """What cloud-init sets up at its first start."""
     extra: dict[Extra, str] = Field(default_factory=dict)
     """Further options of the VM (extraConfig)."""
