@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from queue import Empty, SimpleQueue
@@ -18,6 +18,7 @@ from bfinfra.model.refs import Key
 if TYPE_CHECKING:
     from bfinfra.app.wiring import Backends
     from bfinfra.backends.kubernetes.changes import ObjectChanges
+    from bfinfra.backends.kubernetes.cluster import ClusterClient, Selected
     from bfinfra.backends.vcenter.changes import Change, Changes
 
 ROUND = 20  # seconds of each wait call at most, well below the transport's read time-out
@@ -104,15 +105,24 @@ class Stream:
 
     def of_cluster(self, changes: ObjectChanges) -> None:
         """Pass on what a cluster reports of one kind of object, and what interrupts that."""
+        from bfinfra.backends.kubernetes.errors import NotServed
+
         heard, failures, followed, why = time.monotonic(), 0, False, ""
         while not self.over.is_set():
             try:
-                if failures:
+                if not changes.started:
                     changes.start()
-                    self._gap(changes, why, heard, over=True)
+                    if failures:
+                        self._gap(changes, why, heard, over=True)
+                    else:  # what was read before has to be read again
+                        self.arrived.put(Arrivals(clusters=True))
                     heard = time.monotonic()
                 changes.wait(ROUND, self._object)
                 heard, failures, followed = time.monotonic(), 0, True
+            except NotServed:
+                changes.leave()  # its type was deleted, and its objects with it
+                self.arrived.put(Arrivals(clusters=True))
+                return
             except RemoteError as error:
                 if isinstance(error, Denied) and not followed:
                     return  # an account that may only list: its objects are read at the interval
@@ -136,47 +146,71 @@ class Stream:
             self.arrived.put(Arrivals(clusters=True))
 
 
-@contextmanager
-def following(stream: Stream, backends: Backends) -> Iterator[Stream]:
-    """Follow everything that was read of vCenter, and the site's objects in clusters. Raises RemoteError."""
-    vcenter, clusters = _vcenter(backends), _clusters(backends)
-    if vcenter:
-        stream.heard = time.monotonic()
-    threads = [*_start(stream.of_vcenter, vcenter), *_start(stream.of_cluster, clusters)]
-    try:
-        yield stream
-    finally:
-        stream.over.set()
-        cancels = (*(each.cancel for each in vcenter), *(each.cancel for each in clusters))
-        for cancel in cancels:
-            cancel()
+class Following:
+    """Follows everything that was read of vCenter, and the site's objects in clusters."""
+
+    def __init__(self, stream: Stream, backends: Backends) -> None:
+        self._stream, self._backends = stream, backends
+        self._vcenter: Changes | None = None
+        self._clusters: dict[tuple[ClusterClient, Selected], ObjectChanges] = {}
+        self._threads: list[Thread] = []
+
+    def start(self) -> None:
+        """Follow what was read up to now. Raises RemoteError."""
+        if self._backends.vcenter is not None:
+            from bfinfra.backends.vcenter.changes import Changes
+
+            changes = Changes(self._backends.vcenter.session)
+            changes.start()
+            self._vcenter = changes
+            changes.wait(ROUND)  # every object once
+            self._stream.heard = time.monotonic()
+            self._go(self._stream.of_vcenter, changes)
+        for each in self._new():
+            with suppress(RemoteError):  # the next attempt is in its thread
+                each.start()
+            self._go(self._stream.of_cluster, each)
+
+    def extend(self) -> bool:
+        """Follow what was read since as well. Returns whether there is more in vCenter that has to be read
+        again. Raises RemoteError if vCenter can't be followed.
+        """
+        for each in self._new():
+            self._go(self._stream.of_cluster, each)
+        return self._vcenter is not None and self._vcenter.extend()
+
+    def end(self) -> None:
+        """Wait until no call is under way any more, as connections are closed that they read."""
+        self._stream.over.set()
+        if self._vcenter:
+            self._vcenter.cancel()
+        for each in self._clusters.values():
+            each.cancel()
         until = time.monotonic() + LAST
-        for thread in threads:  # before connections are closed that they read
+        for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
+    def _new(self) -> list[ObjectChanges]:
+        """What is followed from now on in clusters."""
+        from bfinfra.backends.kubernetes.changes import ObjectChanges
 
-def _vcenter(backends: Backends) -> list[Changes]:
-    if backends.vcenter is None:
-        return []
-    from bfinfra.backends.vcenter.changes import Changes
+        self._clusters = {of: each for of, each in self._clusters.items() if not each.left}
+        fresh = [each for each in self._backends.clusters.selections() if each not in self._clusters]
+        self._clusters |= {each: ObjectChanges(*each) for each in fresh}
+        return [self._clusters[each] for each in fresh]
 
-    changes = Changes(backends.vcenter.session)
-    changes.start()
-    changes.wait(ROUND)  # every object once
-    return [changes]
-
-
-def _clusters(backends: Backends) -> list[ObjectChanges]:
-    from bfinfra.backends.kubernetes.changes import ObjectChanges
-
-    found = [ObjectChanges(client, of) for client, of in backends.clusters.selections()]
-    for each in found:
-        each.start()
-    return found
-
-
-def _start(pass_on: Callable[[Any], None], each: Iterable[object]) -> list[Thread]:
-    threads = [Thread(target=pass_on, args=(changes,), name="changes", daemon=True) for changes in each]
-    for thread in threads:
+    def _go(self, pass_on: Callable[[Any], None], changes: object) -> None:
+        thread = Thread(target=pass_on, args=(changes,), name="changes", daemon=True)
         thread.start()
-    return threads
+        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+
+
+@contextmanager
+def following(stream: Stream, backends: Backends) -> Iterator[Following]:
+    """Follow the servers until the block is left. Raises RemoteError."""
+    made = Following(stream, backends)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.end()

@@ -12,20 +12,21 @@ from bfinfra.app import wiring
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.following import Gap, Stream, following
 from bfinfra.app.listener import Listener
+from bfinfra.app.login import Login
+from bfinfra.app.looking import Looking
 from bfinfra.app.sight import Sight
+from bfinfra.model import secret
 from bfinfra.model.drift import Drifted, Report, judged
-from bfinfra.model.errors import RemoteError
+from bfinfra.model.errors import BfinfraError
 from bfinfra.model.plan import Action
 from bfinfra.model.records import dataclass
 from bfinfra.model.site import Site
 
 if TYPE_CHECKING:
-    from bfinfra.backends.vcenter.changes import Change
     from bfinfra.engine.watch import Watched
 
 FIRST, LONGEST = 1.0, 60.0  # seconds until a survey that failed is tried again, doubled each time
 INTERVAL = 60.0  # seconds between two reads of what no server reports
-VM, MARK = "VirtualMachine", "bfinfra:"
 
 
 @dataclass(frozen=True)
@@ -44,25 +45,28 @@ def watch(
     """Follow the site until the context's stop is set, and return the last report; None if there was none.
     Only reads. Call `Stop.begin_writing` before, so that sessions end in order.
 
-    The listener gets the first report, and another each time that drift starts or ends. If the servers can't
-    be followed any more, a full survey is tried until it succeeds. Raises RemoteError if the first one fails.
+    The listener gets the first report, and another each time that it says something else. If the servers
+    can't be followed any more, a full survey is tried until it succeeds. Raises RemoteError if the first one
+    fails.
     """
     options, ended = options or WatchOptions(), context.stop.flag
     last: Report | None = None
     lost, why, pause = 0.0, "", FIRST
+    login = Login(site)
     while not ended.is_set():
         stream = Stream(site.name)
         try:
+            login.read()
             for current in _followed(site, options, context, listener, stream):
                 found = current.report
                 sight = replace(current, blind=time.monotonic() - lost, why=why) if lost else current
-                repeated = last is not None and not sight.why and _unseen(found) == _unseen(last)
-                if not repeated or found.new or found.ended:
+                news = last is None or sight.why or found.new or found.ended
+                if news or _content(found) != _content(last):
                     listener.report(sight)
                 last, lost, why, pause = found, 0.0, "", FIRST
                 if options.once_settled:
                     return last
-        except RemoteError as error:
+        except BfinfraError as error:
             if last is None:
                 raise
             if ended.is_set():
@@ -71,15 +75,17 @@ def watch(
             if not lost:
                 lost = stream.heard or time.monotonic()
                 listener.interrupted(why, time.monotonic() - lost)
-            listener.turned(0)
-            ended.wait(pause)
+            login.wait(error, pause, ended, lambda: listener.turned(0))
             pause = min(LONGEST, 2 * pause)
     return last
 
 
-def _unseen(found: Report) -> object:
-    """Return the resources that the report could not read or decide."""
-    return found.problems, found.unreadable
+def _content(found: Report | None) -> object:
+    """Return what the report says of the servers, whoever made it so."""
+    if found is None:
+        return None
+    differences = [(each.identity, each.cause, repr(each.now), each.ignored) for each in found.found]
+    return differences, found.problems, found.unreadable
 
 
 def _followed(
@@ -92,35 +98,23 @@ def _followed(
     desired = DesiredState.of(site)
     with wiring.bound_kinds(site, context, desired.wanted, read_only=True) as bound:
         observed = wiring.observe(bound, desired.wanted, context)
-        with following(stream, bound.backends):
-            followed = {name for name, kind in bound.kinds.items() if kind.followed}
-            in_clusters = wiring.IN_CLUSTERS & bound.kinds.keys()
+        with following(stream, bound.backends) as follows:
             watched = Watched.of(site, desired, observed, bound.kinds, context.retry)
-            # what changed between the survey and the first answer of the stream
-            watched.decide(watched.survey(bound.kinds.keys()))
-            polled = time.monotonic()
+            looking = Looking(watched, bound.backends.clusters, follows, options.interval)
+            looking.start()
             writers: dict[tuple[str, str], Drifted] = {}
             away: dict[tuple[str, str], Gap] = {}
+            reported = time.monotonic()
             yield Sight(_reported(site, watched, writers))
-            words = watched.words()
             while not context.stop.flag.is_set():
                 arrivals = stream.gathered()
                 listener.turned(arrivals.count)
                 gaps = _over(arrivals.gaps, away, listener)
-                due = time.monotonic() - polled >= options.interval
-                if not arrivals and not due:
-                    continue
-                kinds = bound.kinds.keys() - followed if due else set[str]()
-                if any(_may_be_ours(each, words) for each in arrivals.changes):
-                    kinds = kinds | followed
-                if arrivals.clusters:
-                    kinds = kinds | in_clusters
-                touched = watched.naming(each.moid for each in arrivals.changes)
-                touched |= {key for key in arrivals.keys if key.kind in bound.kinds}
-                watched.look([key for key in touched if key.kind not in kinds])
-                watched.decide(touched | watched.survey(kinds))
-                polled = time.monotonic() if due else polled
-                yield Sight(_reported(site, watched, writers), *gaps)
+                looked = looking.at(arrivals)
+                if looked or arrivals.gaps or time.monotonic() - reported >= options.interval:
+                    reported = time.monotonic()
+                    secret.read_again()
+                    yield Sight(_reported(site, watched, writers), *gaps)
 
 
 def _over(
@@ -139,15 +133,6 @@ def _over(
     lost = tuple(sorted({cluster for cluster, _ in away}))
     seconds, why = max(((gap.seconds, gap.why) for gap in gaps if gap.over), default=(0.0, ""))
     return seconds, why, lost
-
-
-def _may_be_ours(change: Change, words: frozenset[str]) -> bool:
-    """Return whether the change may concern more than the resources that have the object: an object that gets
-    a name or a mark of the site, or whatever is not a machine and comes, goes, or is renamed.
-    """
-    if change.type == VM:
-        return not words.isdisjoint(change.words) or any(mark.startswith(MARK) for mark in change.words)
-    return change.how != "modify" or "name" in change.paths
 
 
 def _reported(site: Site, watched: Watched, writers: dict[tuple[str, str], Drifted]) -> Report:

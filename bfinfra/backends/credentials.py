@@ -4,17 +4,55 @@ and Ansible use.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
-from bfinfra.model.errors import Denied
+from bfinfra.model.errors import BfinfraError, Denied, RemoteError
 from bfinfra.model.records import dataclass
-from bfinfra.model.secret import Secret
+from bfinfra.model.secret import Secret, digest, matches
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.sources import Sources
 
 USERNAMES = ("BFINFRA_VCENTER_USERNAME", "GOVC_USERNAME", "VSPHERE_USER", "VMWARE_USER")
 PASSWORDS = ("BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "VMWARE_PASSWORD")
+
+
+REFUSED, FAILED = 300.0, 60.0  # seconds until a login is tried again that was refused, that failed otherwise
+
+
+class Shut:
+    """A login that failed for good: whoever tries it again soon may lock the account. With another password
+    it may be tried at once.
+    """
+
+    def __init__(self) -> None:
+        self._error: RemoteError | None = None
+        self._proof, self._until = "", 0.0
+
+    def check(self, password: Callable[[], Secret]) -> None:
+        """Raises the error of the login that failed, unless the reference has another password now, or some
+        minutes have passed.
+        """
+        if self._error is None or time.monotonic() > self._until or self._renewed(password):
+            self._error = None
+            return
+        raise self._error
+
+    def by(self, error: RemoteError, password: Callable[[], Secret]) -> None:
+        """The login failed so."""
+        refused = isinstance(error, Denied)
+        self._error, self._until = error, time.monotonic() + (REFUSED if refused else FAILED)
+        self._proof = ""
+        with contextlib.suppress(BfinfraError):  # the error may be that there is no password
+            self._proof = digest(password().reveal()) if refused else ""
+
+    def _renewed(self, password: Callable[[], Secret]) -> bool:
+        try:
+            return bool(self._proof) and not matches(password().reveal(), self._proof)
+        except BfinfraError:
+            return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ class Transport:
             own = tls.context(trust, extra_pem, server)
             tls.identify(own, *identity, server)
             return own
-        alike = (str(trust.ca_file.path) if trust.ca_file else None, trust.sha256, trust.ca_pem, extra_pem)
+        alike = (*_version(trust), trust.sha256, trust.ca_pem, extra_pem)
         with self._lock:
             if alike not in self._contexts:
                 self._contexts[alike] = tls.context(trust, extra_pem, server)
@@ -176,12 +176,26 @@ class Transport:
         except OSError as error:
             raise _unreachable(f"{host}:{port}", error, met=False) from None
 
+    def forget(self, closed: httpx2.BaseTransport) -> None:
+        """A client was closed."""
+        with self._lock, contextlib.suppress(ValueError):
+            self._open.remove(closed)
+
     def close(self) -> None:
         """Close every connection of every client."""
         with self._lock:
             opened, self._open = self._open, []
         for transport in opened:
             transport.close()
+
+
+def _version(trust: Trust) -> tuple[str | None, str]:
+    """The file with the authorities, and when it was written: it is read again after that."""
+    if trust.ca_file is None:
+        return None, ""
+    with contextlib.suppress(OSError):
+        return str(trust.ca_file.path), str(trust.ca_file.path.stat().st_mtime_ns)
+    return str(trust.ca_file.path), ""
 
 
 class _Outermost(httpx2.BaseTransport):
@@ -235,6 +249,7 @@ class _Outermost(httpx2.BaseTransport):
         )
 
     def close(self) -> None:
+        self._transport.forget(self)
         self._inner.close()
 
 

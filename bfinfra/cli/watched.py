@@ -31,9 +31,15 @@ class Printed(Listener):
 
     def __init__(self, screen: Screen) -> None:
         self._screen, self._first = screen, True
+        self._unread: object = None
 
     def report(self, sight: Sight) -> None:
-        """Print it."""
+        """Print it. Another value of a field that has drifted already is only in the lines of `jsonl`."""
+        unread = sight.report.problems, sight.report.unreadable
+        known = not (self._first or sight.why or sight.report.new or sight.report.ended)
+        known, self._unread = known and unread == self._unread, unread
+        if known and self._screen.output == "text":
+            return
         if sight.why:
             self._screen.say(f"changes were not followed for up to {sight.blind:.0f} s: {sight.why}")
         found, whole = sight.report, self._first or sight.report.blind

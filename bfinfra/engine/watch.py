@@ -18,7 +18,7 @@ from bfinfra.model.drift import Report
 from bfinfra.model.errors import RemoteError, Unreachable
 from bfinfra.model.plan import Plan
 from bfinfra.model.records import dataclass
-from bfinfra.model.refs import Key
+from bfinfra.model.refs import Key, kinds_named
 from bfinfra.model.site import Site
 
 MOID = re.compile(r"[a-z]+-[a-z]*\d+")
@@ -91,8 +91,11 @@ class Watched:
         return self._moved(before)
 
     def survey(self, kinds: Collection[str]) -> frozenset[Key]:
-        """Read all resources of these kinds again. Returns those whose state changed, came or went."""
+        """Read all resources of these kinds again. Returns those whose state changed, came or
+        went, or on whose facts decisions depend that changed.
+        """
         before = {key: state for key, state in self.observed.states.items() if key.kind in kinds}
+        facts = {kind: self.observed.facts.get(kind) for kind in kinds}
         for kind in _ordered(self.kinds, kinds):
             self._forget(kind)
             try:
@@ -104,7 +107,22 @@ class Watched:
         unread = {
             key for key in self.desired.wanted if key.kind in kinds and self.observed.why_unreadable(key)
         }
-        return self._moved(before | dict.fromkeys(now - before.keys())) | unread
+        others = {kind for kind, known in facts.items() if known != self.observed.facts.get(kind)}
+        concerned = {key for key in (*self.desired.wanted, *now) if key.kind in others}
+        return self._moved(before | dict.fromkeys(now - before.keys())) | unread | concerned
+
+    def dependants(self, moved: Iterable[Key]) -> frozenset[str]:
+        """The kinds whose survey looks at resources of these kinds."""
+        kinds = {key.kind for key in moved}
+        return frozenset(
+            name
+            for name, kind in self.kinds.items()
+            if not kind.alone and not (kinds_named(kind.Spec) | kinds_named(kind.State)).isdisjoint(kinds)
+        )
+
+    def in_order(self, some: Collection[str]) -> list[str]:
+        """These kinds, first what others refer to."""
+        return list(_ordered(self.kinds, some))
 
     def decide(self, moved: Collection[Key]) -> None:
         """Decide again about these resources, and about those that wait for them."""

@@ -172,6 +172,13 @@ def _parse(value: object, sources: Sources) -> Secret:
     return Secret(way, target, sources)
 
 
+def read_again() -> None:
+    """Run the commands of references anew at the next `reveal`. Secrets are renewed while a process that
+    runs for months uses them.
+    """
+    _run.cache_clear()
+
+
 @functools.lru_cache(maxsize=256)
 def _run(argv: tuple[str, ...], folder: str) -> str:
     try:

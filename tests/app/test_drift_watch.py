@@ -53,6 +53,7 @@ class Watch(Listener):
 
     def __init__(self, path: Path, sandbox: Running, interval: float) -> None:
         self._seen: queue.SimpleQueue[Sight] = queue.SimpleQueue()
+        self.seen: list[Sight] = []
         self.stop = Stop()
         self.stop.begin_writing()
         self.last: Report | None = None
@@ -71,6 +72,7 @@ class Watch(Listener):
         self.thread.start()
 
     def report(self, sight: Sight) -> None:
+        self.seen.append(sight)
         self._seen.put(sight)
 
     def interrupted(self, why: str, blind: float) -> None:

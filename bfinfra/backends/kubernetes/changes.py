@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.backends.kubernetes import errors
 from bfinfra.backends.network import interrupt
-from bfinfra.model.errors import Unanswered
+from bfinfra.model.errors import RemoteError, Unanswered, Unreachable
 
 if TYPE_CHECKING:
     import httpx2
@@ -30,9 +30,20 @@ class ObjectChanges:
         self._client, self._of = client, of
         self._accepts = (WHOLE, WHOLE) if whole else (LIST, ONE)
         self.cluster, self.kind = client.name, of.kind
+        self.left = False
         self._revision = ""
         self._cancelled = False
         self._answer: httpx2.Response | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether the changes since the last call are still to be had. If not, `start` comes next."""
+        return bool(self._revision)
+
+    def leave(self) -> None:
+        """The cluster has no such objects. `left` is true from then on."""
+        self._client.selected.discard(self._of)
+        self.left = True
 
     def start(self) -> None:
         """Note the present state. Raises RemoteError."""
@@ -59,13 +70,14 @@ class ObjectChanges:
     def wait(
         self, seconds: int, take: Callable[[Object], None], gone: Callable[[Object], None] | None = None
     ) -> None:
-        """Call `take` with each object that changes within so many seconds, and `gone`, or `take`, with each
-        that goes. After a RemoteError, later changes are unknown.
+        """Call `take` with each object that changes within so many seconds from the end of the last call on, and
+        `gone`, or `take`, with each that goes. Raises RemoteError: later changes are unknown unless `started`.
         """
-        lost = ""
+        lost, answered = "", False
 
         def opened(answer: httpx2.Response) -> None:
-            self._answer = answer
+            nonlocal answered
+            self._answer, answered = answer, True
             if self._cancelled:
                 interrupt(answer)
 
@@ -82,8 +94,14 @@ class ObjectChanges:
         params = self._params(
             watch="1", allowWatchBookmarks="true", resourceVersion=self._revision, timeoutSeconds=str(seconds)
         )
-        self._client.lines(self._client.path_of(self._of), params, self._accepts[1], see, opened)
+        try:
+            self._client.lines(self._client.path_of(self._of), params, self._accepts[1], see, opened)
+        except RemoteError as error:
+            if lost or not (answered and isinstance(error, Unreachable | Unanswered)):
+                self._revision = ""
+            raise
         if lost:
+            self._revision = ""
             raise Unanswered(
                 f"changes of {self._of.kind} can't be followed", server=self._client.name, why=lost
             )

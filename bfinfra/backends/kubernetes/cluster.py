@@ -46,6 +46,8 @@ class ClusterClient(Discovery):
         self._namespace = namespace
         self.selected: set[Selected] = set()
         """Lists by labels that had objects in them."""
+        self.selects_all = False
+        """Whether those without objects are noted too."""
         self._discovered: dict[tuple[str, str], resources.Resource] = {}
 
     def list(
@@ -67,7 +69,7 @@ class ClusterClient(Discovery):
                 )
             ]
         )
-        if labels and found:
+        if labels and (found or self.selects_all):
             self.selected.add(Selected(api_version, kind, namespace, labels))
         return [{**item, "apiVersion": api_version, "kind": kind} for item in found]
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import yaml
 
+from bfinfra.backends.credentials import Shut
 from bfinfra.backends.survey_cache import SurveyCache
 from bfinfra.model.endpoint import Endpoint
-from bfinfra.model.errors import BfinfraError, Problem, Refusal
+from bfinfra.model.errors import BfinfraError, Denied, Problem, Refusal, SecretMissing
+from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 from bfinfra.model.sources import small
 
@@ -39,6 +42,7 @@ class Clusters:
         self._roots = roots
         self.cache = cache or SurveyCache()
         self._made: dict[Endpoint, ClusterClient] = {}
+        self._shut: dict[Endpoint, Shut] = {}
         self._lock = threading.Lock()
 
     def at(self, endpoint: Endpoint) -> ClusterClient:
@@ -53,8 +57,21 @@ class Clusters:
                 )
             return self._made[endpoint]
 
+    @contextmanager
+    def following_all(self) -> Iterator[None]:
+        """Within the block, a list by labels counts among `selections` even without objects in it."""
+        with self._lock:
+            made = list(self._made.values())
+        for client in made:
+            client.selects_all = True
+        try:
+            yield
+        finally:
+            for client in made:
+                client.selects_all = False
+
     def selections(self) -> list[tuple[ClusterClient, Selected]]:
-        """The lists by labels that had objects in them, with their clusters."""
+        """The lists by labels that had objects in them, or that are followed anyway, with their clusters."""
         with self._lock:
             made = list(self._made.values())
         return [(client, each) for client in made for each in sorted(client.selected)]
@@ -99,7 +116,24 @@ class Clusters:
                     next="write vcenter: with its server and account",
                 )
             )
-        return login.enter(self._transport, self._settings, self._roots, endpoint)
+        with self._lock:
+            shut = self._shut.setdefault(endpoint, Shut())
+        if not self._transport.read_only:  # an apply waits for rights that it has just given
+            return login.enter(self._transport, self._settings, self._roots, endpoint)
+        shut.check(self._password)
+        try:
+            return login.enter(self._transport, self._settings, self._roots, endpoint)
+        except Denied as error:
+            shut.by(error, self._password)
+            raise
+
+    def _password(self) -> Secret:
+        from bfinfra.backends.credentials import credentials
+        from bfinfra.backends.kubernetes import login
+
+        if self._settings is None:
+            raise SecretMissing(Problem("the site names no vCenter"))
+        return credentials(self._settings, before=login.PASSWORD).password
 
     def _username(self) -> str:
         from bfinfra.backends.credentials import credentials

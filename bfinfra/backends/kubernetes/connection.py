@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bfinfra.backends.kubernetes import errors
@@ -29,6 +31,7 @@ class Connection:
         self._transport = transport
         self._enter = enter
         self._link: Link | None = None
+        self._users: Counter[Link] = Counter()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -55,23 +58,46 @@ class Connection:
 
         with self._lock:
             if self._link is None or self._link.access.spent:
-                self._link = Link(self._transport, self._enter(), self.name)
+                made = Link(self._transport, self._enter(), self.name)
+                self._retire(self._link)
+                self._link = made
             return self._link
+
+    @contextmanager
+    def _used(self) -> Iterator[Link]:
+        """The login, whose connections are not closed meanwhile."""
+        link = self._linked()
+        with self._lock:
+            self._users[link] += 1
+        try:
+            yield link
+        finally:
+            with self._lock:
+                self._users[link] -= 1
+                if link is not self._link:
+                    self._retire(link)
+
+    def _retire(self, link: Link | None) -> None:
+        """Close the connections of a login that is not used: a process that runs for months has many."""
+        if link is not None and not self._users[link]:
+            del self._users[link]
+            link.close()
 
     def _do(self, call: Callable[[Link], T]) -> T:
         """Run a request. If the server refuses the login itself, log in again and repeat it once: nothing was
         done yet.
         """
-        link = self._linked()
+        with self._used() as link:
+            try:
+                return _sensible(call, link, self.name)
+            except Expired:
+                self._forget(link)
+            except (Unreachable, Untrusted):
+                self._forget(link)  # a recreated cluster of the same name has another address and authority
+                raise
         try:
-            return _sensible(call, link, self.name)
-        except Expired:
-            self._forget(link)
-        except (Unreachable, Untrusted):
-            self._forget(link)  # a recreated cluster of the same name has another address and authority
-            raise
-        try:
-            return _sensible(call, self._linked(), self.name)
+            with self._used() as link:
+                return _sensible(call, link, self.name)
         except Expired as error:
             raise Denied(
                 "the login is not accepted",

@@ -38,11 +38,39 @@ class Reads:
         for kind, paths in asked.items():
             found.paths.setdefault(kind, set()).update(paths)
 
-    def some(self, kind: type[Any], moids: Iterable[str], paths: Sequence[str]) -> None:
+    def some(self, kind: type[Any], moids: Iterable[str], paths: Iterable[str]) -> None:
         """These paths of some objects of a type."""
         found = self.named.setdefault(kind, Named(set(), set()))
         found.moids.update(moids)
         found.paths.update(paths)
+
+    def take(self, other: Reads) -> None:
+        """Add these reads."""
+        for below in list(other.below.values()):
+            self.all(below.root, {kind: tuple(paths) for kind, paths in list(below.paths.items())})
+        for kind, named in list(other.named.items()):
+            self.some(kind, tuple(named.moids), tuple(named.paths))
+
+    def beyond(self, known: Reads) -> Reads:
+        """What is not in `known`. An object whose paths grew is in it with all of them."""
+        found = Reads()
+        for root, below in list(self.below.items()):
+            before = known.below[root].paths if root in known.below else {}
+            for kind, paths in list(below.paths.items()):
+                if more := tuple(paths - before.get(kind, set())):
+                    found.all(below.root, {kind: more})
+        for kind, named in list(self.named.items()):
+            had = known.named.get(kind) or Named(set(), set())
+            moids, paths = named.moids.copy(), named.paths.copy()
+            if more_moids := moids if paths - had.paths else moids - had.moids:
+                found.some(kind, more_moids, paths)
+        return found
+
+    def forget(self, moids: Iterable[str]) -> None:
+        """These objects are gone. Ids are never used again."""
+        gone = set(moids)
+        for named in list(self.named.values()):
+            named.moids -= gone
 
 
 def of_session(content: Any) -> Reads:

@@ -11,13 +11,14 @@ from typing import Any
 
 import httpx2
 
-from bfinfra.backends.credentials import credentials
+from bfinfra.backends.credentials import Shut, credentials
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults
 from bfinfra.backends.vcenter.connector import agent
 from bfinfra.backends.vcenter.session import FINAL, over, refused
-from bfinfra.model.errors import Expired, RemoteError
+from bfinfra.model.errors import Expired, RemoteError, Untrusted
 from bfinfra.model.redact import hide, redact
+from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 
 SESSION = "/api/session"
@@ -46,7 +47,7 @@ class Rest:
         self._agent = agent(site)
         self._http: httpx2.Client | None = None
         self._token = ""
-        self._shut: RemoteError | None = None
+        self._shut = Shut()
         self._session_path = SESSION
         self._closed = False
         self._lock = threading.Lock()
@@ -113,7 +114,12 @@ class Rest:
         extra: dict[str, Any] = {} if body is None else {"json": body}
         if timeout is not None:
             extra["timeout"] = httpx2.Timeout(timeout, connect=10)
-        answer = self._client().request(method, path, params=params, headers={HEADER: token}, **extra)
+        http = self._client()
+        try:
+            answer = http.request(method, path, params=params, headers={HEADER: token}, **extra)
+        except Untrusted:
+            self._trust_again(http)
+            raise
         if answer.status_code == 401:
             with self._lock:
                 self._token = "" if self._token == token else self._token
@@ -135,23 +141,31 @@ class Rest:
                 )
             return self._http
 
+    def _trust_again(self, http: httpx2.Client) -> None:
+        """Read what is trusted anew with the next request: the server's certificate may have been renewed."""
+        with self._lock:
+            self._http = None if self._http is http else self._http
+        http.close()
+
     def _session(self) -> str:
         http = self._client()
         with self._lock:
             self._check_open()
-            if self._shut is not None:
-                raise self._shut
             if not self._token:
+                self._shut.check(self._password)
                 try:
                     self._token = self._login(http)
                 except FINAL as error:
-                    self._shut = error
+                    self._shut.by(error, self._password)
                     raise
             return self._token
 
     def _check_open(self) -> None:
         if self._closed:
             raise over(self.server)
+
+    def _password(self) -> Secret:
+        return credentials(self._settings, self._env).password
 
     def _login(self, http: httpx2.Client) -> str:
         who = credentials(self._settings, self._env)

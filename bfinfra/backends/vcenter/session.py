@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 from pyVmomi import vim
 
 from bfinfra.backends import background
-from bfinfra.backends.credentials import credentials
+from bfinfra.backends.credentials import Shut, credentials
 from bfinfra.backends.transport import Transport
 from bfinfra.backends.vcenter import faults, leftovers, soap
 from bfinfra.backends.vcenter.connector import Connector
 from bfinfra.model.errors import Denied, Expired, Malformed, Rejected, RemoteError, Untrusted
 from bfinfra.model.redact import hide
+from bfinfra.model.secret import Secret
 from bfinfra.model.site import VCenterSettings
 
 T = TypeVar("T")
@@ -61,7 +62,7 @@ class SoapSession:
         self._content: Any = None
         self._closed = False
         self._entry: Future[Any] | None = None
-        self._shut: RemoteError | None = None
+        self._shut = Shut()
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -73,14 +74,12 @@ class SoapSession:
         with self._lock:
             if self._closed:
                 raise over(self.server)
-            if self._shut is not None:
-                raise self._shut
             if self._content is None:
+                self._shut.check(self._password)
                 try:
                     self._content = self._enter()
                 except FINAL as error:
-                    # No other thread of this run tries again: that takes time, and may lock the account.
-                    self._shut = error
+                    self._shut.by(error, self._password)
                     raise
             return self._content
 
@@ -123,6 +122,9 @@ class SoapSession:
             with contextlib.suppress(RemoteError):  # it ends by itself on the server
                 content.sessionManager.Logout()
         self._connector.close()
+
+    def _password(self) -> Secret:
+        return credentials(self.settings, self._env).password
 
     def _enter(self) -> Any:
         """A login; the one that `open` started, once."""

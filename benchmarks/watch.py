@@ -1,0 +1,381 @@
+"""How soon `bfinfra watch` knows of drift, and what it costs at rest: .venv/bin/python benchmarks/watch.py
+[SERVERS ...] [--changes N] [--rest SECONDS] [--cluster]   (10 and 300 servers, 200 changes, 60 s)
+
+vcsim with so many servers, and with --cluster the kube-apiserver of `script/peers up` as well. One process of
+`bfinfra watch --output jsonl` follows them. Changes come one by one, half by govc or kubectl, half by
+pyVmomi: power, memory, processors, reservation, name, an option, a property of the vApp; labels, Secrets, and
+objects that go. Every second one takes the one before back. Printed are:
+
+- seconds from the return of the call that changes something until the report is read: median, 95th
+  percentile, longest. Of objects in Kubernetes also how long until `kubectl get --watch` prints them.
+- at rest, over --rest seconds: processor as part of one, resident memory, bytes both ways, and requests, with
+  everything that is read once a minute.
+- beside it the processor of one `bfinfra drift`, once a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import queue
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import kubernetes
+import vcsims
+from pyVim.connect import Disconnect, SmartConnect
+from pyVmomi import vim
+from vcsims import Vcsim
+
+ROOT = Path(__file__).resolve().parents[1]
+LONGEST = 120  # seconds until a report must come
+TICKS = os.sysconf("SC_CLK_TCK")
+Line = tuple[float, dict[str, Any]]
+
+
+@dataclass
+class Watch:
+    """A process that watches. `lines`: when a report came, and the report."""
+
+    process: subprocess.Popen[str]
+    lines: queue.SimpleQueue[Line] = field(default_factory=queue.SimpleQueue)
+    found: set[str] = field(default_factory=set)
+
+    def read(self) -> None:
+        """All reports, to the end."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.put((time.monotonic(), json.loads(line)))
+
+    def until(self, address: str, *, drifted: bool) -> float:
+        """When a report came after which the resource has drifted, or has not."""
+        limit = time.monotonic() + LONGEST
+        while time.monotonic() < limit:
+            with contextlib.suppress(queue.Empty):
+                at, report = self.lines.get(timeout=1)
+                self.found = {each["address"] for each in report["findings"]}
+                if (address in self.found) is drifted:
+                    return at
+        raise SystemExit(f"no report of {address} within {LONGEST} s; reported are {sorted(self.found)}")
+
+    def first(self) -> None:
+        """Wait for the first report, which must find nothing."""
+        _, report = self.lines.get(timeout=1800)
+        assert not report["findings"], report["findings"][:3]
+        assert not report["unreadable"], report["unreadable"][:3]
+
+    def cost(self) -> tuple[float, int]:
+        """Processor seconds up to now, and MiB resident."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2].split()
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return (int(fields[11]) + int(fields[12])) / TICKS, pages * os.sysconf("SC_PAGESIZE") >> 20
+
+
+@contextlib.contextmanager
+def watching(site: Path, state: Path) -> Iterator[Watch]:
+    """`bfinfra watch`, until the block is left."""
+    words = [sys.executable, "-m", "bfinfra", "watch", str(site), "--output", "jsonl"]
+    env = {**os.environ, "BFINFRA_STATE_HOME": str(state)}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=env, cwd=ROOT) as process:
+        made = Watch(process)
+        threading.Thread(target=made.read, daemon=True).start()
+        try:
+            yield made
+        finally:
+            process.terminate()
+
+
+class Follower:
+    """Another client that is told of changes: when it heard of an object last, by its id or name."""
+
+    def __init__(self) -> None:
+        self.heard: dict[str, float] = {}
+        self.over = False
+
+    def kubectl(self, kubeconfig: str, resource: str, spaces: str) -> None:
+        """Follow objects with `kubectl get --watch`."""
+        words = [vcsims.binary("kubectl"), f"--kubeconfig={kubeconfig}", "get", resource, *spaces.split()]
+        with subprocess.Popen(
+            [*words, "--watch", "--output=name"], stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                self.heard[line.strip()] = time.monotonic()
+                if self.over:
+                    break
+            process.terminate()
+
+
+@dataclass
+class Times:
+    """Seconds until the report, and until another client knew."""
+
+    ours: list[float] = field(default_factory=list)
+    others: list[float] = field(default_factory=list)
+
+    def line(self, name: str) -> str:
+        """One line of the table."""
+        each = (figure(self.ours, at) for at in (50, 95, 100))
+        beside = (figure(self.others, at) for at in (50, 95, 100))
+        return f"{name:<34}{len(self.ours):>6}{''.join(each)}   {''.join(beside)}"
+
+
+def figure(times: Sequence[float], percent: int) -> str:
+    if not times:
+        return "       -"
+    ordered = sorted(times)
+    return f"{ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]:>7.2f}s"
+
+
+def settled(task: Any) -> None:
+    while task.info.state not in ("success", "error"):
+        time.sleep(0.002)
+    if task.info.state == "error":
+        raise SystemExit(f"vcsim refuses a change: {task.info.error.msg}")
+
+
+def changes(server: Vcsim) -> list[tuple[str, Callable[[Any, bool], None]]]:
+    """Each makes drift of a machine, or with True takes it back."""
+
+    def govc(*words: str) -> None:
+        subprocess.run([vcsims.binary("govc"), *words], env=server.govc, check=True, capture_output=True)
+
+    def spec(**fields: Any) -> vim.vm.ConfigSpec:
+        return vim.vm.ConfigSpec(**fields)
+
+    def options(value: str) -> Any:
+        key = "pciPassthru.use64bitMMIO"
+        return spec(extraConfig=[vim.option.OptionValue(key=key, value=value)])
+
+    def power(vm: Any, back: bool) -> None:
+        govc("vm.power", "-on" if back else "-off", vm.name)
+
+    def memory(vm: Any, back: bool) -> None:
+        was = vm.config.hardware.memoryMB
+        govc("vm.change", "-vm", vm.name, "-m", str(was // 2 if back else was * 2))
+
+    def processors(vm: Any, back: bool) -> None:
+        was = vm.config.hardware.numCPU
+        settled(vm.ReconfigVM_Task(spec(numCPUs=was // 2 if back else was * 2)))
+
+    def option(vm: Any, back: bool) -> None:
+        settled(vm.ReconfigVM_Task(options("TRUE" if back else "FALSE")))
+
+    def renamed(vm: Any, back: bool) -> None:
+        name = vm.name.removesuffix("-x") if back else f"{vm.name}-x"
+        govc("object.rename", f"/DC0/vm/{vm.name}", name)
+
+    def mark(vm: Any, back: bool) -> None:
+        kept = MARKS.setdefault(vm.name, {o.key: o.value for o in vm.config.extraConfig}["bfinfra.mark"])
+        value = vim.option.OptionValue(key="bfinfra.mark", value=kept if back else "")
+        settled(vm.ReconfigVM_Task(spec(extraConfig=[value])))
+
+    return [(each.__name__, each) for each in (power, memory, processors, option, renamed, mark)]
+
+
+MARKS: dict[str, str] = {}
+
+
+@contextlib.contextmanager
+def session(server: Vcsim) -> Iterator[Any]:
+    host, _, port = server.direct.rpartition(":")
+    made = SmartConnect(
+        host=host, port=int(port), user=vcsims.USER, pwd=vcsims.PASSWORD, disableSslCertValidation=True
+    )
+    try:
+        yield made
+    finally:
+        Disconnect(made)
+
+
+def of_vcsim(servers: int, many: int, rest: float) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with vcsims.fleet_of(servers, folder) as direct, vcsims.delayed(direct, 0) as (server, delay):
+            server.lead(folder / "site")
+            began = time.monotonic()
+            with watching(folder / "site", folder / "state") as watch, session(direct) as si:
+                watch.first()
+                print(f"{servers} servers: first report after {time.monotonic() - began:.1f} s", flush=True)
+                at_rest(watch, rest, delay.counts)
+                measured(watch, si, direct, servers, many)
+                at_rest(watch, min(rest, 60), delay.counts)
+            check(folder)
+
+
+def measured(watch: Watch, si: Any, server: Vcsim, servers: int, many: int) -> None:
+    made = changes(server)
+    times = {name: Times() for name, _ in made}
+    view = si.content.viewManager.CreateContainerView(si.content.rootFolder, [vim.VirtualMachine], True)
+    machines = view.view
+    for n in range(many // 2):
+        name, change = made[n % len(made)]
+        vm = machines[n * 7919 % servers]
+        address = f"bitfusion_server/{vm.name}"
+        for back in (False, True):
+            change(vm, back)
+            done = time.monotonic()
+            times[name].ours.append(max(0.0, watch.until(address, drifted=not back) - done))
+    table(times)
+
+
+def table(times: dict[str, Times]) -> None:
+    print(f"{'':<34}{'times':>6}{'p50':>8}{'p95':>8}{'max':>8}   {'kubectl':>8}{'p95':>8}{'max':>8}")
+    for name, each in times.items():
+        print(each.line(name))
+    whole = Times(
+        [t for each in times.values() for t in each.ours], [t for each in times.values() for t in each.others]
+    )
+    print(whole.line("all"), flush=True)
+
+
+def at_rest(watch: Watch, seconds: float, counts: Callable[[], dict[str, int]] | None = None) -> None:
+    """What the watch costs while nothing changes."""
+    (before, _), sent = watch.cost(), counts() if counts else {}
+    began = time.monotonic()
+    time.sleep(seconds)
+    (after, memory), took = watch.cost(), time.monotonic() - began
+    line = f"at rest for {took:.0f} s: {100 * (after - before) / took:.2f} % of a processor, {memory} MiB"
+    if counts:
+        now = counts()
+        grown = {each: (now[each] - sent[each]) * 60 / took for each in now}
+        line += (
+            f", a minute: {(grown['up'] + grown['down']) / 1024:.0f} KiB, {grown['turns']:.0f} round trips"
+        )
+    threads = len([*Path(f"/proc/{watch.process.pid}/task").iterdir()])
+    print(f"{line}; {threads} threads", flush=True)
+
+
+def check(folder: Path) -> None:
+    """What one check costs."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.monotonic()
+    words = [sys.executable, "-m", "bfinfra", "drift", str(folder / "site")]
+    subprocess.run(words, check=False, stdout=subprocess.DEVNULL, cwd=ROOT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(
+        f"one drift: {time.monotonic() - began:.2f} s, {cpu:.2f} processor seconds: once a minute "
+        f"{100 * cpu / 60:.1f} % of a processor",
+        flush=True,
+    )
+
+
+def of_cluster(many: int, rest: float) -> None:
+    """20 objects on kube-apiserver."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        own = os.urandom(3).hex()
+        space = f"bench-{own}"
+        (folder / "admin.kubeconfig").write_text(json.dumps(kubernetes.admin()))
+        (folder / "registry.password").write_text("hidden-4711")
+        account = {
+            "server": "registry.example.com",
+            "username": "team-a",
+            "password": {"file": "registry.password"},
+        }
+        here = {"cluster": "here"}
+        spaces = {f"{space}-{n}": {**here, "labels": {"team": "a"}} for n in range(10)}
+        pulls = {f"pull-{n}": {**here, "namespaces": [f"{space}-{n}"], **account} for n in range(10)}
+        site = {
+            "site": space,
+            "kubernetes_cluster": {"here": {"kubeconfig": {"file": "admin.kubeconfig"}}},
+            "namespace": spaces,
+            "registry_credential": pulls,
+        }
+        (folder / "site").mkdir()
+        for each in ("admin.kubeconfig", "registry.password"):
+            (folder / each).rename(folder / "site" / each)
+        (folder / "site/site.yaml").write_text(json.dumps(site))
+        bfinfra_ = [sys.executable, "-m", "bfinfra"]
+        env = {**os.environ, "BFINFRA_STATE_HOME": str(folder / "state")}
+        where = [str(folder / "site"), "--yes"]
+        subprocess.run([*bfinfra_, "apply", *where], check=True, env=env, stdout=subprocess.DEVNULL)
+        try:
+            with watching(folder / "site", folder / "state") as watch:
+                watch.first()
+                at_rest(watch, rest)
+                in_cluster(watch, str(folder / "site/admin.kubeconfig"), space, many)
+        finally:
+            subprocess.run([*bfinfra_, "destroy", *where], check=False, env=env, stdout=subprocess.DEVNULL)
+
+
+def in_cluster(watch: Watch, kubeconfig: str, space: str, many: int) -> None:
+    times = {"label of a namespace (kubectl)": Times(), "data of a Secret (kubectl)": Times()}
+    others = {"namespaces": Follower(), "secrets": Follower()}
+    for resource_, each in others.items():
+        scope = "--all-namespaces" if resource_ == "secrets" else ""
+        threading.Thread(target=each.kubectl, args=(kubeconfig, resource_, scope), daemon=True).start()
+
+    def kubectl(*words: str) -> str:
+        command = [vcsims.binary("kubectl"), f"--kubeconfig={kubeconfig}", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    time.sleep(2)
+    for n in range(many // 2):
+        own = f"{space}-{n % 10}"
+        (secret,) = (
+            each for each in kubectl("get", "secrets", "-n", own, "-o", "name").split() if "pull" in each
+        )
+        before = kubectl("get", secret, "-n", own, "-o", r"jsonpath={.data.\.dockerconfigjson}")
+        for back in (False, True):
+            name, (address, heard) = (
+                list(times)[n % 2],
+                (
+                    (f"namespace/{own}", (others["namespaces"], f"namespace/{own}"))
+                    if n % 2 == 0
+                    else (f"registry_credential/pull-{n % 10}", (others["secrets"], secret))
+                ),
+            )
+            asked = time.monotonic()
+            if n % 2 == 0:
+                kubectl("label", "namespace", own, f"team={'a' if back else 'b'}", "--overwrite")
+            else:
+                data = before if back else "eyJhdXRocyI6e319"
+                body = json.dumps({"data": {".dockerconfigjson": data}})
+                kubectl("patch", secret, "-n", own, "--type=merge", "-p", body)
+            done = time.monotonic()
+            times[name].ours.append(max(0.0, watch.until(address, drifted=not back) - done))
+            follower, what = heard
+            limit = time.monotonic() + 10
+            while follower.heard.get(what, 0.0) < asked and time.monotonic() < limit:
+                time.sleep(0.005)
+            times[name].others.append(max(0.0, follower.heard[what] - done))
+    for each in others.values():
+        each.over = True
+    table(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("servers", nargs="*", type=int, default=[10, 300])
+    parser.add_argument("--changes", type=int, default=200)
+    parser.add_argument("--rest", type=float, default=60)
+    parser.add_argument("--cluster", action="store_true")
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what it started ends with it
+    print(
+        f"bfinfra {version('bfinfra')}, Python {platform.python_version()}; {vcsims.GOVMOMI}; "
+        f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
+    )
+    for each in args.servers:
+        of_vcsim(each, args.changes, args.rest)
+    if args.cluster:
+        of_cluster(args.changes, args.rest)
+
+
+if __name__ == "__main__":
+    main()

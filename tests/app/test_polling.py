@@ -1,0 +1,37 @@
+"""What no server reports is read once in the interval, spread over it."""
+
+from __future__ import annotations
+
+from bfinfra.app.polling import Polling
+
+KINDS = ("a", "b", "c", "d")
+
+
+def test_each_kind_is_due_once_in_the_interval_and_never_all_at_once() -> None:
+    polling = Polling(KINDS, 60, now=1000)
+    due = {second: polling.due(1000 + second) for second in range(1, 121)}
+    assert {second: set(kinds) for second, kinds in due.items() if kinds} == {
+        15: {"a"},
+        30: {"b"},
+        45: {"c"},
+        60: {"d"},
+        75: {"a"},
+        90: {"b"},
+        105: {"c"},
+        120: {"d"},
+    }
+
+
+def test_after_a_long_pause_they_are_read_once_and_then_spread_again() -> None:
+    polling = Polling(KINDS, 60, now=0)
+    assert polling.due(600) == set(KINDS)
+    assert polling.due(601) == set()
+    assert polling.due(615) == {"a"}
+    assert polling.due(630) == {"b"}
+
+
+def test_a_kind_that_is_hastened_is_due_now_and_then_as_before() -> None:
+    polling = Polling(KINDS, 60, now=0)
+    polling.hasten({"c", "unknown"})
+    assert polling.due(1) == {"c"}
+    assert polling.due(45) == {"a", "b", "c"}
