@@ -32,16 +32,16 @@ NEVER, OFTEN = 3600.0, 0.5  # seconds of an interval
 ROUND, ROUNDS = 20, 10  # changes until a comparison; comparisons until the site is made anew
 REPORTED = "changes that servers report, on the sandbox"
 ANY = "changes of any kind, on the sandbox"
-INTERRUPTED = "the same, interrupted"
+INTERRUPTED = "changes of any kind, with interruptions, on the sandbox"
 QUIET = f"`{DEMO.name}`, which nobody changes, watched"
-CHANGES = {REPORTED: 3000, ANY: 3000, INTERRUPTED: 4000}
+CHANGES = {INTERRUPTED: 4000, REPORTED: 3000, ANY: 3000}
 SHARE = 20
 
 
 def counts(effort: Effort) -> Iterator[Count]:
     trials = [
         (line, turn)
-        for line, changes in CHANGES.items()
+        for line, changes in [*CHANGES.items()][: effort.number(len(CHANGES), 1)]
         for turn in range(effort.number(changes // (ROUND * ROUNDS) or 1, 1))
         if effort.wants(line)
     ]
