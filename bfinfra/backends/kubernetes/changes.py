@@ -70,8 +70,9 @@ class ObjectChanges:
     def wait(
         self, seconds: int, take: Callable[[Object], None], gone: Callable[[Object], None] | None = None
     ) -> None:
-        """Call `take` with each object that changes within so many seconds from the end of the last call on, and
-        `gone`, or `take`, with each that goes. Raises RemoteError: later changes are unknown unless `started`.
+        """Call `take` with each object that changes within so many seconds from the end of the last call
+        on, and `gone`, or `take`, with each that goes. Raises RemoteError: later changes are unknown unless
+        `started`.
         """
         lost, answered = "", False
 
