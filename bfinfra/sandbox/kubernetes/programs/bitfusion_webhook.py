@@ -8,6 +8,7 @@ the release that its image is.
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import re
 from collections.abc import Mapping
@@ -84,13 +85,19 @@ def _notes(pod: Object) -> Mapping[str, str]:
     return pod["metadata"].get("annotations") or {}
 
 
+@functools.lru_cache(maxsize=8)
+def _loaded(text: bytes) -> Object:
+    """What is in a file of its configuration, which it reads for each pod."""
+    return yaml.safe_load(text) or {}
+
+
 def _read(container: Container) -> Read:
     """The release is that of the image's tag; an image of another tag is taken for the newest that has the
     files it was given.
     """
     flags = _flags(container)
     sidecar, clients = (
-        yaml.safe_load(container.files.get(flags.get(name, ""), b"")) or {}
+        _loaded(container.files.get(flags.get(name, ""), b""))
         for name in ("sidecarCfgFile", "bitfusionClientConfig")
     )
     tag = RELEASE.search(container.spec["image"].partition("@")[0])
