@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, BinaryIO
 from urllib.parse import parse_qsl
 
@@ -23,7 +24,7 @@ class Request:
     body: BinaryIO
     address: str
 
-    @property
+    @cached_property
     def params(self) -> dict[str, str]:
         """The query's parameters; the last of a name wins."""
         return dict(parse_qsl(self.query, keep_blank_values=True))

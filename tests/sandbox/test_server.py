@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import http.client
+import json
 import shutil
 import socket
 import ssl
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,6 +128,56 @@ def test_a_body_that_ends_early_or_is_framed_wrongly_is_refused(place: Place) ->
         ):
             secured.sendall(b"POST /x HTTP/1.1\r\nHost: x\r\n" + framing)
             assert secured.recv(100).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize(
+    ("head", "answer"),
+    [
+        (b"GET /x?a=1 HTTP/1.1\r\nHost: x\r\nX-A:  b\t\r\n\r\n", b"200 OK"),
+        (b"GET /x?a=1 HTTP/1.1\r\nHost: x\r\nX-A: b\r\n c\r\n\r\n", b"200 OK"),
+        (b"GET /x?a=1 HTTP/1.1\r\nHost: \xe4\r\n\r\n", b"200 OK"),
+        (b"GET /x?a=1 HTTP/1.1\nHost: x\n\n", b"200 OK"),
+        (b"GET /x?a=1 HTTP/1.1\r\n\r\n", b"200 OK"),
+        (b"GET //x?a=1 HTTP/1.1\r\nHost: x\r\n\r\n", b"200 OK"),
+        (b"GET /x?a=1 HTTP/1.1\r\n" + b"X: y\r\n" * 99 + b"\r\n", b"200 OK"),
+        (b"GET /x?a=1 HTTP/1.1\r\n" + b"X: y\r\n" * 101 + b"\r\n", b"431 Too many headers"),
+        (b"GET /x?a=1 HTTP/1.1\r\nX: " + b"y" * 70_000 + b"\r\n\r\n", b"431 Line too long"),
+        (b"GET /x a HTTP/1.1\r\nHost: x\r\n\r\n", b"400 Bad request syntax"),
+    ],
+)
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_head_is_read_plain_or_not_at_once_or_in_parts(
+    place: Place, head: bytes, answer: bytes, apart: bool
+) -> None:
+    context = ssl.create_default_context(cafile=str(place.pki.ca_file))
+    with (
+        socket.create_connection(("127.0.0.1", place.port), timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname="vc.test") as secured,
+    ):
+        for part in (head[:30], head[30:]) if apart else (head,):
+            secured.sendall(part)
+            time.sleep(0.01 * apart)
+        with secured.makefile("rb") as read_by:
+            assert answer in read_by.readline()
+            if answer == b"200 OK":
+                size = next(int(line[15:]) for line in read_by if line.startswith(b"Content-Length:"))
+                assert read_by.readline() == b"\r\n"
+                assert json.loads(read_by.read(size))["params"] == {"a": "1"}
+
+
+def test_a_head_s_headers_are_those_that_the_standard_library_reads(place: Place) -> None:
+    seen: list[dict[str, str]] = []
+    port = place.listeners.open(
+        "heads.test:443", lambda request: seen.append(dict(request.headers)) or Response(204), "rest"
+    )
+    client = Https("heads.test", port, str(place.pki.ca_file))
+    for odd in ({}, {"X-Odd": "\xe4"}):  # what isn't ASCII is read by the standard library
+        client.request("GET", "/", headers={"X-A": " b: c ", "COOKIE": 'k="v"; w', "X-Empty": "", **odd})
+        client.getresponse().read()
+    client.close()
+    assert seen[1].pop("x-odd") == "\xe4"
+    assert seen[0] == seen[1]
+    assert seen[0]["x-a"] == "b: c "
 
 
 def test_faults_strike_by_api_and_path(place: Place) -> None:

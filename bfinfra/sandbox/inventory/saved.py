@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,7 @@ DUMPED = {
 }
 NOTE = vim.CustomFieldsManager.StringValue  # pyVmomi looks a type up each time it is named
 GROUP_KEY = re.compile(r"dvportgroup-\d+")  # keys of port groups are their ids
+PLAIN = frozenset((str, int, bool, float, type(None)))
 UNORDERED = (support.ManagedObject, NOTE)
 """Lists of these are sets: their order is that in which they came."""
 NEWEST = support.newestVersions.Get("vim")
@@ -121,37 +123,40 @@ def _without(value: object, given: set[str]) -> Any:
 
 def plain(inventory: Inventory, value: object) -> Any:
     """A property value without generated ids and times."""
+    if type(value) in PLAIN:  # most are: asked first
+        return _plain(inventory, value)
     if isinstance(value, support.ManagedObject):
         target = inventory.objects.get(moid(value))
         return f"{target.kind} {inventory.path(target)}" if target else "gone"
-    if isinstance(value, NOTE):
-        return {
-            "note": next(
-                (
-                    each.name
-                    for each in inventory.objects["CustomFieldsManager"]["field"]
-                    if each.key == value.key
-                ),
-                "gone",
-            ),
-            "value": str(value.value),
-        }
     if isinstance(value, support.DataObject):
-        found = {
-            info.name: plain(inventory, getattr(value, info.name))
-            for info in fields(value)
-            if info.name not in GENERATED
-        }
-        return {
-            "_": type(value).__name__,
-            **{name: each for name, each in found.items() if each not in (None, [])},
-        }
+        noted = isinstance(value, NOTE)
+        return _note(inventory, value.key, value.value) if noted else _fields(inventory, value)
     if isinstance(value, list):
         shown = [plain(inventory, each) for each in value]
         return sorted(shown, key=str) if value and isinstance(value[0], UNORDERED) else shown
     if isinstance(value, type):
         return str(support.GetWsdlName(value))
     return _plain(inventory, value)
+
+
+def _note(inventory: Inventory, key: int, text: object) -> dict[str, str]:
+    defined = inventory.objects["CustomFieldsManager"]["field"]
+    return {"note": next((each.name for each in defined if each.key == key), "gone"), "value": str(text)}
+
+
+def _fields(inventory: Inventory, value: object) -> dict[str, object]:
+    kind: type = type(value)
+    found: dict[str, object] = {"_": kind.__name__}
+    for name in _dumped(kind):
+        each = plain(inventory, getattr(value, name))
+        if each is not None and each != []:
+            found[name] = each
+    return found
+
+
+@functools.cache
+def _dumped(kind: type) -> tuple[str, ...]:
+    return tuple(info.name for info in fields(kind) if info.name not in GENERATED)
 
 
 def _plain(inventory: Inventory, value: Any) -> Any:
