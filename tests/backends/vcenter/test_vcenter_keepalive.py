@@ -22,7 +22,7 @@ class Lease:
 
 def quick(lease: Lease) -> KeepAlive:
     alive = KeepAlive(lease.HttpNfcLeaseProgress, 300)
-    alive._every = alive._news = 0.001
+    alive._every = alive._report_every = 0.001
     return alive
 
 
@@ -66,7 +66,7 @@ def test_a_sign_of_life_that_is_not_answered_is_given_again_until_the_lease_can_
 def test_progress_is_sent_soon_and_no_progress_three_times_within_the_time_out():
     lease = Lease()
     alive = KeepAlive(lease.HttpNfcLeaseProgress, 300)
-    alive._news = 0.001
+    alive._report_every = 0.001
     with alive:
         alive.percent = 37
         while not lease.percents:
