@@ -309,7 +309,7 @@ PLAIN = (
     (r"(tagging/(?:category|tag(?:-association)?))/.+", r"\1/{id}"),
     (r"^(\w+) /apis?/(?:v1|[\w.-]+/v\w+)$", r"\1 discovery of a group"),
     (r"^(\w+) /apis/[\w.-]+$", r"\1 versions of a group"),
-    (r"namespaces/[^/]+/pods/[^/]+/log", "pods/{name}/log"),
+    (r"namespaces/[^/]+/pods/[^/]+/(log|eviction)", r"pods/{name}/\1"),
     (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)/[^/]+/status$", r"\1/{name}/status"),
     (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)/[^/]+$", r"\1/{name}"),
     (r"/apis?/(?:v1|[\w.-]+/v\w+)/namespaces/[^/]+/(\w+)$", r"\1"),

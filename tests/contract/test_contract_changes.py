@@ -18,7 +18,7 @@ def test_a_machine_that_changes_and_goes_is_reported(vcenter: VCenterSide) -> No
     vc.machines.read([moid], [])
     changes = Changes(vc.session)
     changes.start()
-    assert moid in {each.moid for each in changes.wait(1) if each.how == "enter"}
+    assert "modify" in {each.how for each in changes.wait(1) if each.moid == moid}  # it is followed alone
     vc.tasks.run(lambda _: vc.machines._ref(moid).PowerOnVM_Task(None), "powering on")
     seen = changes.wait(5)
     assert "runtime.powerState" in {path for each in seen if each.moid == moid for path in each.paths}
@@ -31,6 +31,26 @@ def test_a_machine_that_changes_and_goes_is_reported(vcenter: VCenterSide) -> No
             break
     assert moid in gone
     changes.cancel()
+
+
+@call("changes.extend", case="what is read later is followed too")
+def test_what_is_read_later_is_followed_too(vcenter: VCenterSide) -> None:
+    vc = vcenter.open()
+    moid = imported(vcenter, vc, "followed-late")
+    vc.inventory.read()
+    changes = Changes(vc.session)
+    changes.start()
+    assert moid not in {each.moid for each in changes.wait(1)}
+    assert not changes.extend()
+    vc.machines.read([moid], [])
+    assert not changes.extend(), "an object alone is of no further type"
+    changes.wait(1)
+    vc.tasks.run(lambda _: vc.machines._ref(moid).PowerOnVM_Task(None), "powering on")
+    seen = changes.wait(5)
+    assert "runtime.powerState" in {path for each in seen if each.moid == moid for path in each.paths}
+    changes.cancel()
+    vc.tasks.run(lambda _: vc.machines._ref(moid).PowerOffVM_Task(), "powering off")
+    vc.machines.destroy(moid)
 
 
 @call("changes.wait", case="the session is gone: changes can't be followed")

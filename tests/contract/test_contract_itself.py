@@ -37,6 +37,7 @@ NO_CALL = {
     "cluster.close",
     "cluster.path_of",
     "clusters.close",
+    "clusters.following_all",
     "clusters.selections",
     "rest.headers",
 }

@@ -343,6 +343,36 @@ def test_a_status_of_nothing_is_missing(kubernetes: KubernetesSide, space: str, 
         kubernetes.open().patch_status("v1", "PersistentVolumeClaim", "nothing", {"phase": "Lost"}, space)
 
 
+@call("cluster.patch_status_of", case="of an object as it was read, and of one that has changed since")
+def test_a_status_is_patched_if_nobody_changed_the_object(
+    kubernetes: KubernetesSide, space: str, account: Account
+) -> None:
+    cluster = kubernetes.open()
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "claim", "namespace": space},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "nobody",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    cluster.create(claim)
+    seen = kubernetes.until(lambda: _pending(cluster, space))
+    status = {"conditions": [{"type": "Resizing", "status": "True"}]}
+    fresh = cluster.patch_status_of(seen, status)
+    assert [each["type"] for each in fresh["status"]["conditions"]] == ["Resizing"]
+    with account.refused(Conflict):
+        cluster.patch_status_of(seen, {"conditions": []})
+
+
+def _pending(cluster, space):
+    """The claim, once its status is written."""
+    found = cluster.get("v1", "PersistentVolumeClaim", "claim", space)
+    return found if found and found.get("status", {}).get("phase") == "Pending" else None
+
+
 @call("cluster.delete", case="what it owns goes too, or stays as an orphan")
 def test_what_it_owns_goes_too(kubernetes: KubernetesSide, space: str) -> None:
     cluster = kubernetes.open()
@@ -374,6 +404,37 @@ def test_a_running_pod_goes(kubernetes: KubernetesSide, space: str) -> None:
     kubernetes.until(lambda: phase(cluster, space) == "Running")
     cluster.delete("v1", "Pod", "p", space)
     kubernetes.until(lambda: cluster.get("v1", "Pod", "p", space) is None)
+
+
+@call("cluster.evict", case="a pod that a disruption budget keeps, then lets go; and nothing")
+def test_a_pod_is_evicted_once_its_budget_allows_it(
+    kubernetes: KubernetesSide, space: str, account: Account
+) -> None:
+    cluster = kubernetes.open()
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": space, "labels": {"app": "a"}},
+            "spec": {"containers": [{"name": "c", "image": "busybox", "command": ["sleep", "1d"]}]},
+        }
+    )
+    cluster.create(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "keep", "namespace": space},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}},
+        }
+    )
+    kubernetes.until(lambda: phase(cluster, space) == "Running")
+    with account.refused(Busy):
+        cluster.evict("p", space)
+    cluster.delete("policy/v1", "PodDisruptionBudget", "keep", space)
+    kubernetes.until(lambda: cluster.get("policy/v1", "PodDisruptionBudget", "keep", space) is None)
+    cluster.evict("p", space)
+    kubernetes.until(lambda: cluster.get("v1", "Pod", "p", space) is None)
+    cluster.evict("p", space)
 
 
 @call("cluster.log", case="a pod that isn't there")

@@ -251,9 +251,10 @@ class ClusterClient(Discovery):
             "kind": "Eviction",
             "metadata": {"name": pod, "namespace": namespace},
         }
-        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
         try:
-            self._do(lambda link: link.raw.post(path, json=body))
+            self._do(
+                lambda link: link.raw.post(f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction", json=body)
+            )
         except errors.NotServed:
             raise
         except Missing:

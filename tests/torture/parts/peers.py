@@ -56,7 +56,8 @@ def counts(effort: Effort) -> Iterator[Count]:
         yield from spread(work, trials, effort) if effort.wants(line) else ()
     if effort.wants(TANZU):
         yield tanzu(effort)
-    if effort.wants(HOOKED):
+    # beside a share run tests of charts, and webhooks of one of them hold the Jobs of the whole cluster
+    if effort.wants(HOOKED) and (effort.only or not effort.share):
         yield with_hooks(effort)
     both = Count("`specs/peers/kubernetes.yaml` on kube-apiserver, two applies at once")
     for turn in range(effort.number(ROUNDS, 1) if effort.wants(both.what) else 0):
