@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from bfinfra import kinds as registry
@@ -216,9 +217,23 @@ def _other_cards(draft: Draft) -> None:
         for host in spec.hosts:
             for address in spec.cards:
                 _put(draft, host, {**GPU, "sriov": True}, 1, address)
+    shared = [profile for _, spec in draft.of("vm_class") for profile in spec.vgpus]
+    if shared and not any(draft.of("host_graphics")):
+        _shared(draft, list(dict.fromkeys(shared)))
     for _, spec in draft.of("vm_class"):
         for each in spec.devices:
             _put(draft, next(iter(draft.hosts), "esx1.sandbox.test"), _card(each.vendor, each.device), 1)
+
+
+def _shared(draft: Draft, profiles: list[str]) -> None:
+    """A host in each cluster with namespaces that already shares a card for each of these profiles."""
+    clusters = dict.fromkeys(spec.cluster for _, spec in draft.of("supervisor_namespace"))
+    for number, cluster in enumerate(clusters, 1):
+        host = f"gpu{number}.sandbox.test"
+        draft.host(host, cluster)["graphics"] = "sharedDirect"
+        for profile in profiles:
+            size = max([16, *map(int, re.findall(r"(\d+)[a-z]$", profile))])
+            _put(draft, host, {**GPU, "memory": f"{2 * size}GiB", "profiles": [profile]}, 1)
 
 
 def _card(vendor: int, device: int) -> Entry:

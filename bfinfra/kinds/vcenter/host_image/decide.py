@@ -123,7 +123,7 @@ def _remediate(
     cluster, moid = places[0].host, places[0].moid
     targets = {each.key: _before(each) for each in leaving if each.host == cluster}
     targets |= {each.key: spec.components[each.key] for each in here} if spec else {}
-    due = [each for each in state.hosts if _differs(each, targets)]
+    due = [each for each in state.hosts if each.cluster == moid and _differs(each, targets)]
     batches = [due[first : first + allowed.at_once] for first in range(0, len(due), allowed.at_once)]
     for some in batches:
         yield Remediate(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bfinfra.backends.vcenter import VCenter
     from bfinfra.backends.vcenter.esxi_settings import Noted
     from bfinfra.backends.vcenter.host_images import HostImages
+    from bfinfra.backends.vcenter.places import Host
 
 
 class HostImageKind(host_setting.Settings[Spec, State]):
@@ -69,18 +70,17 @@ class HostImageKind(host_setting.Settings[Spec, State]):
         if not moids:
             return found
         inventory, depots = self._vcenter.inventory.read(), self._images.depots()
-        hosts = {moid: [each for each in inventory.hosts if each.cluster == moid] for moid in moids}
         by_cluster = {moid: self._images.hosts(moid) for moid in moids}
 
+        def on_host(host: Host) -> OnHost:
+            image = by_cluster[host.cluster].get(host.moid)
+            about = (image.components, image.status, image.why) if image else ()
+            return OnHost(host.name, host.moid, host.cluster, *about)
+
         def whole(state: State) -> State:
-            moid = state.settings[0].moid if state.settings else ""
-            there = by_cluster.get(moid, {})
-            rows = (
-                OnHost(each.name, each.moid, image.components, image.status, image.why)
-                if (image := there.get(each.moid))
-                else OnHost(each.name, each.moid)
-                for each in sorted(hosts.get(moid, ()), key=lambda each: each.name)
-            )
+            clusters = {each.moid for each in state.settings}
+            hosts = (each for each in inventory.hosts if each.cluster in clusters)
+            rows = (on_host(each) for each in sorted(hosts, key=lambda each: each.name))
             imaged = all(each.now is not None for each in state.settings)
             return replace(state, hosts=tuple(rows), depots=depots, imaged=imaged)
 

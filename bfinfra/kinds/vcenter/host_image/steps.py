@@ -28,12 +28,13 @@ DROP = holds("depots", "VcIntegrity.lifecycleDepots.Delete")
 
 @dataclass(frozen=True)
 class OnHost:
-    """A host of the cluster. `components`: name → version; `status` and `why`: of the last scan, "" if it was
-    never scanned.
+    """A host. `cluster`: the id of its cluster; `components`: name → version; `status` and `why`: of the last
+    scan, "" if it was never scanned.
     """
 
     name: str
     moid: str
+    cluster: str
     components: Mapping[str, str] = field(default_factory=dict)
     status: str = ""
     why: tuple[str, ...] = ()
