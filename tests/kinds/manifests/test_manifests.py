@@ -112,6 +112,14 @@ def test_a_removed_field_and_a_deleted_object_come_back(site, cluster):
     assert cluster.get("sched.example.com/v1", "Queue", "research", "default")["spec"] == {"weight": 2}
 
 
+def test_an_account_that_lacks_comes_before_pods_are_made_anew_with_it(site, cluster):
+    site.applied()
+    cluster.delete("v1", "ServiceAccount", "queues", "default")
+    edit(site, "operator.yaml", "replicas: 1", "replicas: 2")
+    titles = [title for title in site.titles(ADDRESS) if "ServiceAccount" in title or "Deployment" in title]
+    assert [title.split()[:2] for title in titles] == [["create", "ServiceAccount"], ["change", "Deployment"]]
+
+
 def test_what_a_server_writes_in_another_form_is_no_drift(site, cluster):
     site.applied()
     live = cluster.get("apps/v1", "Deployment", "queues", "default")

@@ -174,11 +174,14 @@ def _changed(place: Fields, rendering: Rendering, state: State | None) -> Iterat
                 moved[each] = (Change(str(each), "without a mark", AS_RENDERED),)
         if anew:
             yield _step(Replace, place, anew)
-        if moved:
-            yield _step(Redefine if stage == DEFINITIONS else Update, place, moved)
         fresh: dict[Id, tuple[Change, ...]] = {
             each: (Change(str(each), None, AS_RENDERED),) for each in (*lacking, *anew)
         }
+        if moved:
+            # new pods of what is changed need the accounts and settings that lack
+            if needed := {each: fresh.pop(each) for each in [*fresh] if each.kind not in WORKLOADS}:
+                yield _step(_creation(stage, needed, rendering), place, needed)
+            yield _step(Redefine if stage == DEFINITIONS else Update, place, moved)
         if fresh:
             yield _step(_creation(stage, fresh, rendering), place, fresh)
 
