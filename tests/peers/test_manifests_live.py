@@ -53,8 +53,20 @@ CERT_MANAGER = Chart(
         f"Job/{CHECK}",
     ),
 )
+KUEUE = """\
+managedJobsNamespaceSelector: {matchLabels: {kueue.example.com/managed: "true"}}
+integrations: {frameworks: [batch/job, deployment]}
+"""
+"""Its webhooks, which nobody answers, let the Jobs and Deployments of all namespaces through."""
 CHARTS = {
-    "kueue": Chart("kueue", "charts/kueue", "v0.19.1", "v0.19.2", wait="served"),
+    "kueue": Chart(
+        "kueue",
+        "charts/kueue",
+        "v0.19.1",
+        "v0.19.2",
+        values={"managerConfig": {"controllerManagerConfigYaml": KUEUE}},
+        wait="served",
+    ),
     "cert-manager": CERT_MANAGER,
     "gpu-operator": Chart(
         "gpu-operator",
