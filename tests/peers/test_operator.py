@@ -234,6 +234,8 @@ def desk(peers: Peers, crd: None, alone: None, tmp_path: Path) -> Iterator[Desk]
         for each in desk.replicas:
             each.kill()
             each.wait()
+        # deleted first: else the operator of the next test holds them again
+        desk.kubectl("delete", "sites", "--all", "--wait=false")
         for each in desk.kubectl("get", "sites", "-o", "name").split():
             with contextlib.suppress(AssertionError):
                 desk.kubectl("patch", each, "--type=merge", "-p", '{"metadata": {"finalizers": []}}')
