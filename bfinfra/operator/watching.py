@@ -69,7 +69,7 @@ class Watching:
                 "since": self.since,
                 "following": self.following,
                 "why": self.why[:LONGEST],
-                "blindSeconds": round(self.blind, 1),
+                "blindSeconds": round(self.blind, 3),
                 "losses": self.losses,
                 "observedGeneration": self.generation,
                 "changed": self.changed,
