@@ -60,8 +60,8 @@ def watch(
             for current in _followed(site, options, context, listener, stream):
                 found = current.report
                 sight = replace(current, blind=time.monotonic() - lost, why=why) if lost else current
-                news = last is None or sight.why or found.new or found.ended
-                if news or _content(found) != _content(last):
+                fresh = last is None or sight.why or found.new or found.ended
+                if fresh or _content(found) != _content(last):
                     listener.report(sight)
                 last, lost, why, pause = found, 0.0, "", FIRST
                 if options.once_settled:

@@ -251,6 +251,19 @@ def allowances(parser: Parser) -> Parser:
     return parser
 
 
+def in_cluster(parser: Parser) -> Parser:
+    """Add the options of a service that runs in a cluster: its metrics' address, and a kubeconfig."""
+    parser.add_argument(
+        "--metrics",
+        type=address,
+        default="0.0.0.0:8080",
+        metavar="ADDRESS:PORT",
+        help="address of the metrics for Prometheus (default 0.0.0.0:8080)",
+    )
+    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig to use outside of the cluster")
+    return parser
+
+
 def name_and_value(text: str) -> tuple[str, str]:
     """`NAME=VALUE` as a pair."""
     name, equals, value = text.partition("=")

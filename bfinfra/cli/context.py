@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bfinfra.app.context import RunContext
     from bfinfra.model.refs import Key
     from bfinfra.model.site import Site
+    from bfinfra.model.stop import Stop
     from bfinfra.model.variant import Variant
     from bfinfra.sandbox import Running
 
@@ -30,6 +31,18 @@ def load(args: argparse.Namespace) -> tuple[Site, RunContext]:
         retry=RetryPolicy(halt=args.stop.flag),
         surveying=Screen.of(args).surveying,
     )
+
+
+def serve(stop: Stop) -> None:
+    """Go on as a service, which lives for months: a signal is success, and what has started then ends in
+    order. Raises Interrupted if a signal came before.
+    """
+    import gc
+
+    gc.set_threshold(700, 10, 10)  # Python's default; main sets another for short runs
+    gc.enable()
+    stop.serves = True
+    stop.begin_writing()
 
 
 def site(args: argparse.Namespace, running: Running | None = None) -> Site:

@@ -39,8 +39,6 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Report drift until a signal ends it; returns the exit code that `drift` would return then."""
-    import gc
-
     from bfinfra.app.watch import INTERVAL, WatchOptions, watch
     from bfinfra.cli.findings import exit_code
     from bfinfra.cli.screen import Screen
@@ -57,10 +55,7 @@ def run(args: argparse.Namespace) -> int:
         )
     context.has_folder(args.html, args.metrics_file)
     site, run_context = context.load(args)
-    gc.set_threshold(700, 10, 10)  # Python's default: this process lives for months
-    gc.enable()
-    args.stop.serves = True
-    args.stop.begin_writing()  # a look that has started ends, and the session with it
+    context.serve(args.stop)
     listeners = _listeners(args, site, run_context, screen)
     options = WatchOptions(args.interval or INTERVAL, args.once_settled)
     try:

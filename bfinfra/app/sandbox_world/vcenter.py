@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from bfinfra import kinds as registry
 from bfinfra.app.sandbox_world.draft import GPU, Draft, Entry, Hex
+from bfinfra.kinds.vcenter.bitfusion_server.sizing import GIB, of_profile
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.sessions import full_name
 
@@ -232,7 +232,7 @@ def _shared(draft: Draft, profiles: list[str]) -> None:
         host = f"gpu{number}.sandbox.test"
         draft.host(host, cluster)["graphics"] = "sharedDirect"
         for profile in profiles:
-            size = max([16, *map(int, re.findall(r"(\d+)[a-z]$", profile))])
+            size = max(16, (of_profile(profile) or 0) // GIB)
             _put(draft, host, {**GPU, "memory": f"{2 * size}GiB", "profiles": [profile]}, 1)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 from typing import TYPE_CHECKING
 
-from bfinfra.cli import arguments
+from bfinfra.cli import arguments, context
 
 if TYPE_CHECKING:
     import argparse
@@ -46,14 +45,7 @@ def add(inner: arguments.Verbs) -> None:
         metavar="NAMESPACE/NAME",
         help="the Lease of the leader (default bfinfra-operator in the pod's own namespace)",
     )
-    parser.add_argument(
-        "--metrics",
-        type=arguments.address,
-        default="0.0.0.0:8080",
-        metavar="ADDRESS:PORT",
-        help="address of the metrics for Prometheus (default 0.0.0.0:8080)",
-    )
-    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig to use outside of the cluster")
+    arguments.in_cluster(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -79,8 +71,5 @@ def run(args: argparse.Namespace) -> int:
         (namespace, name),
         args.kubeconfig or "",
     )
-    gc.set_threshold(700, 10, 10)  # Python's default: this process lives for months
-    gc.enable()
-    args.stop.serves = True
-    args.stop.begin_writing()
+    context.serve(args.stop)
     return serve(how, args.stop.flag)
