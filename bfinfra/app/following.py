@@ -45,13 +45,15 @@ class Gap:
 @dataclass(frozen=True)
 class Arrivals:
     """The changes of one moment. `changes`: vCenter's; `keys`: resources whose objects in clusters changed;
-    `clusters`: whether more may have changed there; `gaps`: those that began or ended.
+    `clusters`: whether more may have changed there; `gaps`: those that began or ended; `refused`: why objects
+    are read at the interval alone.
     """
 
     changes: tuple[Change, ...] = ()
     keys: frozenset[Key] = frozenset()
     clusters: bool = False
     gaps: tuple[Gap, ...] = ()
+    refused: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.count)
@@ -90,6 +92,7 @@ class Stream:
             frozenset(key for each in found for key in each.keys),
             any(each.clusters for each in found),
             tuple(gap for each in found for gap in each.gaps),
+            tuple(why for each in found for why in each.refused),
         )
 
     def of_vcenter(self, changes: Changes) -> None:
@@ -124,9 +127,11 @@ class Stream:
                 self.arrived.put(Arrivals(clusters=True))
                 return
             except RemoteError as error:
-                if isinstance(error, Denied) and not followed:
-                    return  # an account that may only list: its objects are read at the interval
-                failures, why = failures + 1, str(error.problems[0])
+                why = str(error.problems[0])
+                if isinstance(error, Denied) and not followed:  # an account that may only list
+                    self.arrived.put(Arrivals(refused=(why,)))
+                    return
+                failures += 1
                 if failures == 2:
                     self._gap(changes, why, heard, over=False)
                 if failures > 1:  # the first time it is tried again at once

@@ -20,6 +20,9 @@ class Listener:
     def interrupted(self, why: str, blind: float) -> None:
         """A server is not followed any more, for so many seconds already, until a report without `lost`."""
 
+    def polled(self, why: str, interval: float) -> None:
+        """The account may list a kind of object but not watch it: it is read each `interval` seconds."""
+
     def turned(self, changes: int) -> None:
         """Servers have reported so many changes since the last turn. There are several turns a second, and
         fewer while a survey is made again.
@@ -50,6 +53,11 @@ class Listeners(Listener):
         self.following = False
         for each in self._each:
             each.interrupted(why, blind)
+
+    def polled(self, why: str, interval: float) -> None:
+        """Pass it on."""
+        for each in self._each:
+            each.polled(why, interval)
 
     def turned(self, changes: int) -> None:
         """Pass it on."""

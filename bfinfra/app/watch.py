@@ -109,6 +109,8 @@ def _followed(
             while not context.stop.flag.is_set():
                 arrivals = stream.gathered()
                 listener.turned(arrivals.count)
+                for refused in arrivals.refused:
+                    listener.polled(refused, options.interval)
                 gaps = _over(arrivals.gaps, away, listener)
                 looked = looking.at(arrivals)
                 if looked or arrivals.gaps or time.monotonic() - reported >= options.interval:

@@ -55,6 +55,10 @@ class Printed(Listener):
         """Say it."""
         self._screen.say(f"changes are not followed until a new survey succeeds: {why}")
 
+    def polled(self, why: str, interval: float) -> None:
+        """Say what to grant."""
+        self._screen.say(f"read each {interval:g} s, and not followed: {why}")
+
 
 class WatchedPage(Listener):
     """`failed` gets why the file can't be written; the next report tries again."""

@@ -24,6 +24,8 @@ from bfinfra.app.listener import Listener, Listeners
 from bfinfra.app.sight import Sight
 from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.cli.main import main
+from bfinfra.cli.screen import Screen
+from bfinfra.cli.watched import Printed
 from bfinfra.model.drift import Report
 from bfinfra.model.errors import Unreachable
 from bfinfra.model.stop import Stop
@@ -360,6 +362,14 @@ def test_a_watch_that_does_not_follow_when_a_signal_comes_could_not_say_what_dri
     assert not heard.following
     heard.interrupted("vCenter ended the session", 0)
     assert not heard.following
+
+
+def test_what_the_account_may_not_watch_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    Listeners([Printed(Screen("text", verbose=False, plain=True))]).polled(
+        "cannot watch resource jobs in API group batch", 60
+    )
+    said = capsys.readouterr()
+    assert said.err.startswith("read each 60 s, and not followed: cannot watch resource jobs")
 
 
 def test_after_many_changes_it_says_what_a_check_says(sandbox: Running) -> None:

@@ -4,6 +4,7 @@ mended, deleted.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,12 +12,15 @@ from typing import Any
 import kinds.lifecycle as life
 from rights.given import POC, Site, administrator, other, paths
 from rights.life import life_of
+from torture.watching import watching
 
 from bfinfra.kinds import kind, names
 from bfinfra.kinds.cluster.mpi_operator.definition import definition
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.rights import Privileges, Rights, Use
 from bfinfra.sandbox import Running
+
+BEGUN = 1.0  # seconds after the first report, within which each refused watch is reported
 
 
 class Refused(Exception):
@@ -41,6 +45,20 @@ def applied(site: Site, sandbox: Running, **how: Any) -> None:
         raise Refused(str(error)) from None
     if not life.made(found):
         raise Refused("; ".join(life.endings(found).values()))
+
+
+def followed(site: Site, sandbox: Running) -> None:
+    """A watch that sees everything as it happens. Refused."""
+    try:
+        with watching(site.path(), sandbox, interval=3600) as heard:
+            time.sleep(BEGUN)
+    except BfinfraError as error:
+        raise Refused(str(error)) from None
+    assert heard.last
+    if heard.refused or heard.last.unreadable or heard.last.problems:
+        raise Refused(
+            "; ".join([*heard.refused, *heard.last.unreadable.values(), *map(str, heard.last.problems)])
+        )
 
 
 def needed(site: Site, sandbox: Running, use: Use) -> Rights:
@@ -70,20 +88,18 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None], *, 
     own = life_of(site.kind)
     if own.prepare:
         own.prepare(sandbox, use)
-    if use is Use.DESTROY or (use is Use.PLAN and (own.reads_inside or site.kind == POC)):
+    made = use in (Use.DESTROY, Use.WATCH)
+    if made or (use is Use.PLAN and (own.reads_inside or site.kind == POC)):
         applied_by_the_administrator(site, sandbox)
         if use is Use.PLAN and own.before_plan:
             own.before_plan(sandbox)
     given()
     if use is Use.PLAN:
         planned(site, sandbox)
+    elif use is Use.WATCH:
+        followed(site, sandbox)
     elif use is Use.DESTROY:
-        elsewhere = noted_elsewhere(sandbox, "of another site") if site.kind != POC else []
-        applied(site, sandbox, destroy=True)
-        if elsewhere:  # once more where its notes are the last ones
-            noted_elsewhere(sandbox, "")
-            applied_by_the_administrator(site, sandbox)
-            applied(site, sandbox, destroy=True)
+        destroyed(site, sandbox)
     else:
         applied(site, sandbox, adopt=own.adopted)
         if not whole:
@@ -93,6 +109,16 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None], *, 
         for drift in own.drifts:
             drift(sandbox)
             applied(changed, sandbox)
+
+
+def destroyed(site: Site, sandbox: Running) -> None:
+    """Destroy it; once more where its notes are the last ones. Refused."""
+    elsewhere = noted_elsewhere(sandbox, "of another site") if site.kind != POC else []
+    applied(site, sandbox, destroy=True)
+    if elsewhere:
+        noted_elsewhere(sandbox, "")
+        applied_by_the_administrator(site, sandbox)
+        applied(site, sandbox, destroy=True)
 
 
 def applied_by_the_administrator(site: Site, sandbox: Running) -> None:
@@ -118,7 +144,7 @@ def taken(site: Site, sandbox: Running, use: Use) -> set[str]:
         for step in item.steps
     ]
     sandbox.reset()
-    for right in [r for step in steps if use is not Use.PLAN for r in step.rights] + [
+    for right in [r for step in steps if use in (Use.APPLY, Use.DESTROY) for r in step.rights] + [
         r for name in names() for r in (*kind(name).survey_privileges, *kind(name).resource_privileges)
     ]:
         found |= (

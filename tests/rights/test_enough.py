@@ -44,6 +44,7 @@ FEWER_DO = [
     ("token_secret", Use.DESTROY),
     ("tanzu_cluster", Use.PLAN),
     ("token_secret", Use.PLAN),
+    ("workload", Use.WATCH),
 ]
 
 
@@ -63,6 +64,7 @@ FEW = [
     ("token_secret", Use.PLAN, "list jobs.batch"),
     ("token_secret", Use.APPLY, "create secrets"),
     ("workload", Use.DESTROY, "delete configmaps"),
+    ("workload", Use.WATCH, "watch jobs.batch"),
 ]
 
 

@@ -6,10 +6,10 @@ import contextlib
 import os
 import random
 import re
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,9 @@ PAGE = re.compile(rb"(<maxObjectUpdates>)\d+")
 
 @dataclass
 class Heard(Listener):
-    """What a watch says. `reports`: how many; `blind`: seconds not followed."""
+    """What a watch says. `reports`: how many; `blind`: seconds not followed; `refused`: what the
+    account may not watch.
+    """
 
     last: Report | None = None
     lost: tuple[str, ...] = ()
@@ -40,6 +42,7 @@ class Heard(Listener):
     changes: int = 0
     interruptions: list[str] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
     def report(self, sight: Sight) -> None:
         self.last, self.lost = sight.report, sight.lost
@@ -49,6 +52,9 @@ class Heard(Listener):
 
     def interrupted(self, why: str, blind: float) -> None:
         self.interruptions.append(why)
+
+    def polled(self, why: str, interval: float) -> None:
+        self.refused.append(why)
 
     def turned(self, changes: int) -> None:
         self.changes += changes
@@ -84,25 +90,17 @@ def watching(path: Path, sandbox: Running, interval: float, page: int = 0) -> It
     stop.begin_writing()
     small = (lambda inner: SmallPages(inner, page),) if page else ()
     context = bfinfra.RunContext(sandbox=sandbox, retry=QUICK, stop=stop, middleware=small)
-    site, failed = bfinfra.load(path, sandbox=sandbox), list[BaseException]()
-
-    def run() -> None:
+    site = bfinfra.load(path, sandbox=sandbox)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(watch, site, heard, options=WatchOptions(interval), context=context)
         try:
-            watch(site, heard, options=WatchOptions(interval), context=context)
-        except BaseException as error:
-            failed.append(error)
-            raise
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        until(lambda: heard.last or failed, "no first report")
-        yield heard
-    finally:
-        stop.ask(15)
-        thread.join(SOON)
-    assert not thread.is_alive(), "the watch does not end"
-    assert not failed, failed
+            until(lambda: heard.last or running.done(), "no first report")
+            if running.done():
+                running.result()
+            yield heard
+        finally:
+            stop.ask(15)
+        running.result(SOON)
 
 
 def until(holds: Callable[[], object], why: str) -> None:

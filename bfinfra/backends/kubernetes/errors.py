@@ -109,7 +109,7 @@ def _right(request: httpx2.Request) -> str:
     """
     rest = PATH.sub("", request.url.path).strip("/").split("/")
     space, rest = (rest[1], rest[2:]) if rest[0] == "namespaces" and len(rest) > 2 else ("", rest)
-    reading = "get" if len(rest) > 1 else "list"
+    reading = "get" if len(rest) > 1 else "watch" if "watch" in request.url.params else "list"
     verb = {"GET": reading, "POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}.get(
         request.method, ""
     )

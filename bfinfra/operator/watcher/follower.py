@@ -138,6 +138,11 @@ class Follower(Listener):
             self._note(replace(self.latest, following=False, why=redact(why)))
         self._heard.interrupted(why, blind)
 
+    def polled(self, why: str, interval: float) -> None:
+        """Say what to grant."""
+        who = f"{self.wanted.namespace}/{self.wanted.name}"
+        log.warning("%s: read each %g s, and not followed: %s", who, interval, redact(why))
+
     def turned(self, changes: int) -> None:
         """Pass it on."""
         self._heard.turned(changes)

@@ -1,7 +1,7 @@
 """What `bfinfra privileges` prints is enough, and nothing of it too much.
 
 For each kind's example and for the demo site, an account gets exactly the rights that are printed for plan,
-apply or destroy. It must be able to do all of that use; an apply includes creating, changing, and correcting
+watch, apply or destroy. It must be able to do all of that use; an apply includes creating, changing, and correcting
 what others changed. Then each right is taken away alone, and bfinfra must end with an error that names the
 right. An administrator grants the rights with pyVmomi and plain HTTP. In a supervisor, the `edit` role is cut
 down to what is printed.
@@ -17,8 +17,11 @@ from rights.lifecycles import Refused, lived, needed, taken
 from torture.counting import Count, Effort
 
 from bfinfra.kinds import names
-from bfinfra.model.rights import Use
+from bfinfra.model.rights import Api, Entity, Rights, Use
 from bfinfra.sandbox import Running
+
+OF_WORKLOADS = ("list pods", "list persistentvolumeclaims")
+"""What a survey takes only in a cluster where the site has or had workloads."""
 
 
 def counts(effort: Effort) -> Iterator[Count]:
@@ -52,10 +55,7 @@ def all_of(kind: str, use: Use, sandbox: Running, effort: Effort, count: Count) 
 def one_fewer(kind: str, use: Use, sandbox: Running, effort: Effort, count: Count) -> None:
     site = Site.of(kind, effort.folder / "site")
     rights = needed(site, sandbox, use)
-    used = (
-        taken(site, sandbox, use) if kind == POC else None
-    )  # its servers are not changed here: bitfusion_server's example is
-    for place, name in effort.some([each for each in each_one(rights) if used is None or each[1] in used], 2):
+    for place, name in effort.some(used(site, sandbox, use, rights), 2):
         sandbox.reset()
         with count.trial(f"{use} without {name} on {place}"):
             try:
@@ -69,3 +69,30 @@ def one_fewer(kind: str, use: Use, sandbox: Running, effort: Effort, count: Coun
                 assert named(name) in str(refused), f"it does not name it: {refused}"
             else:
                 raise AssertionError("nothing failed")
+
+
+def used(site: Site, sandbox: Running, use: Use, rights: Rights) -> list[tuple[Entity | Api, str]]:
+    """Those of the rights that this life takes. The demo site's servers are not changed here:
+    bitfusion_server's example is.
+    """
+    had = "\nworkload:" in site.text
+    every = [each for each in each_one(rights) if had or each[1] not in OF_WORKLOADS]
+    if use is Use.WATCH:
+        watches = watched(site, sandbox)
+        return [each for each in every if named(each[1]) in watches or not each[1].startswith("watch ")]
+    if site.kind != POC:
+        return every
+    some = taken(site, sandbox, use)
+    return [each for each in every if each[1] in some]
+
+
+def watched(site: Site, sandbox: Running) -> str:
+    """What a watch of this site follows: what is refused to an account that may only list. Of which the site
+    has no objects, it follows nothing.
+    """
+    sandbox.reset()
+    try:
+        lived(site, sandbox, Use.WATCH, lambda: give(sandbox, site, needed(site, sandbox, Use.PLAN)))
+    except Refused as refused:
+        return str(refused)
+    return ""

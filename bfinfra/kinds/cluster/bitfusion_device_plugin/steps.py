@@ -116,9 +116,8 @@ class Replace(Write):
     """replace {what}, which can't be changed in place"""
 
     rights = (
-        may("create get delete", f"{CONFIGURING} deployments.apps", "webhook"),
-        may("create get delete", "daemonsets.apps", "plugin"),
-        may("create", ROLES, "cluster"),
+        may("get delete", f"{CONFIGURING} deployments.apps", "webhook"),
+        may("get delete", "daemonsets.apps", "plugin"),
         may("get delete", ROLES, "named"),
     )
     uses = (Use.DESTROY,)
