@@ -117,7 +117,7 @@ def quiet(effort: Effort) -> Count:
     with count.uncounted(), sandbox_of(DEMO, effort.folder, pace=0.01) as sandbox:
         undisturbed(DEMO, sandbox)
         with watching(DEMO.site, sandbox, OFTEN) as heard:
-            for second in range(effort.number(600, 3)):
+            for second in range(effort.number(3600, 3)):
                 with count.trial(f"second {second}"):
                     if second % 30 == 29:
                         sandbox.expire()
