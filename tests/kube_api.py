@@ -27,7 +27,7 @@ from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.pki import Pki
 from bfinfra.sandbox.server import Listeners
 from bfinfra.sandbox.tally import Tally
-from bfinfra.sandbox.world import Registry
+from bfinfra.sandbox.world_outside import Registry
 
 
 class HeldClock(Clock):

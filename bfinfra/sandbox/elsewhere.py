@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.handler import Handler
     from bfinfra.sandbox.pki import Pki
     from bfinfra.sandbox.server import Listeners
-    from bfinfra.sandbox.world import KubernetesCluster, World
+    from bfinfra.sandbox.world import World
+    from bfinfra.sandbox.world_outside import KubernetesCluster
 
 CPUS, MEMORY = 8, 32 * 2**30  # of a node; memory in bytes
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.bitfusion import BitfusionServers
     from bfinfra.sandbox.rest import RestState
     from bfinfra.sandbox.server import Listeners
-    from bfinfra.sandbox.world import Supervisor as Described
     from bfinfra.sandbox.world import World
+    from bfinfra.sandbox.world_hosts import Supervisor as Described
 
 MIB = 2**20
 PORTS = (443, 6443)

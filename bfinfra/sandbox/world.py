@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import uuid
 from collections.abc import Mapping
@@ -11,20 +10,24 @@ from typing import Any
 
 from bfinfra.sandbox.kubernetes.vks.offered import Vks
 from bfinfra.sandbox.reading import BadWorld, Bytes
+from bfinfra.sandbox.world_hosts import Cluster, Host
+from bfinfra.sandbox.world_outside import File, KubernetesCluster, LinuxMachine, Registry, Workload
 
-PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-NOTHING, MEMORY = Bytes(0), Bytes(768 * 2**30)
 ROLES = ("admin", "readonly")
 
 
 @dataclass(frozen=True)
 class VCenter:
-    """`version`: API version, four numbers; `port`: its HTTPS port."""
+    """The vCenter."""
 
     host: str
+    """Its host name, as the site has it in vcenter.server."""
     version: str = "8.0.3.0"
+    """Its API version, four numbers."""
     instance_uuid: str = "6f0b9c2e-8f7d-4c39-9d6a-1f0e2d3c4b5a"
+    """Its instance UUID."""
     port: int = 443
+    """Its HTTPS port."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\d+\.\d+\.\d+\.\d+", self.version):
@@ -37,14 +40,16 @@ class VCenter:
 
 @dataclass(frozen=True)
 class User:
-    """`role`: admin, readonly or a list of privilege ids; `password`: text or {env: NAME}, resolved after
-    loading.
-    """
+    """A user of vCenter and its supervisors."""
 
     name: str
+    """Its name, as name@domain."""
     password: Any = field(repr=False)
+    """Its password: a text, {env: NAME} or {generate: password}."""
     groups: tuple[str, ...] = ()
+    """Its groups, each one of the world's groups."""
     role: Any = "readonly"
+    """What it may do: admin, readonly or a list of privilege ids such as System.Read."""
 
     def __post_init__(self) -> None:
         if "@" not in self.name:
@@ -55,259 +60,129 @@ class User:
 
 
 @dataclass(frozen=True)
-class PciDevice:
-    """`id`: "0000:3b:00.0"; `memory`: of a GPU, bytes; `sriov`: whether it has virtual functions, as the T4
-    and the A100 have; `profiles`: the vGPUs that it can be shared as.
-    """
-
-    id: str
-    vendor: int
-    device: int
-    name: str
-    class_: int = 0x0302
-    memory: Bytes = NOTHING
-    sriov: bool = False
-    profiles: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not PCI_ADDRESS.fullmatch(self.id):
-            raise BadWorld(f"id {self.id!r} is no PCI address such as 0000:3b:00.0")
-        if any(not 0 <= number <= 0xFFFF for number in (self.vendor, self.device, self.class_)):
-            raise BadWorld(f"{self.id}: vendor, device and class are 16 bits")
-
-
-@dataclass(frozen=True)
-class Host:
-    """An ESXi host. `memory` in bytes; `graphics`: as the API has it, shared, sharedDirect and others;
-    `vibs`: name → version; `vgpu_driver`: the VIB without which it offers no vGPUs, "" = none;
-    `device_groups`: name of a vendor's group → the profile of each of its devices.
-    """
-
-    cores: int = 40
-    mhz: int = 2500
-    memory: Bytes = MEMORY
-    pci: tuple[PciDevice, ...] = ()
-    ntp: tuple[str, ...] = ("pool.ntp.org",)
-    graphics: str = "shared"
-    firmware: str = "2.19.1"
-    vibs: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "esx-base": "8.0.3-0.0.24022510",
-            "nmlx5-core": "4.23.6.2-15vmw.803.0.0.24022510",
-        }
-    )
-    vgpu_driver: str = ""
-    device_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.cores <= 0 or self.mhz <= 0 or self.memory <= 0:
-            raise BadWorld("cores, mhz and memory are more than 0")
-        if len({device.id for device in self.pci}) != len(self.pci):
-            raise BadWorld("two PCI devices have the same id")
-
-
-@dataclass(frozen=True)
-class Supervisor:
-    """vSphere with Tanzu on a cluster. `guests`: first and last address for guest clusters; `registry`:
-    embedded Harbor, "" = none; `zones`: none given = one of the cluster's id.
-    """
-
-    address: str
-    version: str = "v1.27.5+vmware.wcp.1"
-    guests: tuple[str, ...] = ("172.24.206.10", "172.24.206.60")
-    network_provider: str = "NSXT_CONTAINER_PLUGIN"
-    service_cidr: str = "10.96.0.0/24"
-    pod_cidr: str = "10.244.0.0/20"
-    registry: str = ""
-    zones: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        try:
-            first, last = map(ipaddress.ip_address, self.guests)
-        except ValueError:
-            raise BadWorld("guests holds the first and the last address for guest clusters") from None
-        if int(first) > int(last):
-            raise BadWorld("the first address of guests is above the last")
-
-    def guest_addresses(self) -> list[str]:
-        """The addresses that guest clusters may get, in order."""
-        first, last = map(ipaddress.ip_address, self.guests)
-        return [str(first + n) for n in range(int(last) - int(first) + 1)]
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A compute cluster. `content`: names of the content libraries its supervisor uses; `image`: the
-    components of its vLCM image besides the base image, None = it has no image; `zone`: the vSphere zone it
-    belongs to, "" = none.
-    """
-
-    hosts: Mapping[str, Host]
-    supervisor: Supervisor | None = None
-    content: tuple[str, ...] = ()
-    image: Mapping[str, str] | None = None
-    zone: str = ""
-
-
-@dataclass(frozen=True)
 class Datastore:
-    """`capacity` in bytes; mounted by the hosts and clusters named, by all where none is."""
+    """A datastore. All hosts mount it where neither hosts nor clusters are given."""
 
     capacity: Bytes
+    """Its size, such as 4TiB."""
     hosts: tuple[str, ...] = ()
+    """Hosts that mount it."""
     clusters: tuple[str, ...] = ()
+    """Clusters whose hosts mount it."""
 
 
 @dataclass(frozen=True)
 class StoragePolicy:
-    """A storage policy and the datastores that comply with it."""
+    """A storage policy."""
 
     datastores: tuple[str, ...] = ()
+    """Datastores that comply with it."""
     description: str = ""
+    """Free text."""
 
 
 @dataclass(frozen=True)
 class VmClass:
-    """A virtual machine class. `memory` in bytes, reservations in per cent; `gpus`: vGPU profile names."""
+    """A virtual machine class."""
 
     cpus: int
+    """Virtual CPUs."""
     memory: Bytes
+    """Memory, such as 64GiB."""
     cpu_reservation: int | None = None
+    """How much of its CPUs is guaranteed, in per cent."""
     memory_reservation: int | None = None
+    """How much of its memory is guaranteed, in per cent."""
     description: str = ""
+    """Free text."""
     gpus: tuple[str, ...] = ()
+    """vGPU profiles, one per virtual GPU, such as grid_v100d-16c."""
 
 
 @dataclass(frozen=True)
 class ContentLibrary:
-    """`url`: of a subscribed library, "" for a local one."""
+    """A content library."""
 
     datastore: str
+    """The datastore that holds its items."""
     url: str = ""
+    """The lib.json that it subscribes to. Without it, the library is local."""
     description: str = ""
-
-
-@dataclass(frozen=True)
-class Registry:
-    """An image registry that asks for credentials."""
-
-    username: str
-    password: Any = field(repr=False)
+    """Free text."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """A template for machines, off, with one network adapter and no disks. `cluster`, `datastore`: its
-    places; `guest`: vSphere's id of its system.
-    """
+    """A template for virtual machines, with one network adapter and no disks."""
 
     cluster: str
+    """The cluster where it is."""
     datastore: str
+    """The datastore where it is."""
     guest: str = "centos7_64Guest"
-
-
-@dataclass(frozen=True)
-class KubernetesCluster:
-    """A cluster outside of supervisors. `address`: "host:port" of its API; `nodes`: how many, with `gpus`
-    each; `token`: its administrator's, resolved after loading.
-
-    `gpus`: what each node has, driver and container runtime ready; pods get them where a device plug-in runs.
-    `gpu_product`: as the driver names them; those of A30, A100 and H100 can be divided.
-    `kubeadm`: the Linux machine on which `kubeadm init` starts it; its nodes are then the machines that join,
-    with the GPUs that those have. `machines`: the Linux machines that are its nodes, of a cluster that runs
-    already; none given: `nodes` of its own. `kubelet_folders`: node or glob → the folder of its kubelet,
-    where that is not /var/lib/kubelet.
-    """
-
-    address: str
-    version: str = "v1.27.3"
-    nodes: int = 1
-    gpus: int = 0
-    gpu_product: str = ""
-    token: Any = field(default_factory=lambda: {"generate": "password"}, repr=False)
-    kubeadm: str = ""
-    machines: tuple[str, ...] = ()
-    kubelet_folders: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[^:/\s]+:\d{1,5}", self.address):
-            raise BadWorld(f"address {self.address!r} is not of the form host:port")
-        if not re.fullmatch(r"v1\.\d+\.\d+.*", self.version):
-            raise BadWorld(f"version {self.version!r} is not of the form v1.27.3")
-        if self.nodes < 1:
-            raise BadWorld("nodes is less than 1")
-
-
-@dataclass(frozen=True)
-class LinuxMachine:
-    """A machine by SSH, which `users` enter with the key of the maker `ssh_key`, or with `password` where
-    there is one. `os`: as os-release names it; `gpus`: bytes of each.
-
-    `services`: units that come with the machine and run, such as docker.service.
-    """
-
-    address: str
-    port: int = 22
-    os: str = "ubuntu"
-    version: str = "20.04"
-    users: tuple[str, ...] = ("root",)
-    password: Any = field(default=None, repr=False)
-    gpus: tuple[Bytes, ...] = ()
-    services: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Workload:
-    """The behaviour of a container whose image matches. `output`: what it prints, None for what this type of
-    image prints by default.
-    """
-
-    output: str | None = None
-    seconds: float | None = None
-    exit_code: int = 0
-
-
-@dataclass(frozen=True)
-class File:
-    """A file that the demo needs. `make`: the name of its factory; `options`: the factory's arguments."""
-
-    make: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    """vSphere's id of its operating system."""
 
 
 @dataclass(frozen=True)
 class World:
-    """The whole world file. `env` values and passwords are resolved. `guest_network`: the CIDR whose DHCP
-    serves machines, "" = none; `tags`: category → tag → datastores; `published`: URL of a lib.json → the OVF
-    items that a library which follows it gets → the TCP ports that a machine of one listens on;
-    `depots`: URL of an offline depot → component → its versions.
-    """
+    """The whole world file."""
 
     vcenter: VCenter
+    """The vCenter."""
     users: tuple[User, ...]
+    """Users of vCenter and its supervisors; one of them with the role admin."""
     clusters: Mapping[str, Cluster]
+    """vSphere clusters: name → cluster."""
     datastores: Mapping[str, Datastore]
+    """Datastores: name → datastore."""
     networks: tuple[str, ...]
+    """Names of the networks. Every host has them all."""
     templates: Mapping[str, Template] = field(default_factory=dict)
+    """Templates for virtual machines: name → template."""
     datacenter: str = "Datacenter"
+    """Name of the datacenter."""
     pace: float = 1.0
+    """Factor of all durations. With 0 nothing takes time, with 0.1 a tenth of it."""
     durations: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that something takes, before `pace`: task, boot, reboot, shutdown, lease, supervisor,
+    namespace, control_plane, worker, delete, pod, workload, volume and definition. Each has a default.
+    """
     storage_policies: Mapping[str, StoragePolicy] = field(default_factory=dict)
+    """Storage policies: name → policy."""
     tags: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Tags of datastores: category → tag → names of datastores."""
     vm_classes: Mapping[str, VmClass] = field(default_factory=dict)
+    """Virtual machine classes: name → class."""
     content_libraries: Mapping[str, ContentLibrary] = field(default_factory=dict)
+    """Content libraries: name → library."""
     published: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
+    """What libraries of others publish: URL of a lib.json → name of an OVF item → the TCP ports on which a
+    machine of this item listens.
+    """
     tanzu_releases: tuple[str, ...] = ()
+    """Tanzu Kubernetes releases that the supervisors offer."""
     vks: Vks | None = None
+    """vSphere Kubernetes Service. Without it, the supervisors don't have it."""
     groups: tuple[str, ...] = ()
+    """Groups of users, as name@domain."""
     depots: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Offline depots of vLCM: URL of a depot → component → its versions."""
     guest_network: str = ""
+    """CIDR from which DHCP serves virtual machines. Without it, there is no DHCP."""
     env: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Values that the site's {env: NAME} refer to: NAME → a text or {generate: password}."""
     files: Mapping[str, File] = field(default_factory=dict)
+    """Files that the site names and the sandbox makes: path relative to the site → file."""
     registries: Mapping[str, Registry] = field(default_factory=dict)
+    """Image registries that ask for credentials: host → registry."""
     images: Mapping[str, Workload] = field(default_factory=dict)
+    """Behaviour of containers: image, or a pattern such as *tensorflow*, → behaviour. The first that fits
+    counts.
+    """
     kubernetes_clusters: Mapping[str, KubernetesCluster] = field(default_factory=dict)
+    """Kubernetes clusters outside of supervisors: name → cluster."""
     linux_machines: Mapping[str, LinuxMachine] = field(default_factory=dict)
+    """Linux machines: name → machine."""
 
     @property
     def hosts(self) -> dict[str, Host]:

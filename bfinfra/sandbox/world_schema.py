@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import textwrap
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bfinfra.sandbox.reading import UNITS, Bytes
@@ -55,6 +58,20 @@ def fields(kind: type) -> dict[str, tuple[object, object]]:
     return found
 
 
+def descriptions(kind: type) -> dict[str, str]:
+    """The keys of a dataclass that have a docstring, with it on one line."""
+    return dict(_documented(textwrap.dedent(inspect.getsource(kind))))
+
+
+def _documented(source: str) -> Iterator[tuple[str, str]]:
+    (whole,) = ast.parse(source).body
+    assert isinstance(whole, ast.ClassDef)
+    for field, text in zip(whole.body, whole.body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                yield name.rstrip("_"), " ".join(words.split())
+
+
 def _of(kind: object, definitions: Schema) -> Schema:
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any or kind is Bytes:
@@ -81,12 +98,19 @@ def _of_several(origin: object, args: tuple[object, ...], definitions: Schema) -
 
 
 def _object(kind: type, definitions: Schema) -> Schema:
-    found = fields(kind)
+    found, texts = fields(kind), descriptions(kind)
     required = [name for name, (_, default) in found.items() if default is dataclasses.MISSING]
     return {
         "description": about(kind),
         "type": "object" if required else ["object", "null"],
-        "properties": {name: _of(hint, definitions) for name, (hint, _) in found.items()},
+        "properties": {
+            name: _described(_of(hint, definitions), texts.get(name, "")) for name, (hint, _) in found.items()
+        },
         "required": required,
         "additionalProperties": False,
     }
+
+
+def _described(field: Schema, text: str) -> Schema:
+    """The field with its description, which a validator of draft-07 would overlook beside a $ref."""
+    return {**({"allOf": [field]} if "$ref" in field else field), "description": text}

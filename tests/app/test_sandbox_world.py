@@ -33,6 +33,12 @@ TRIED = {
 LONG = [pytest.param(name, marks=[] if name in TRIED else pytest.mark.peers) for name in SITES]
 
 
+@pytest.fixture(autouse=True)
+def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sites of one name are applied in several tests at a time."""
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state-home"))
+
+
 @pytest.mark.parametrize("name", SITES)
 def test_the_world_of_every_example_is_one(name: str, tmp_path: Path) -> None:
     found = world_of(bfinfra.load(SITES[name]))

@@ -91,7 +91,7 @@ def world_page() -> str:
     lines = [
         "# The sandbox's world file",
         "",
-        f"{MADE} from `bfinfra/sandbox/world.py`. A world says what stands before a site is applied: hosts, datastores, networks,",
+        f"{MADE} from `bfinfra/sandbox/world*.py`. A world describes what exists before a site is applied: hosts, datastores, networks,",
         "users, supervisors, Linux machines, and stand-ins for the files that the site names. `bfinfra init --world SITE` writes",
         "`worlds/SITE.yaml` beside the site, where `--sandbox` finds it; `--world FILE` names another one. `bfinfra schema --world`",
         "prints the JSON Schema. Problems in a world are reported with file, line and column.",
@@ -106,11 +106,13 @@ def world_page() -> str:
             "",
             world_schema.about(kind),
             "",
-            "| key | type | default |",
-            "|---|---|---|",
+            "| key | type | default | meaning |",
+            "|---|---|---|---|",
         ]
+        texts = world_schema.descriptions(kind)
         for key, (hint, default) in world_schema.fields(kind).items():
-            lines.append(f"| `{key}` | {_world_type(hint)} | {_world_default(default)} |")
+            about = texts[key].replace("|", "\\|").replace("*", "\\*")
+            lines.append(f"| `{key}` | {_world_type(hint)} | {_world_default(hint, default)} | {about} |")
     lines += ["", "## Files", "", "`make` names what makes a file; `options` are what that takes.", ""]
     lines += ["| make | options | what |", "|---|---|---|"]
     for make, maker in FACTORIES.items():
@@ -148,16 +150,18 @@ def _world_type(hint: object) -> str:
         float: "number",
         bool: "true or false",
         Bytes: "size",
-        typing.Any: "as above",
+        typing.Any: "any",
     }
     return words.get(hint) or f"[{hint.__name__}](#{hint.__name__.lower()})"
 
 
-def _world_default(default: object) -> str:
+def _world_default(hint: object, default: object) -> str:
     if default is dataclasses.MISSING:
         return "must be given"
     if default in ("", (), {}, None):
         return "none"
+    if hint is Bytes:
+        return f"`{typing.cast('int', default) >> 30}GiB`" if default else "none"
     value = list(default) if isinstance(default, tuple) else default
     return f"`{value}`" if isinstance(value, str) else f"`{json.dumps(value)}`"
 

@@ -22,7 +22,7 @@ from bfinfra.sandbox.factories.ova import make_ova
 from bfinfra.sandbox.factories.token import make_token
 from bfinfra.sandbox.factories.vmdk import make_vmdk
 from bfinfra.sandbox.reading import BadWorld
-from bfinfra.sandbox.world import File
+from bfinfra.sandbox.world_outside import File
 
 OVF = "{http://schemas.dmtf.org/ovf/envelope/1}"
 

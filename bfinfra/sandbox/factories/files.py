@@ -14,7 +14,7 @@ from bfinfra.sandbox.factories.kubeconfig import make_kubeconfig
 from bfinfra.sandbox.factories.ova import make_ova
 from bfinfra.sandbox.factories.token import make_token
 from bfinfra.sandbox.reading import BadWorld, Bytes, read
-from bfinfra.sandbox.world import File, KubernetesCluster
+from bfinfra.sandbox.world_outside import File, KubernetesCluster
 
 Maker = Callable[..., None]
 

@@ -23,7 +23,7 @@ from bfinfra.sandbox.reading import BadWorld
 if TYPE_CHECKING:
     from bfinfra.sandbox.pki import Pki
     from bfinfra.sandbox.tally import Tally
-    from bfinfra.sandbox.world import LinuxMachine
+    from bfinfra.sandbox.world_outside import LinuxMachine
 
 MIB = 2**20
 NAME = "ssh"

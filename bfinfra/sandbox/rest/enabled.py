@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from bfinfra.sandbox.world import Supervisor
+from bfinfra.sandbox.world_hosts import Supervisor
 
 Info = dict[str, Any]
 GUESTS = 40  # addresses for guest clusters, at most

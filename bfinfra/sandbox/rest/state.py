@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from bfinfra.sandbox.faults import Faults
     from bfinfra.sandbox.inventory import Inventory, Managed
     from bfinfra.sandbox.pki import Pki
-    from bfinfra.sandbox.world import Supervisor, World
+    from bfinfra.sandbox.world import World
+    from bfinfra.sandbox.world_hosts import Supervisor
 
 Info = dict[str, Any]
 SAVED = (

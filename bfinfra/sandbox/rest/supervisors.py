@@ -11,7 +11,7 @@ from bfinfra.sandbox.rest.zones import home, supervisor_id, topology_of
 
 if TYPE_CHECKING:
     from bfinfra.sandbox.inventory import Managed
-    from bfinfra.sandbox.world import Supervisor
+    from bfinfra.sandbox.world_hosts import Supervisor
 
 PATH = "/vcenter/namespace-management/clusters"
 MIB = 2**20

@@ -105,13 +105,14 @@ VARIABLES: Mapping[str, tuple[Object, bool]] = {
 
 @dataclass(frozen=True)
 class Vks:
-    """The service on a supervisor. `releases` in full; `classes`: name → the oldest and the newest minor
-    version that it makes; `v1beta2`: whether clusters are served in it, too.
-    """
+    """vSphere Kubernetes Service on the supervisors."""
 
     releases: tuple[str, ...] = ()
+    """Kubernetes releases that it offers, in full, such as v1.33.3+vmware.1-vkr.1."""
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Cluster classes: name → the oldest and the newest minor version of Kubernetes that it makes."""
     v1beta2: bool = True
+    """Whether clusters are served in v1beta2, too."""
 
 
 def offered(vks: Vks, when: str) -> Iterator[Object]:
