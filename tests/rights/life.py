@@ -29,7 +29,9 @@ class Life:
     `example`: what differs in its site from the kind's example. `prepare`: what somebody else does before,
     by the use that is tried. `adopted`: what the first apply adopts. `changes`: what the site changes then. `drifts`: what
     others change after that, each followed by an apply. `reads_inside`: whether a plan reads in what exists
-    already, so that the administrator creates it first; `before_plan`: what somebody deletes then.
+    already, so that the administrator creates it first; `before_plan`: what somebody deletes then;
+    `hidden`: the lists of objects, as paths, that somebody takes the site's label off before a plan and a destroy: no list
+    has them, so that they are asked for by their names.
     """
 
     example: Replacements = ()
@@ -39,6 +41,7 @@ class Life:
     drifts: tuple[Callable[[Running], None], ...] = ()
     reads_inside: bool = False
     before_plan: Callable[[Running], None] | None = None
+    hidden: tuple[str, ...] = ()
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from typing import Any
 import kinds.lifecycle as life
 from rights.given import POC, Site, administrator, other, paths
 from rights.life import life_of
+from rights.others import take_labels_off
 from torture.watching import watching
 
 from bfinfra.kinds import kind, names
@@ -93,6 +94,7 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None], *, 
         applied_by_the_administrator(site, sandbox)
         if use is Use.PLAN and own.before_plan:
             own.before_plan(sandbox)
+        take_labels_off(sandbox, *(() if use is Use.WATCH else own.hidden), records=use is Use.PLAN)
     given()
     if use is Use.PLAN:
         planned(site, sandbox)

@@ -6,6 +6,7 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 from rights.given import administrator, other, paths
 
+from bfinfra.backends.kubernetes.marks import SITE
 from bfinfra.model import process
 from bfinfra.model.rights import Use
 from bfinfra.sandbox import Running
@@ -65,4 +66,19 @@ def overwrite_secrets(sandbox: Running) -> None:
         if each["metadata"].get("labels"):
             kube.call(
                 "PATCH", f"{home}/{each['metadata']['name']}", {"data": dict.fromkeys(each["data"], "eA==")}
+            )
+
+
+def take_labels_off(sandbox: Running, *lists: str, records: bool = False) -> None:
+    """Somebody takes the site's label off all objects of these lists in the cluster `other`, of records only if asked."""
+    kube = other(sandbox)
+    for path in lists:
+        for each in kube.call("GET", path)["items"]:
+            meta = each["metadata"]
+            if SITE not in (meta.get("labels") or {}) or (meta["name"].startswith("bfinfra") and not records):
+                continue
+            start, _, plural = path.rpartition("/")
+            space = f"/namespaces/{meta['namespace']}" if "namespace" in meta else ""
+            kube.call(
+                "PATCH", f"{start}{space}/{plural}/{meta['name']}", {"metadata": {"labels": {SITE: None}}}
             )

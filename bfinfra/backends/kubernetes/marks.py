@@ -28,9 +28,12 @@ def marked(manifest: Manifest, mark: Mark) -> dict[str, Any]:
 
 
 def mark_of(obj: Manifest) -> Mark | None:
-    """The mark on an object, or None. A mark copied from another object doesn't count."""
+    """The mark on an object, or None. A mark copied from another object doesn't count; that of an object
+    without its label, which lists select by, is unfinished work.
+    """
     found = Mark.decode(notes(obj).get(MARK))
-    return found.where(_place(obj.get("metadata") or {})) if found else None
+    own = found.where(_place(obj.get("metadata") or {})) if found else None
+    return own.pending if own and site_of(obj) != own.site else own
 
 
 def _place(metadata: Manifest) -> str:
@@ -47,9 +50,17 @@ def selector(site: str) -> str:
     return f"{SITE}={site}"
 
 
+def site_of(obj: Manifest) -> str | None:
+    """The site in an object's label."""
+    found = ((obj.get("metadata") or {}).get("labels") or {}).get(SITE)
+    return None if found is None else str(found)
+
+
 def ours(obj: Manifest, site: str) -> bool:
     """Return whether the site made the object, or one of the site's objects did. A mark copied from another
     object doesn't count.
     """
-    labelled = ((obj.get("metadata") or {}).get("labels") or {}).get(SITE) == site
-    return labelled and (MARK not in notes(obj) or mark_of(obj) is not None)
+    if MARK not in notes(obj):
+        return site_of(obj) == site
+    mark = mark_of(obj)
+    return mark is not None and mark.site == site

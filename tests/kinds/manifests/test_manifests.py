@@ -14,6 +14,7 @@ from kinds.unmanaged import Entry, Look, kube_object
 from kube_api import somebody_patches
 from rights.given import other
 
+from bfinfra.backends.kubernetes.marks import SITE
 from bfinfra.model.refs import Key
 from bfinfra.sandbox import Running
 
@@ -355,3 +356,30 @@ def theirs(sandbox: Running) -> object:
 
 
 UNMANAGED = Entry(at="queues", plant=unmanaged, inside=(theirs, "Queue default/theirs"))
+
+
+LABEL = f"ConfigMap default/queues.metadata.labels.{SITE}"
+
+
+def test_an_object_without_the_sites_label_gets_it_again(site, cluster):
+    site.applied()
+    somebody_patches(cluster, "namespaces/default/configmaps/queues", {"metadata": {"labels": {SITE: None}}})
+    assert differing(site) == {LABEL: (None, "poc")}
+    site.applied()
+    assert not site.drift().found
+
+
+def test_an_object_without_the_sites_label_goes_with_the_others(site, cluster):
+    site.applied()
+    somebody_patches(cluster, "namespaces/default/configmaps/queues", {"metadata": {"labels": {SITE: None}}})
+    site.applied(destroy=True)
+    assert not cluster.list("v1", "ConfigMap", "default", name="queues")
+
+
+def test_a_record_of_an_earlier_version_is_up_to_date(site, cluster):
+    """It notes types alone."""
+    site.applied()
+    somebody_patches(
+        cluster, "namespaces/default/configmaps/bfinfra-manifests-queues", {"data": {"objects": None}}
+    )
+    assert not site.item(ADDRESS).steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rights.given import other
 from rights.life import Life
+from rights.others import take_labels_off
 
 from bfinfra.sandbox import Running
 
@@ -13,6 +14,11 @@ JOB = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs/tensorflow-benchmar
 def resize(sandbox: Running) -> None:
     """Somebody gives each worker more slots."""
     other(sandbox).call("PATCH", JOB, {"spec": {"slotsPerWorker": 2}})
+
+
+def unlabel(sandbox: Running) -> None:
+    """Somebody takes the site's label off the device plug-in."""
+    take_labels_off(sandbox, "/apis/apps/v1/daemonsets")
 
 
 def delete(sandbox: Running) -> None:
@@ -25,7 +31,7 @@ LIFE = Life(
         ("workers: 2", "workers: 2\n    wait: running"),
         ("namespace: default", "namespace: default, image: registry.small.test/mpi-operator:0.8.0"),
     ),
-    drifts=(resize,),
+    drifts=(resize, unlabel),
     reads_inside=True,
     before_plan=delete,
 )

@@ -72,14 +72,14 @@ def one_fewer(kind: str, use: Use, sandbox: Running, effort: Effort, count: Coun
 
 
 def used(site: Site, sandbox: Running, use: Use, rights: Rights) -> list[tuple[Entity | Api, str]]:
-    """Those of the rights that this life takes. The demo site's servers are not changed here:
-    bitfusion_server's example is.
+    """Those of the rights that this life takes. What a watch reads a plan reads too. The demo site's servers
+    are not changed here: bitfusion_server's example is.
     """
     had = "\nworkload:" in site.text
     every = [each for each in each_one(rights) if had or each[1] not in OF_WORKLOADS]
     if use is Use.WATCH:
         watches = watched(site, sandbox)
-        return [each for each in every if named(each[1]) in watches or not each[1].startswith("watch ")]
+        return [each for each in every if each[1].startswith("watch ") and named(each[1]) in watches]
     if site.kind != POC:
         return every
     some = taken(site, sandbox, use)

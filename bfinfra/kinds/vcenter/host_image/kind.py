@@ -28,7 +28,7 @@ from bfinfra.model.errors import Rejected
 from bfinfra.model.kind import Observation, Report
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
-from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, holds
+from bfinfra.model.rights import ROOT, Entity, PrivilegePlaces, Right, Use, holds
 from bfinfra.model.site import Site
 from bfinfra.model.step import Step
 
@@ -90,6 +90,11 @@ class HostImageKind(host_setting.Settings[Spec, State]):
     def steps(cls, name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
         """See `decide`."""
         return decide(spec, state, context)
+
+    @classmethod
+    def own_rights(cls, name: str, spec: Spec) -> Iterable[tuple[Use, Right]]:
+        """Who destroys it reads images and depots as well."""
+        return [(Use.DESTROY, right) for right in cls.resource_privileges]
 
     @staticmethod
     def conflicts(wanted: Specs, states: Specs, facts: object) -> Iterator[Conflict]:

@@ -124,7 +124,7 @@ class Drop(Step):
     """delete the depot {url}, which this site has imported"""
 
     rights = (DROP,)
-    uses = (Use.APPLY, Use.DESTROY)
+    uses = (Use.DESTROY,)
     url: str
     identity: str
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from bfinfra.backends.kubernetes.marks import SITE, site_of
 from bfinfra.kinds.cluster.base.rendered.differ import AS_RENDERED, field_changes
 from bfinfra.kinds.cluster.base.rendered.hooks import AFTER, BEFORE, Hook
 from bfinfra.kinds.cluster.base.rendered.hooks import steps as hook_steps
@@ -21,7 +22,7 @@ from bfinfra.kinds.cluster.base.rendered.objects import (
 )
 from bfinfra.kinds.cluster.base.rendered.readiness import readiness
 from bfinfra.kinds.cluster.base.rendered.rendering import Rendering
-from bfinfra.kinds.cluster.base.rendered.state import State, record_name
+from bfinfra.kinds.cluster.base.rendered.state import State, Thing, record_name
 from bfinfra.kinds.cluster.base.rendered.steps import (
     AwaitObjects,
     Begin,
@@ -45,6 +46,7 @@ from bfinfra.model import compare
 from bfinfra.model.compare import Change
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
+from bfinfra.model.mark import Mark
 from bfinfra.model.readiness import READY
 from bfinfra.model.step import Step
 
@@ -65,6 +67,7 @@ def steps(
         "namespace": rendering.namespace,
         "cluster": spec.cluster,
         "home": home,
+        "objects": rendering.objects,
     }
     noted = state.record if state is not None and state.record and not state.record.going else None
     file = compare.changes(spec, state.mark if state else None)
@@ -73,7 +76,9 @@ def steps(
         yield Begin(**record, mark=context.mark, types=rendering.types, changes=(*lost, *file))
     elif further := {*rendering.types} - {*noted.types}:
         every = (*noted.types, *further)
-        yield Extend(**record, mark=context.mark, types=every, changes=_added(rendering, state) or file)
+        known = tuple(sorted({*rendering.objects, *(noted.objects or ())}))
+        added = _added(rendering, state) or file
+        yield Extend(**{**record, "objects": known}, mark=context.mark, types=every, changes=added)
     place: Fields = {"name": name, "cluster": spec.cluster, "home": home, "mark": context.mark}
     run = partial(
         hook_steps, hooks=[Hook(each) for each in rendering.hooks.values()], rendered=rendering.digest
@@ -93,6 +98,7 @@ def steps(
         or noted.mark is None
         or noted.mark.applied != mark.applied
         or {*noted.types} != {*rendering.types}
+        or noted.objects not in (None, rendering.objects)
         or changed
         or pruned
     ):
@@ -170,8 +176,8 @@ def _changed(place: Fields, rendering: Rendering, state: State | None) -> Iterat
             wanted, live = rendering.manifests[each], there[each]
             if found := field_changes(wanted, live.manifest):
                 (anew if needs_replacement(each, wanted, live.manifest) else moved)[each] = found
-            elif live.mark is None or live.mark.owner != place["mark"].owner:
-                moved[each] = (Change(str(each), "without a mark", AS_RENDERED),)
+            elif found := tuple(_mark_changes(each, live, place["mark"])):
+                moved[each] = found
         if anew:
             yield _step(Replace, place, anew)
         fresh: dict[Id, tuple[Change, ...]] = {
@@ -184,6 +190,13 @@ def _changed(place: Fields, rendering: Rendering, state: State | None) -> Iterat
             yield _step(Redefine if stage == DEFINITIONS else Update, place, moved)
         if fresh:
             yield _step(_creation(stage, fresh, rendering), place, fresh)
+
+
+def _mark_changes(each: Id, live: Thing, mark: Mark) -> Iterator[Change]:
+    if live.mark is None or live.mark.owner != mark.owner:
+        yield Change(str(each), "without a mark", AS_RENDERED)
+    elif (label := site_of(live.manifest)) != mark.site:
+        yield Change(f"{each}.metadata.labels.{SITE}", label, mark.site)
 
 
 def _creation(stage: int, fresh: Any, rendering: Rendering) -> type[Create]:

@@ -332,9 +332,9 @@ class RenderedObjects(KubernetesObjects[S, State, dict[str, State]]):
             place = (rendering.namespace, record_name(self.name, name))
             record = next(iter(cluster.client.find("v1", "ConfigMap", [place])), None)
         objects: list[Object] = []
-        noted = record_of(record).types if record else ()
-        for of, api in types(noted, rendering).items():
-            here = places(rendering, of)
+        noted = record_of(record) if record else None
+        for of, api in types(noted.types if noted else (), rendering).items():
+            here = places(rendering, (noted and noted.objects) or (), of)
 
             def read(served: str, kind: str = of[1], here: list[Place] = here) -> list[Object]:
                 return self._listed(cluster, served, kind, here, include_unlisted=shared)

@@ -60,6 +60,11 @@ class Rendering:
         return tuple(sorted({f"{api} {kind}" for (_, kind), api in self.apis.items()}))
 
     @property
+    def objects(self) -> tuple[Id, ...]:
+        """The objects and hooks, sorted: what the record notes, too."""
+        return tuple(sorted({*self.manifests, *self.hooks}))
+
+    @property
     def digest(self) -> str:
         """The digest of all objects and hooks."""
         return digest_of((*self.manifests.values(), *self.hooks.values()))

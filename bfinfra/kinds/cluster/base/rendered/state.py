@@ -36,10 +36,13 @@ class Thing:
 
 @dataclass(frozen=True)
 class Record:
-    """The ConfigMap that records the types of the objects, `apps/v1 Deployment`, so that all can be found."""
+    """The ConfigMap that records the objects and their types, `apps/v1 Deployment`, so that all can be found.
+    `objects`: None in a record of an earlier version.
+    """
 
     mark: Mark | None
     types: tuple[str, ...]
+    objects: tuple[Id, ...] | None = None
     going: bool = False
     hooks: Mapping[str, str] = field(default_factory=dict)
     """Phase → digest of the rendering whose hooks ran."""
@@ -63,17 +66,24 @@ def record_name(kind: str, name: str) -> str:
 
 def record_of(obj: Object) -> Record:
     """The record in a ConfigMap."""
+    data = obj.get("data") or {}
+    known = tuple(str(each) for each in _list(data, "types") or () if str(each).count(" ") == 1)
+    places = _list(data, "objects")
+    objects = (
+        None
+        if places is None
+        else tuple(Id(*map(str, each)) for each in places if isinstance(each, list) and len(each) == 4)
+    )
+    ran = {key.removeprefix(HOOKS): str(value) for key, value in data.items() if key.startswith(HOOKS)}
+    return Record(mark_of(obj), known, objects, bool(obj["metadata"].get("deletionTimestamp")), ran)
+
+
+def _list(data: Mapping[str, str], key: str) -> list[object] | None:
     try:
-        types = json.loads((obj.get("data") or {}).get("types") or "[]")
+        found = json.loads(data.get(key) or "null")
     except ValueError:
-        types = []
-    known = tuple(str(each) for each in types if str(each).count(" ") == 1) if isinstance(types, list) else ()
-    ran = {
-        key.removeprefix(HOOKS): str(value)
-        for key, value in (obj.get("data") or {}).items()
-        if key.startswith(HOOKS)
-    }
-    return Record(mark_of(obj), known, bool(obj["metadata"].get("deletionTimestamp")), ran)
+        return None
+    return found if isinstance(found, list) else None
 
 
 def state_of(

@@ -32,6 +32,7 @@ class Begin(Step):
     home: Endpoint | Unknown
     mark: Mark
     types: tuple[str, ...]
+    objects: tuple[Id, ...]
 
     def manifest(self) -> dict[str, Any]:
         """The record."""
@@ -39,7 +40,7 @@ class Begin(Step):
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": self.record, "namespace": self.namespace},
-            "data": {"types": json.dumps(sorted(self.types))},
+            "data": {"types": json.dumps(sorted(self.types)), "objects": json.dumps(sorted(self.objects))},
         }
 
 

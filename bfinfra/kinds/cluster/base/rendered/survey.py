@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bfinfra.backends.helm import Capabilities
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import ours
 from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
-from bfinfra.kinds.cluster.base.rendered.objects import DEFINITION, EXTENSIONS, group_of
+from bfinfra.kinds.cluster.base.rendered.objects import DEFINITION, EXTENSIONS, Id, group_of
 from bfinfra.kinds.cluster.base.rendered.rendering import Namespaced, Rendering
 from bfinfra.model.errors import Missing
 
@@ -65,10 +65,10 @@ def types(noted: Sequence[str], rendering: Rendering | None) -> Types:
     return found | (rendering.apis if rendering else {})
 
 
-def places(rendering: Rendering | None, of: tuple[str, str]) -> list[Place]:
-    """The places that the rendering wants objects of a type in."""
-    wanted = (*rendering.manifests, *rendering.hooks) if rendering else ()
-    return [(each.namespace, each.name) for each in wanted if each.type == of]
+def places(rendering: Rendering | None, noted: Iterable[Id], of: tuple[str, str]) -> list[Place]:
+    """The places that the rendering wants objects of a type in, and those that the record notes."""
+    known = {*(rendering.objects if rendering else ()), *noted}
+    return [(each.namespace, each.name) for each in sorted(known) if each.type == of]
 
 
 def in_a_served_version(
