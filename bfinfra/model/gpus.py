@@ -1,10 +1,10 @@
-"""Memory of graphics cards by PCI id, as vendors publish it. For a card that isn't here, the spec gives
-it.
-"""
+"""Memory of graphics cards and of vGPUs, in bytes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 NVIDIA = 0x10DE
 GIB = 1 << 30
@@ -40,4 +40,24 @@ _NVIDIA_GIB = {
     0x27B8: 24,  # L4
 }
 MEMORY: Mapping[tuple[int, int], int] = {(NVIDIA, device): gib * GIB for device, gib in _NVIDIA_GIB.items()}
-"""(vendor, device) → bytes."""
+"""(vendor, device) → bytes, as vendors publish it. For a card that isn't here, the spec gives it."""
+
+_PROFILE = re.compile(r"(?:-(\d+))?-(\d+)(?:[a-z]+\d*)?$")
+HALF = GIB // 2  # vGPUs of 512 MiB have a 0 in their names: grid_m10-0q
+
+
+class VgpuProfile(NamedTuple):
+    """The size that a vGPU profile's name gives. `memory`: bytes; `slices`: of a card that MIG divides, 0
+    where cards share their time instead.
+    """
+
+    memory: int
+    slices: int = 0
+
+
+def vgpu_profile(name: str) -> VgpuProfile | None:
+    """Read a vGPU profile's name: `grid_v100d-8q` has 8 GiB, `nvidia_a100-3-20c` 20 GiB and three slices.
+    None where it gives no size.
+    """
+    found = _PROFILE.search(name)
+    return VgpuProfile(int(found[2]) * GIB or HALF, int(found[1] or 0)) if found else None

@@ -6,7 +6,7 @@ from typing import Any
 
 from bfinfra import kinds as registry
 from bfinfra.app.sandbox_world.draft import GPU, Draft, Entry, Hex
-from bfinfra.kinds.vcenter.bitfusion_server.sizing import GIB, of_profile
+from bfinfra.model.gpus import GIB, vgpu_profile
 from bfinfra.model.refs import Key
 from bfinfra.sandbox.sessions import full_name
 
@@ -232,7 +232,8 @@ def _shared(draft: Draft, profiles: list[str]) -> None:
         host = f"gpu{number}.sandbox.test"
         draft.host(host, cluster)["graphics"] = "sharedDirect"
         for profile in profiles:
-            size = max(16, (of_profile(profile) or 0) // GIB)
+            found = vgpu_profile(profile)
+            size = max(16, found.memory // GIB if found else 0)
             _put(draft, host, {**GPU, "memory": f"{2 * size}GiB", "profiles": [profile]}, 1)
 
 

@@ -65,13 +65,6 @@ def test_memory_is_one_and_a_half_times_the_gpus():
     assert sizing.memory(64 * GIB) == 96 * GIB
 
 
-@pytest.mark.parametrize(
-    ("name", "size"), [("grid_v100d-8q", 8), ("grid_a100-40c", 40), ("nvidia_a40-24q", 24)]
-)
-def test_a_vgpu_profiles_name_gives_its_memory(name, size):
-    assert sizing.of_profile(name) == size * GIB
-
-
 def test_an_absent_server_is_deployed_powered_on_and_committed():
     deploy, *rest = steps(spec(), None)
     assert [type(s).__name__ for s in (deploy, *rest)] == ["Deploy", "PowerOn", "Commit"]

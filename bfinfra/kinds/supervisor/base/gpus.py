@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -10,17 +9,15 @@ from typing import TYPE_CHECKING
 from bfinfra.kinds.supervisor.base.fit import Environment
 from bfinfra.kinds.supervisor.base.pools import NodeDemand
 from bfinfra.model.conflict import Conflict, Spot
+from bfinfra.model.gpus import vgpu_profile
 from bfinfra.model.order import Specs
 from bfinfra.model.refs import Key
 
 if TYPE_CHECKING:
     from bfinfra.backends.vcenter.vgpus import HostOffer
 
-SIZE = re.compile(r"(?:-(\d+))?-(\d+)[a-z]+$")
-"""The end of a profile's name: parts of a card, for MIG, and GiB."""
-PARTS = 7  # of a card, by MIG
+SLICES = 7  # of a card, by MIG
 TOLERANCE = 1.07  # cards report somewhat less memory than the GiB in their name
-GIB = 2**30
 WHOSE = {"vks_cluster": "its nodes", "service_vm": "this machine and the others of the site"}
 
 
@@ -121,16 +118,17 @@ def _known(host: HostOffer, profile: str, passed: Collection[str]) -> bool:
     """Return whether it is known how many vGPUs a host will have once it shares its cards: it tells their
     memory, and none of them is passed through now.
     """
-    return bool(host.cards) and all(host.cards) and host.host not in passed and bool(SIZE.search(profile))
+    known = host.host not in passed and vgpu_profile(profile) is not None
+    return known and bool(host.cards) and all(host.cards)
 
 
 def _slots(host: HostOffer, profile: str, *, later: bool) -> int:
     """Return how many vGPUs of a profile the host's cards hold; 0 if it doesn't offer it, or its name tells
     no size. `later`: the site still makes it offer vGPUs.
     """
-    found = SIZE.search(profile)
+    found = vgpu_profile(profile)
     if found is None or not (later or profile in host.profiles):
         return 0
-    if found[1]:
-        return PARTS // int(found[1]) * len(host.cards)
-    return sum(int(card * TOLERANCE / (int(found[2]) * GIB)) for card in host.cards)
+    if found.slices:
+        return SLICES // found.slices * len(host.cards)
+    return sum(int(card * TOLERANCE / found.memory) for card in host.cards)

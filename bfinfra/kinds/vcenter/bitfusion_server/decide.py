@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from bfinfra.kinds.vcenter.bitfusion_server import groups
 from bfinfra.kinds.vcenter.bitfusion_server.differ import Difference, between, misplaced
-from bfinfra.kinds.vcenter.bitfusion_server.sizing import GIB
 from bfinfra.kinds.vcenter.bitfusion_server.spec import Spec
 from bfinfra.kinds.vcenter.bitfusion_server.state import MMIO_SIZE, BitfusionServerFacts, State, identity
 from bfinfra.kinds.vcenter.bitfusion_server.steps import (
@@ -27,6 +26,7 @@ from bfinfra.model import compare
 from bfinfra.model.awaited import Awaited, held
 from bfinfra.model.compare import Change, differences
 from bfinfra.model.context import PlanContext
+from bfinfra.model.gpus import GIB
 from bfinfra.model.secret import Secret
 from bfinfra.model.step import Step
 

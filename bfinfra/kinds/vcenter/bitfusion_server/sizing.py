@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
+from bfinfra.model.gpus import GIB, vgpu_profile
 from bfinfra.model.units import GRAIN
 
-GIB = 1 << 30
 PER_GPU = 4  # virtual CPUs
 
 
@@ -28,6 +26,6 @@ def mmio(gpu_memory: int) -> int:
 
 
 def of_profile(profile: str) -> int | None:
-    """The memory in the name of a vGPU profile: `grid_v100d-8q` → 8 GiB; None if the name has none."""
-    match = re.search(r"-(\d+)[a-z]*$", profile)
-    return int(match[1]) * GIB if match else None
+    """The memory of a vGPU of a profile; None if its name gives none."""
+    found = vgpu_profile(profile)
+    return found.memory if found else None

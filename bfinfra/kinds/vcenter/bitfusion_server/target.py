@@ -27,6 +27,7 @@ from bfinfra.model.awaited import Absent, held
 from bfinfra.model.compare import Unknown
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Problem, Refusal
+from bfinfra.model.gpus import GIB
 from bfinfra.model.records import dataclass
 from bfinfra.model.secret import Secret
 from bfinfra.model.suggest import nearest
@@ -200,7 +201,7 @@ def _window(spec: Spec, card_memory: int | None) -> dict[str, str]:
             next="write gpu_memory or mmio",
         )
     size = spec.mmio if spec.mmio is not None else sizing.mmio(card_memory or 0)
-    return {MMIO: "TRUE", MMIO_SIZE: str(-(-size // sizing.GIB))}
+    return {MMIO: "TRUE", MMIO_SIZE: str(-(-size // GIB))}
 
 
 def _disk(spec: Spec, ova: Ova) -> int | None:
