@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from bfinfra.backends.helm import Capabilities, OciChart
+from bfinfra.backends.helm import Capabilities
 from bfinfra.backends.kubernetes.marks import notes
 from bfinfra.kinds.cluster.base.objects import Object
-from bfinfra.kinds.cluster.base.rendered.kind import RenderedObjects
 from bfinfra.kinds.cluster.base.rendered.objects import Id
 from bfinfra.kinds.cluster.base.rendered.rendering import Namespaced, Rendering, rendering
 from bfinfra.kinds.cluster.base.rendered.state import State
@@ -34,9 +33,8 @@ from bfinfra.kinds.cluster.gpu_operator.steps import (
     Uncordon,
 )
 from bfinfra.kinds.cluster.gpu_operator.survey import surveyed
-from bfinfra.kinds.cluster.manifests.source import asks_of, documents_of, missing_of, remote_of, source_of
+from bfinfra.kinds.cluster.manifests.source import FromFilesOrChart, documents_of
 from bfinfra.kinds.cluster_locator import Cluster
-from bfinfra.model.awaited import Absent
 from bfinfra.model.conflict import Conflict
 from bfinfra.model.context import PlanContext, ResolvedRef
 from bfinfra.model.document import Document
@@ -55,14 +53,14 @@ if TYPE_CHECKING:
 ENFORCED = "pod-security.kubernetes.io/enforce"
 
 
-class GpuOperator(RenderedObjects[Spec]):
+class GpuOperator(FromFilesOrChart[Spec]):
     """NVIDIA's GPU operator."""
 
     name = "gpu_operator"
     document = Document.CONSOLIDATED
     undescribed = "its objects come from a chart, and don't tell which"
     step_types = STEPS
-    resource_privileges = (*RenderedObjects.resource_privileges, may("get", "namespaces", "record"))
+    resource_privileges = (*FromFilesOrChart.resource_privileges, may("get", "namespaces", "record"))
 
     @staticmethod
     def render(
@@ -72,26 +70,6 @@ class GpuOperator(RenderedObjects[Spec]):
         found = documents_of(name, spec, capabilities, namespace)
         text = spec.license.token.reveal() if spec.license else ""
         return rendering(with_settings(found, spec, text), namespace, (spec.skip_hooks, spec.run_hooks), of)
-
-    @staticmethod
-    def missing(spec: Spec) -> Absent | None:
-        """The first of its files that is not there."""
-        return missing_of(spec)
-
-    @staticmethod
-    def remote(spec: Spec) -> Sequence[OciChart]:
-        """Its chart, if a registry has it."""
-        return remote_of(spec)
-
-    @staticmethod
-    def source(spec: Spec) -> str:
-        """Its files, or its chart."""
-        return source_of(spec)
-
-    @staticmethod
-    def asks(spec: Spec) -> tuple[str, ...] | None:
-        """Return the APIs that the chart's templates look for in a cluster."""
-        return asks_of(spec)
 
     def _check(
         self, spec: Spec, client: ClusterClient | None, needs: Mapping[Key, ResolvedRef], namespace: str

@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from bfinfra.backends.helm import Capabilities, OciChart, kept
 from bfinfra.kinds.cluster.base.rendered.charts import asked, of_chart, values, versioned
+from bfinfra.kinds.cluster.base.rendered.kind import RenderedObjects
 from bfinfra.kinds.cluster.base.rendered.objects import Manifest
 from bfinfra.kinds.cluster.base.rendered.rendering import of_files
 from bfinfra.kinds.cluster.manifests.spec import Chart, Spec
 from bfinfra.model.awaited import Absent, away
+
+S = TypeVar("S", bound=Spec)
+
+
+class FromFilesOrChart(RenderedObjects[S]):
+    """A kind whose objects come from files, or from a chart."""
+
+    @staticmethod
+    def missing(spec: Spec) -> Absent | None:
+        """The first of its files that is not there."""
+        files = {f"files.{index}": file for index, file in enumerate(spec.files)}
+        files |= {f"values_files.{index}": file for index, file in enumerate(spec.values_files)}
+        chart = {"chart.file": spec.chart.file} if spec.chart and spec.chart.file else {}
+        found = away(spec, {**files, **chart})
+        return found[1] if found else None
+
+    @staticmethod
+    def remote(spec: Spec) -> Sequence[OciChart]:
+        """Its chart, if a registry has it."""
+        address = spec.chart.address if spec.chart else None
+        return (address,) if address else ()
+
+    @staticmethod
+    def source(spec: Spec) -> str:
+        """The field that names what is rendered."""
+        return "chart" if spec.chart else "files"
+
+    @staticmethod
+    def asks(spec: Spec) -> tuple[str, ...] | None:
+        """The APIs that the chart's templates look for in a cluster; None without a chart. Raises
+        ValueError.
+        """
+        return asked(*archive(spec.chart)) if spec.chart else None
 
 
 def documents_of(name: str, spec: Spec, capabilities: Capabilities, namespace: str) -> tuple[Manifest, ...]:
@@ -19,32 +55,6 @@ def documents_of(name: str, spec: Spec, capabilities: Capabilities, namespace: s
     chart = archive(spec.chart)
     given = values(*chart, (file.path for file in spec.values_files), spec.values)
     return of_chart(*chart, (spec.release or name, namespace, given), capabilities)
-
-
-def missing_of(spec: Spec) -> Absent | None:
-    """The first of its files that is not there."""
-    files = {f"files.{index}": file for index, file in enumerate(spec.files)}
-    files |= {f"values_files.{index}": file for index, file in enumerate(spec.values_files)}
-    found = away(
-        spec, {**files, **({"chart.file": spec.chart.file} if spec.chart and spec.chart.file else {})}
-    )
-    return found[1] if found else None
-
-
-def remote_of(spec: Spec) -> tuple[OciChart, ...]:
-    """Its chart, if a registry has it."""
-    address = spec.chart.address if spec.chart else None
-    return (address,) if address else ()
-
-
-def source_of(spec: Spec) -> str:
-    """The field that names what is rendered."""
-    return "chart" if spec.chart else "files"
-
-
-def asks_of(spec: Spec) -> tuple[str, ...] | None:
-    """The APIs that the chart's templates ask for; None without a chart. Raises ValueError."""
-    return asked(*archive(spec.chart)) if spec.chart else None
 
 
 def archive(chart: Chart) -> tuple[Path, str]:
