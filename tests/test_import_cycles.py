@@ -27,6 +27,23 @@ def test_files_import_each_other_in_no_circle():
     assert circle(imports("bfinfra")) == ""
 
 
+def kind_of(module):
+    """`bfinfra.kinds.cluster.workload` of a module of that kind; "" of another. The bases of a group count as
+    one kind.
+    """
+    parts = module.split(".")
+    return ".".join(parts[:4]) if parts[:2] == ["bfinfra", "kinds"] and len(parts) > 3 else ""
+
+
+def test_kinds_import_each_other_in_no_circle_and_their_bases_import_none():
+    between = {}
+    for module, found in imports("bfinfra").items():
+        if kind := kind_of(module):
+            between.setdefault(kind, set()).update({kind_of(each) for each in found} - {kind, ""})
+    assert circle(between) == ""
+    assert {kind: found for kind, found in between.items() if kind.endswith(".base") and found} == {}
+
+
 @pytest.mark.parametrize(
     "back",
     [

@@ -35,14 +35,14 @@ def certificates_inside(site: Site, *, context: RunContext = LIVE) -> list[Shown
     BfinfraError if vCenter can't be entered.
     """
     from bfinfra.kinds.supervisor.base import guest_checks as of_clusters
-    from bfinfra.kinds.supervisor.supervisor_namespace import checks as of_namespaces
+    from bfinfra.kinds.supervisor.base import namespaces
 
     if not any(key.kind == "supervisor_namespace" for key in site.resources):
         return []
     with check_context(site, context) as checks:
         if checks.login is not None:
             raise checks.login
-        servers = [*of_namespaces.servers(checks), *of_clusters.servers(checks, *of_clusters.GUESTS)]
+        servers = [*namespaces.servers(checks), *of_clusters.servers(checks, *of_clusters.GUESTS)]
         return [checks.look(server) for server in servers]
 
 

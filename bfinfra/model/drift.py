@@ -153,6 +153,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The report as a notebook shows it."""
+        # by name, when a notebook asks for it: the model imports no renderer
         return str(import_module("bfinfra.render.notebook").report(self))
 
     @property

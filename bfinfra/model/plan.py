@@ -98,6 +98,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """The plan as a notebook shows it."""
+        # by name, when a notebook asks for it: the model imports no renderer
         return str(import_module("bfinfra.render.notebook").plan(self))
 
 

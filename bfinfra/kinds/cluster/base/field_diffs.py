@@ -4,9 +4,15 @@ count.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from bfinfra.model.compare import Change
+
+PRIVATE = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
+"""Names of environment variables whose values are never shown."""
+HIDDEN = ("another value", "as in the manifest")
+"""The live and the desired value of a field that is never shown."""
 
 
 def field_diffs(wanted: object, live: object, path: str = "") -> Iterator[Change]:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import marked
+from bfinfra.kinds.cluster.base.objects import RENDERED
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import ASKING, RUNNING, Rendered
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Place, State, place_of
 from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import Ask, Replace, RollOut, Write
 from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import unchangeable
-from bfinfra.kinds.cluster.workload.render import RENDERED
 from bfinfra.model.compare import Change, Unknown
 from bfinfra.model.context import PlanContext
 from bfinfra.model.endpoint import Endpoint

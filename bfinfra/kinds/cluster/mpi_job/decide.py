@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.cluster.base.field_diffs import field_diffs
+from bfinfra.kinds.cluster.base.objects import RENDERED
 from bfinfra.kinds.cluster.base.pods import pull_secret
 from bfinfra.kinds.cluster.mpi_job.manifest import digest, field_of, manifest
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
@@ -23,7 +24,6 @@ from bfinfra.model.refs import Ref
 from bfinfra.model.rights import Right, Use, may
 from bfinfra.model.step import Disruption, Step
 
-RENDERED = "bfinfra.io/rendered"
 ENDED = ("Succeeded", "Failed")
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
+from bfinfra.kinds.cluster.base.field_diffs import HIDDEN, PRIVATE
 from bfinfra.kinds.cluster.workload.manifests import Manifest
 from bfinfra.model.compare import Change
 
-PRIVATE = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
 INJECTED = "kube-api-access-"
 """Prefix of the volume that a cluster gives to every pod."""
-HIDDEN = ("another value", "as in the manifest")
 
 
 def differing(what: str, live: Manifest, manifest: Manifest) -> tuple[Change, ...]:

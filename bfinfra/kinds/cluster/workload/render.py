@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import SITE, marked
+from bfinfra.kinds.cluster.base.objects import RENDERED
 from bfinfra.kinds.cluster.workload import flexdirect, plugin, token
 from bfinfra.kinds.cluster.workload.manifests import Manifest, identity, pod_spec
 from bfinfra.kinds.cluster.workload.plugin import Installed
@@ -16,8 +17,6 @@ from bfinfra.kinds.cluster.workload.spec import Spec
 from bfinfra.model.errors import Refusal
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
-
-RENDERED = "bfinfra.io/rendered"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bfinfra.kinds.cluster_checks import cluster_checks
 from bfinfra.kinds.server_checks import Check, certified
-from bfinfra.kinds.supervisor.supervisor_namespace.checks import enter as enter_namespace
+from bfinfra.kinds.supervisor.base.namespaces import enter as enter_namespace
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.finding import Blocked, Finding
 from bfinfra.model.refs import Key

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bfinfra.kinds.supervisor.base.guest_checks import guest_checks
-from bfinfra.kinds.supervisor.supervisor_namespace.checks import at_supervisor, catalog
+from bfinfra.kinds.supervisor.base.namespaces import at_supervisor, catalog
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import FORMS
 from bfinfra.model.endpoint import Endpoint
 from bfinfra.model.finding import Finding, Health, bad, good
