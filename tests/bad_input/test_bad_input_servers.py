@@ -249,7 +249,10 @@ def test_what_a_namespace_can_t_have(desk: Desk, change, says):
         (
             (("    vm_classes: [best-effort-small]\n", ""),),
             (),
-            ("the namespace offers no VM class best-effort-small", "add it to the namespace's vm_classes"),
+            (
+                "the namespace team-a offers no VM class best-effort-small",
+                "add it to the namespace's vm_classes",
+            ),
         ),
         (
             (),

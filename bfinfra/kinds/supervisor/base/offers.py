@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bfinfra.kinds.supervisor.base.pools import ClusterSpec
+from bfinfra.kinds.supervisor.base.pools import ClusterSpec, InNamespace
 from bfinfra.kinds.supervisor.base.upgrade import matches, numbers
 from bfinfra.model.errors import Denied, Missing, Refusal
 from bfinfra.model.names import storage_class
@@ -55,16 +55,7 @@ def check(spec: ClusterSpec, offer: Offer, promised: object) -> None:
     """Raises Refusal for what the namespace doesn't offer. `promised`: the namespace's spec, for what this
     run adds to it first.
     """
-    _check_names(
-        spec.vm_classes, offer.vm_classes, getattr(promised, "vm_classes", ()), "VM class", "vm_classes"
-    )
-    _check_names(
-        spec.storage,
-        offer.storage_classes,
-        [storage_class(policy) for policy in getattr(promised, "storage", {})],
-        "storage class",
-        "storage",
-    )
+    check_classes(spec, offer, promised)
     if offer.versions and not any(matches(full, spec.version) for full in offer.versions):
         raise Refusal(
             f"the supervisor has no release {spec.version}",
@@ -74,26 +65,30 @@ def check(spec: ClusterSpec, offer: Offer, promised: object) -> None:
         )
 
 
+def check_classes(spec: InNamespace, offer: Offer, promised: object) -> None:
+    """Raises Refusal for a VM class or a storage class that the namespace doesn't offer. `promised`: as in
+    `check`.
+    """
+    policies = [storage_class(policy) for policy in getattr(promised, "storage", {})]
+    for what, setting, named, offered, more in (
+        ("VM class", "vm_classes", spec.vm_classes, offer.vm_classes, getattr(promised, "vm_classes", ())),
+        ("storage class", "storage", spec.storage, offer.storage_classes, policies),
+    ):
+        known = {*(offered or ()), *more}
+        for field, name in named.items() if known or offered is not None else ():
+            if name not in known:
+                raise Refusal(
+                    f"the namespace {spec.namespace} offers no {what} {name}",
+                    field=field,
+                    why=f"it is not among the namespace's {setting}",
+                    next=nearest(name, known) or f"add it to the namespace's {setting}",
+                )
+
+
 def _there(versions: Iterable[str]) -> str:
     """All versions, each once, without the build suffix, the newest last."""
     short = {numbers(v): v.partition("+")[0] for v in versions}
     return f"there are: {', '.join(short[each] for each in sorted(short))}"
-
-
-def _check_names(
-    named: Mapping[str, str], offered: frozenset[str] | None, promised: Iterable[str], what: str, setting: str
-) -> None:
-    if offered is None and not promised:
-        return
-    known = (offered or frozenset()) | frozenset(promised)
-    for place, name in named.items():
-        if name not in known:
-            raise Refusal(
-                f"the namespace offers no {what} {name}",
-                field=place,
-                why=f"it is not among the namespace's {setting}",
-                next=nearest(name, known) or f"add it to the namespace's {setting}",
-            )
 
 
 def _asked(ask: Callable[[], Iterable[str]]) -> frozenset[str] | None:

@@ -5,10 +5,10 @@ fit. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from bfinfra.kinds.supervisor.base.offers import Offer
+from bfinfra.kinds.supervisor.base.offers import Offer, check_classes
 from bfinfra.kinds.supervisor.service_vm import manifest as form
 from bfinfra.kinds.supervisor.service_vm.catalog import Found, ServiceVmFacts
 from bfinfra.kinds.supervisor.service_vm.manifest import Image
@@ -16,8 +16,6 @@ from bfinfra.kinds.supervisor.service_vm.spec import Spec
 from bfinfra.kinds.supervisor.service_vm.state import State
 from bfinfra.model.context import PlanContext
 from bfinfra.model.errors import Refusal
-from bfinfra.model.names import storage_class
-from bfinfra.model.suggest import nearest
 from bfinfra.model.units import BINARY, bytes_text, megahertz_text
 
 
@@ -38,7 +36,7 @@ def check(name: str, spec: Spec, state: State | None, context: PlanContext) -> N
             why="the machine's own would have this name",
             next="choose another name for the machine, or delete it",
         )
-    _offered(spec, facts.offers.get(spec.namespace, Offer()), home.spec)
+    check_classes(spec, facts.offers.get(spec.namespace, Offer()), home.spec)
     _fits(name, spec, context, facts)
 
 
@@ -131,32 +129,6 @@ def _absent(
         else "the namespace shows nothing of this library",
         next="write one of these" if names else f"add it to the content_libraries of {home.key}",
     )
-
-
-def _offered(spec: Spec, offer: Offer, home: object) -> None:
-    """Classes of the namespace, as it is and as this run will leave it."""
-    sorts: tuple[tuple[str, str, dict[str, str], Collection[str] | None, Collection[str]], ...] = (
-        ("VM class", "vm_classes", dict(spec.vm_classes), offer.vm_classes, getattr(home, "vm_classes", ())),
-        (
-            "storage class",
-            "storage",
-            dict(spec.storage),
-            offer.storage_classes,
-            [storage_class(policy) for policy in getattr(home, "storage", {})],
-        ),
-    )
-    for what, setting, named, offered, promised in sorts:
-        known = {*(offered or ()), *promised}
-        if offered is None and not promised:
-            continue
-        for field, name in named.items():
-            if name not in known:
-                raise Refusal(
-                    f"the namespace {spec.namespace} offers no {what} {name}",
-                    field=field,
-                    why=f"it is not among the namespace's {setting}",
-                    next=nearest(name, known) or f"add it to the namespace's {setting}",
-                )
 
 
 def _fits(name: str, spec: Spec, context: PlanContext, facts: ServiceVmFacts) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.supervisor.base import fit, offers, upgrade
+from bfinfra.kinds.supervisor.base import fit, fixed, offers, upgrade
 from bfinfra.kinds.supervisor.base.cluster_steps import Create, Drop, Hop, Roll, Update, Wait
 from bfinfra.kinds.supervisor.tanzu_cluster import declared, forms
 from bfinfra.kinds.supervisor.tanzu_cluster import manifest as form
@@ -230,21 +230,8 @@ def _check_changes(spec: Spec, state: State, fields: set[str], context: PlanCont
             why=f"it can't become a {FORMS[spec.api].kind}",
             next=f"write api: {state.api}, or make another cluster, move the work, delete this one",
         )
-    if fixed := sorted(field for field in fields if field.startswith("network.")):
-        raise Refusal(
-            "the network of a cluster can't be changed",
-            field=fixed[0],
-            why="it is fixed when the cluster is created",
-            next="create another cluster, move the workloads, and delete this one",
-        )
     before = (state.view(spec).get("control_plane") or {}).get("count") or 0
-    if "control_plane.count" in fields and spec.control_plane.count < before:
-        raise Refusal(
-            "a control plane can't shrink",
-            field="control_plane.count",
-            why=f"it has {before} nodes",
-            next=f"write {before}",
-        )
+    fixed.check(fields, before, spec.control_plane.count)
     if fields:
         _check(spec, context)
 

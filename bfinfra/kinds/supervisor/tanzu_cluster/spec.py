@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
@@ -10,7 +9,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bfinfra.kinds.cluster_locator import DnsLabel
-from bfinfra.kinds.supervisor.base import in_namespace
+from bfinfra.kinds.supervisor.base import in_namespace, networks
+from bfinfra.kinds.supervisor.base.networks import Cidr
 from bfinfra.kinds.supervisor.base.pools import Pool
 from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Inner
@@ -23,13 +23,6 @@ from bfinfra.model.sources import LocalFile
 from bfinfra.model.units import Bytes
 
 Version = Annotated[str, StringConstraints(pattern=r"^v\d+\.\d+(\.\d+([-+][0-9A-Za-z.+-]+)?)?$")]
-
-
-def _cidr(text: str) -> str:
-    try:
-        return str(ipaddress.ip_network(text))
-    except ValueError:
-        raise ValueError(f"{text} is not a network such as 192.168.0.0/16") from None
 
 
 def _odd(count: int) -> int:
@@ -55,7 +48,6 @@ def _old(name: str) -> str:
 
 
 OldClass = Annotated[str, AfterValidator(_old)]
-Cidr = Annotated[str, AfterValidator(_cidr)]
 
 
 class Volume(Part):
@@ -185,11 +177,7 @@ class Spec(resource.Spec):
 
     def inside(self) -> Iterator[Inner]:
         """Its networks of pods and services, if they are written."""
-        for field in ("pods", "services"):
-            yield from (
-                Inner(f"network.{field}.{index}", cidr)
-                for index, cidr in enumerate(getattr(self.network, field))
-            )
+        return networks.inside(self.network)
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:

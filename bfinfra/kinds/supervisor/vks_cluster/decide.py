@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.supervisor.base import upgrade
+from bfinfra.kinds.supervisor.base import fixed, upgrade
 from bfinfra.kinds.supervisor.base.cluster_steps import Create, Delete, Drop, Hop, Move, Roll, Update, Wait
 from bfinfra.kinds.supervisor.base.variables import text
 from bfinfra.kinds.supervisor.base.words import Fields, at, within
@@ -18,7 +18,6 @@ from bfinfra.kinds.supervisor.vks_cluster.state import State
 from bfinfra.model import compare
 from bfinfra.model.compare import Change, differences
 from bfinfra.model.context import PlanContext
-from bfinfra.model.errors import Refusal
 from bfinfra.model.step import Step
 
 COUNTS = ("count", "autoscale", "protect")
@@ -225,19 +224,6 @@ def _catalog(spec: Spec, context: PlanContext) -> Catalog:
 
 def _check(spec: Spec, state: State, fields: set[str], context: PlanContext) -> None:
     """Refuses changes that a cluster can't make."""
-    if fixed := sorted(field for field in fields if field.startswith("network.")):
-        raise Refusal(
-            "the network of a cluster can't be changed",
-            field=fixed[0],
-            why="it is fixed when the cluster is made",
-            next="make another cluster, move the work, delete this one",
-        )
     before = at(state.body, "topology", "controlPlane").get("replicas") or 0
-    if "control_plane.count" in fields and spec.control_plane.count < before:
-        raise Refusal(
-            "a control plane can't shrink",
-            field="control_plane.count",
-            why=f"it has {before} nodes",
-            next=f"write {before}",
-        )
+    fixed.check(fields, before, spec.control_plane.count)
     refusals.check(spec, context)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator
 from typing import Annotated
@@ -10,7 +9,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
 
 from bfinfra.kinds.cluster_locator import DnsLabel
-from bfinfra.kinds.supervisor.base import in_namespace
+from bfinfra.kinds.supervisor.base import in_namespace, networks
+from bfinfra.kinds.supervisor.base.networks import Cidr
 from bfinfra.kinds.supervisor.base.pools import NodeDemand, Pool, surge_of
 from bfinfra.model import resource
 from bfinfra.model.conflict import Conflict, Inner, Spot
@@ -33,13 +33,6 @@ Text = Annotated[str, StringConstraints(min_length=1)]
 Taint = Annotated[str, StringConstraints(pattern=TAINT)]
 Nodes0 = Annotated[int, Field(ge=0, le=1000)]
 Variables = dict[str, JsonValue]
-
-
-def _cidr(text: str) -> str:
-    try:
-        return str(ipaddress.ip_network(text))
-    except ValueError:
-        raise ValueError(f"{text} is not a network such as 192.168.0.0/16") from None
 
 
 def _odd(count: int) -> int:
@@ -71,7 +64,6 @@ def _not_own(variables: Variables) -> Variables:
     return variables
 
 
-Cidr = Annotated[str, AfterValidator(_cidr)]
 Os = Annotated[str, AfterValidator(_os)]
 Share = Annotated[int | str, AfterValidator(_share)]
 Others = Annotated[Variables, AfterValidator(_not_own)]
@@ -237,11 +229,7 @@ class Spec(resource.Spec):
 
     def inside(self) -> Iterator[Inner]:
         """Its networks of pods and services, if they are written."""
-        for field in ("pods", "services"):
-            yield from (
-                Inner(f"network.{field}.{index}", cidr)
-                for index, cidr in enumerate(getattr(self.network, field))
-            )
+        return networks.inside(self.network)
 
     @staticmethod
     def conflicts(mine: Specs, site: Specs) -> Iterator[Conflict]:
