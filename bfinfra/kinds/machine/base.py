@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
@@ -18,6 +18,7 @@ from bfinfra.model import compare, kind, resource
 from bfinfra.model.awaited import Away, away, held
 from bfinfra.model.compare import Change, differences
 from bfinfra.model.context import PlanContext, ResolvedRef
+from bfinfra.model.errors import Refusal
 from bfinfra.model.kind import Observation
 from bfinfra.model.mark import Mark
 from bfinfra.model.records import dataclass
@@ -230,6 +231,19 @@ def others(on: Mapping[str, Marked], mark: Mark) -> tuple[str, ...]:
     if not any(each.mark for each in on.values()):
         return ()
     return tuple(host for host, each in on.items() if each.mark is None or each.mark.owner != mark.owner)
+
+
+def check_owner(on: Mapping[str, Marked], hosts: Collection[str], mark: Mark, field: str) -> None:
+    """Raises Refusal for a machine of `hosts` whose software belongs to another resource. `field`: the field
+    that names the machine.
+    """
+    for host, found in on.items():
+        if host in hosts and found.mark and found.mark.owner != mark.owner:
+            raise Refusal(
+                f"{host} belongs to {found.mark.address} of the site {found.mark.site}",
+                field=field,
+                next="name another machine, or remove it from there first",
+            )
 
 
 def set_up_changes(

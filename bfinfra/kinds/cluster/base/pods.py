@@ -1,4 +1,4 @@
-"""Reads the status of Jobs and pods, and the Secret that their images are pulled with."""
+"""Reads the status of Jobs and pods, and the Secret for their images; checks tolerations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bfinfra.model.context import ResolvedRef
-from bfinfra.model.errors import Refusal
+from bfinfra.model.errors import FieldError, Refusal
 
 PULLING = ("ErrImagePull", "ImagePullBackOff")
 """Reasons for which a container waits for its image. The kubelet retries, at first after 10 s, at last every
@@ -21,6 +21,14 @@ STUCK = (
     "RunContainerError",
 )
 Object = Mapping[str, Any]
+
+
+def check_toleration(operator: str, key: str, value: str) -> None:
+    """Raises FieldError for a toleration that Kubernetes refuses."""
+    if operator == "Exists" and value:
+        raise FieldError("it goes with operator: Equal", "value")
+    if operator == "Equal" and not key:
+        raise FieldError("operator: Equal needs it", "key")
 
 
 def job_phase(job: Object) -> tuple[str, str]:

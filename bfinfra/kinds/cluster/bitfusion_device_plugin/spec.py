@@ -8,6 +8,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, StringConstraints, model_validator
 
 from bfinfra.kinds.capabilities import allocatable, image, namespace, space, token
+from bfinfra.kinds.cluster.base.pods import check_toleration
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel
 from bfinfra.model import resource
 from bfinfra.model.choice import each_once
@@ -103,10 +104,7 @@ class Toleration(Part):
 
     @model_validator(mode="after")
     def _fits(self) -> Toleration:
-        if self.operator == "Exists" and self.value:
-            raise FieldError("it goes with operator: Equal", "value")
-        if self.operator == "Equal" and not self.key:
-            raise FieldError("it is required, or operator: Exists", "key")
+        check_toleration(self.operator, self.key, self.value)
         return self
 
 

@@ -17,10 +17,11 @@ from bfinfra.kinds.capabilities import (
     on_nodes,
     space,
 )
+from bfinfra.kinds.cluster.base.pods import check_toleration
 from bfinfra.kinds.cluster_locator import WHOLE, DnsLabel, cluster_key
 from bfinfra.model import conflict, resource
 from bfinfra.model.conflict import Conflict, Spot, Taken
-from bfinfra.model.errors import FieldError, Problem
+from bfinfra.model.errors import Problem
 from bfinfra.model.names import LABEL_VALUE
 from bfinfra.model.order import Capability, Specs
 from bfinfra.model.refs import Ref
@@ -45,10 +46,7 @@ class Toleration(Part):
 
     @model_validator(mode="after")
     def _fits(self) -> Toleration:
-        if self.operator == "Exists" and self.value:
-            raise FieldError("it goes with operator: Equal", "value")
-        if self.operator == "Equal" and not self.key:
-            raise FieldError("operator: Equal needs it", "key")
+        check_toleration(self.operator, self.key, self.value)
         return self
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bfinfra.kinds.machine.base import OnMachines, while_away
+from bfinfra.kinds.machine.base import OnMachines, check_owner, while_away
 from bfinfra.kinds.machine.flexdirect_host.spec import PACKAGED, Scheduler, Spec, form
 from bfinfra.kinds.machine.flexdirect_host.state import FlexDirectHostFacts, Installed, State
 from bfinfra.model import compare
@@ -163,13 +163,7 @@ def _check(
                 "bfinfra adopt"
             ),
         )
-    for host, found in on.items():
-        if host in spec.hosts and found.mark and found.mark.owner != context.mark.owner:
-            raise Refusal(
-                f"{host} belongs to {found.mark.address} of the site {found.mark.site}",
-                field="hosts",
-                next="name another machine, or remove it from there first",
-            )
+    check_owner(on, spec.hosts, context.mark, "hosts")
 
 
 def _make_way(spec: Spec, state: State | None) -> Sequence[Remove]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from bfinfra.kinds.machine.base import while_away
+from bfinfra.kinds.machine.base import check_owner, while_away
 from bfinfra.kinds.machine.kubeadm_cluster.spec import Spec
 from bfinfra.kinds.machine.kubeadm_cluster.state import (
     KubeadmFacts,
@@ -94,13 +94,7 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
             field="packages",
             next="download them, or correct the paths",
         )
-    for host, node in on.items():
-        if host in spec.hosts and node.mark and node.mark.owner != context.mark.owner:
-            raise Refusal(
-                f"{host} belongs to {node.mark.address} of the site {node.mark.site}",
-                field="workers",
-                next="name another machine, or remove it from there first",
-            )
+    check_owner(on, spec.hosts, context.mark, "workers")
     ours = on.get(spec.control_plane, NOTHING).authority
     if others := [
         host
