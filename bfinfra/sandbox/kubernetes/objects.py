@@ -36,6 +36,18 @@ def dig(thing: Any, *path: str | int, default: Any = None) -> Any:
     return thing
 
 
+def is_ready(pod: Object) -> bool:
+    """Return whether a pod's containers are all ready."""
+    return dig(pod, "status", "phase") == "Running" and all(
+        each.get("ready") for each in dig(pod, "status", "containerStatuses", default=[])
+    )
+
+
+def runs(pod: Object) -> bool:
+    """Return whether a pod's containers are all ready, and it is not being deleted."""
+    return is_ready(pod) and not pod["metadata"].get("deletionTimestamp")
+
+
 def copied(thing: object) -> Any:
     """A deep copy of JSON: what the store holds is never changed in place."""
     if isinstance(thing, dict):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from http.cookies import SimpleCookie
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -105,17 +104,7 @@ class _Shop:
         except vmodl.MethodFault as error:
             return Response(500, wire.fault(error, version), XML)
         except Exception as error:  # noqa: BLE001 - a defect of the sandbox must reach the client as a fault, and the log in full
-            traceback.print_exc()
-            return Response(
-                500,
-                wire.fault(
-                    vmodl.fault.SystemError(
-                        reason=repr(error)[:300], msg=f"{spoken.method}: {error!r}"[:300]
-                    ),
-                    version,
-                ),
-                XML,
-            )
+            return Response(500, wire.defect(error, spoken.method, version), XML)
         headers = (
             {**XML, "set-cookie": f'{COOKIE}="{call.cookie}"; Path=/; HttpOnly; Secure;'}
             if call.cookie

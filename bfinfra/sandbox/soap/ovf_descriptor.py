@@ -114,20 +114,8 @@ def parse(text: str) -> Descriptor:
     machine.
     """
     root = parse_xml(text)
-    system = root.find(f"{{{OVF}}}VirtualSystem")
-    if system is None:
-        raise vim.fault.OvfMissingElement(
-            lineNumber=root.sourceline or 1,
-            name="VirtualSystem",
-            msg="Line 1: the descriptor has no VirtualSystem",
-        )
-    hardware = system.find(f"{{{OVF}}}VirtualHardwareSection")
-    if hardware is None:
-        raise vim.fault.OvfMissingElement(
-            lineNumber=system.sourceline or 1,
-            name="VirtualHardwareSection",
-            msg="the descriptor has no VirtualHardwareSection",
-        )
+    system = _required(root, "VirtualSystem")
+    hardware = _required(system, "VirtualHardwareSection")
     operating = system.find(f"{{{OVF}}}OperatingSystemSection")
     sections = system.findall(f"{{{OVF}}}ProductSection")
     option = default_option(root)
@@ -152,7 +140,7 @@ def parse(text: str) -> Descriptor:
     )
 
 
-def parse_xml(text: str) -> Any:
+def parse_xml(text: str) -> Element:
     """The envelope's root element."""
     try:
         root = etree.fromstring(text.encode(), SAFE)
@@ -174,6 +162,16 @@ def parse_xml(text: str) -> Any:
             lineNumber=1, name="Envelope", msg="The OVF descriptor has no Envelope"
         )
     return root
+
+
+def _required(parent: Element, name: str) -> Element:
+    found = parent.find(f"{{{OVF}}}{name}")
+    if found is None:
+        line = parent.sourceline or 1
+        raise vim.fault.OvfMissingElement(
+            lineNumber=line, name=name, msg=f"Line {line}: the descriptor has no {name}"
+        )
+    return found
 
 
 def local(element: Any) -> str:

@@ -4,7 +4,6 @@ pbm.profile.ProfileManager, pbm.placement.PlacementSolver.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -60,12 +59,7 @@ def pbm_handler(
         except vmodl.MethodFault as error:
             return Response(500, wire.fault(error, version), XML)
         except Exception as error:  # noqa: BLE001 - a defect of the sandbox must reach the client as a fault, and the log in full
-            traceback.print_exc()
-            return Response(
-                500,
-                wire.fault(vmodl.fault.SystemError(reason=repr(error)[:300], msg=repr(error)[:300]), version),
-                XML,
-            )
+            return Response(500, wire.defect(error, "a policy's call", version), XML)
         return Response(200, wire.answer(spoken.method, content, NS), XML)
 
     return handler

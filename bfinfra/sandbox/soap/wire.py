@@ -5,6 +5,7 @@ every type.
 from __future__ import annotations
 
 import re
+import traceback
 from dataclasses import dataclass
 from typing import Any
 from xml.parsers.expat import ParserCreate
@@ -143,6 +144,13 @@ def as_a_server(text: str, version: str) -> str:
 def answer(method: str, content: str, space: str = NS) -> bytes:
     """The envelope of a result."""
     return f'{HEAD}<{method}Response xmlns="{space}">{content}</{method}Response>{TAIL}'.encode()
+
+
+def defect(error: Exception, method: str, version: str) -> bytes:
+    """The envelope of a fault for a defect of the sandbox itself, whose trace goes to the log."""
+    traceback.print_exception(error)
+    text = f"{method}: {error!r}"[:300]
+    return fault(vmodl.fault.SystemError(reason=repr(error)[:300], msg=text), version)
 
 
 def fault(error: Any, version: str) -> bytes:

@@ -152,16 +152,6 @@ def on(pod: Object) -> str:
     return str(dig(pod, "spec", "nodeName", default=""))
 
 
-def runs(pod: Object) -> bool:
-    """Return whether all its containers are ready, and it is not being deleted."""
-    states = dig(pod, "status", "containerStatuses", default=[])
-    return (
-        dig(pod, "status", "phase") == "Running"
-        and not pod["metadata"].get("deletionTimestamp")
-        and all(each.get("ready") for each in states)
-    )
-
-
 def older(policies: list[Object]) -> list[Object]:
     """ClusterPolicies, that which the operator follows first."""
     return sorted(policies, key=lambda each: (each["metadata"]["creationTimestamp"], name_of(each)))

@@ -16,7 +16,16 @@ from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.controllers.mig_manager import STATE, MigManagers
 from bfinfra.sandbox.kubernetes.controllers.replicas import template_hash
 from bfinfra.sandbox.kubernetes.nvidia import Gpus, uses
-from bfinfra.sandbox.kubernetes.objects import Object, condition, dig, name_of, namespace_of, stamp, uid_of
+from bfinfra.sandbox.kubernetes.objects import (
+    Object,
+    condition,
+    dig,
+    name_of,
+    namespace_of,
+    runs,
+    stamp,
+    uid_of,
+)
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
@@ -87,7 +96,7 @@ class GpuOperator:
         policy = self.policy()
         if policy is None or not found.count:
             return found
-        pods = [pod for pod in self._driver_pods(node) if operands.runs(pod)]
+        pods = [pod for pod in self._driver_pods(node) if runs(pod)]
         if not pods and (operands.enabled(policy, DRIVERS) or _by_drivers(policy)):
             return replace(found, count=0)
         licensed = not found.vgpu or any(self._licensed.get(uid_of(pod), False) for pod in pods)
@@ -99,7 +108,7 @@ class GpuOperator:
         )
 
     def _read_token(self, pod: Object) -> None:
-        if uid_of(pod) in self._licensed or not operands.runs(pod):
+        if uid_of(pod) in self._licensed or not runs(pod):
             return
         for volume in dig(pod, "spec", "volumes", default=[]):
             if name := dig(volume, "secret", "secretName"):
@@ -118,11 +127,11 @@ class GpuOperator:
         if kept != labels:
             self._cluster.change(node, lambda live: live["metadata"].__setitem__("labels", kept), OPERATOR)
         pods = self._driver_pods(name)
-        if pods and not any(operands.runs(pod) for pod in pods):
+        if pods and not any(runs(pod) for pod in pods):
             self._evict(name)
 
     def _deployed(self, labels: Object, node: str, policy: Object, gpus: Gpus) -> Iterator[tuple[str, str]]:
-        up = any(operands.runs(pod) for pod in self._driver_pods(node))
+        up = any(runs(pod) for pod in self._driver_pods(node))
         held = "paused-for-mig-change" if labels.get(STATE) in ("pending", "rebooting") else PAUSED
         for each in OPERANDS:
             if each is MANAGER and not gpus.divisible:
@@ -184,7 +193,7 @@ class GpuOperator:
         if not dig(policy, "spec", "driver", "upgradePolicy", "autoUpgrade"):
             return
         pods = [pod for pod in self._cluster.store.all(PODS) if operands.is_driver(pod)]
-        if all(operands.runs(pod) for pod in pods):
+        if all(runs(pod) for pod in pods):
             old = [pod for pod in pods if not self._latest(pod)]
             for pod in sorted(old, key=operands.on)[:1]:
                 self._cluster.remove(pod)
@@ -225,7 +234,7 @@ class GpuOperator:
             if any(owner["name"] == name for owner in _owners(pod))
         }
         return any(
-            (pod := pods.get(name_of(node))) is None or not operands.runs(pod) or not self._latest(pod)
+            (pod := pods.get(name_of(node))) is None or not runs(pod) or not self._latest(pod)
             for node in nodes
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from bfinfra.sandbox.kubernetes.controllers import gpu_operands as operands
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.nvidia import uses
-from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of, uid_of
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, namespace_of, runs, uid_of
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
 NODES: Key = ("", "nodes")
@@ -105,7 +105,7 @@ class MigManagers:
             (
                 pod
                 for pod in self._cluster.store.all(PODS)
-                if _is_manager(pod) and operands.on(pod) == node and operands.runs(pod)
+                if _is_manager(pod) and operands.on(pod) == node and runs(pod)
             ),
             None,
         )

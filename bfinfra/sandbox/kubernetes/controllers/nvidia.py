@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from bfinfra.sandbox.kubernetes.controllers.loop import Item, Loop
 from bfinfra.sandbox.kubernetes.nvidia import is_plugin, offered, owned
-from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, uid_of
+from bfinfra.sandbox.kubernetes.objects import Object, dig, name_of, runs, uid_of
 from bfinfra.sandbox.kubernetes.outside import Outside
 from bfinfra.sandbox.kubernetes.store import Change, Key
 
@@ -35,7 +35,7 @@ class NvidiaDevices:
         if change.key == PODS and (node := dig(pod, "spec", "nodeName")) and _plugin(pod):
             if change.kind == "DELETED":
                 self._found.pop(uid_of(pod), None)
-            elif _runs(pod) and uid_of(pod) not in self._found:
+            elif runs(pod) and uid_of(pod) not in self._found:
                 gpus = self._outside.gpus(node)
                 self._found[uid_of(pod)] = offered(pod, _plugin(pod), gpus)
             yield (NODES, "", node)
@@ -49,7 +49,7 @@ class NvidiaDevices:
             for pod in self._cluster.store.all(PODS)
             if dig(pod, "spec", "nodeName") == name_of(thing) and _plugin(pod)
         ]
-        counts = [self._found.get(uid_of(pod), {}) for pod in pods if _runs(pod)]
+        counts = [self._found.get(uid_of(pod), {}) for pod in pods if runs(pod)]
         wanted = next(filter(None, counts), {})
         status = dict(thing.get("status") or {})
         for part in ("capacity", "allocatable"):
@@ -64,12 +64,3 @@ class NvidiaDevices:
 def _plugin(pod: Object) -> Object:
     """Its container of the plug-in; empty where it has none."""
     return next((each for each in dig(pod, "spec", "containers", default=[]) if is_plugin(each)), {})
-
-
-def _runs(pod: Object) -> bool:
-    states = dig(pod, "status", "containerStatuses", default=[])
-    return (
-        dig(pod, "status", "phase") == "Running"
-        and not pod["metadata"].get("deletionTimestamp")
-        and all(each.get("ready") for each in states)
-    )

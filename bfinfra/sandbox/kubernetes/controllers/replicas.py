@@ -13,6 +13,7 @@ from bfinfra.sandbox.kubernetes.objects import (
     condition,
     copied,
     dig,
+    is_ready,
     name_of,
     namespace_of,
     owned_by,
@@ -127,7 +128,7 @@ class Replicas:
         made = [self._loop.made(thing, _pod(thing, name)) for name in missing]
         for pod in pods[wanted:]:
             self._cluster.remove(pod)
-        ready = sum(1 for pod in pods[:wanted] if _ready(pod))
+        ready = sum(1 for pod in pods[:wanted] if is_ready(pod))
         missing_still = made.count(None)
         failure = dig(thing, "status", "conditions") or [
             condition(
@@ -164,7 +165,7 @@ class Replicas:
         for node, pod in pods.items():
             if node not in nodes:
                 self._cluster.remove(pod)
-        ready = sum(1 for pod in pods.values() if _ready(pod))
+        ready = sum(1 for pod in pods.values() if is_ready(pod))
         updated = sum(
             1 for pod in pods.values() if dig(pod, "metadata", "labels", "controller-revision-hash") == mark
         )
@@ -204,13 +205,6 @@ def _counted(thing: Object, *, replicas: int, ready: int) -> Object:
         "unavailableReplicas": replicas - ready if thing["kind"] == "Deployment" else 0,
     }
     return {**status, **{key: value for key, value in counts.items() if value}}
-
-
-def _ready(pod: Object) -> bool:
-    """Return whether all its containers run."""
-    return dig(pod, "status", "phase") == "Running" and all(
-        each.get("ready") for each in dig(pod, "status", "containerStatuses", default=[])
-    )
 
 
 def _facts(each: Object) -> tuple[object, ...]:
