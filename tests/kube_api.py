@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -77,15 +76,6 @@ class Api:
         if changes:
             config["users"][0]["user"] = changes
         return Secret("env", "KUBECONFIG_TEXT", Sources(env={"KUBECONFIG_TEXT": json.dumps(config)}))
-
-
-def until(test: Callable[[], Any], seconds: float = 60) -> Any:
-    """What `test` answers once it is true; fails where that takes too long."""
-    end = time.monotonic() + seconds
-    while not (found := test()):
-        assert time.monotonic() < end, f"still {found!r} after {seconds} s"
-        time.sleep(0.01)
-    return found
 
 
 def somebody_patches(cluster: ClusterClient, path: str, body: dict[str, Any]) -> None:

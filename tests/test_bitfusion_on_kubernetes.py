@@ -4,14 +4,10 @@ destroyed.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from kinds.lifecycle import apply, endings, made, plan, world
+from documents import Changed, applied, expected, named
+from kinds.lifecycle import SPECS, apply, endings, made, world
 
-import bfinfra.sandbox
-
-SPECS = Path(__file__).parents[1] / "specs"
 SITE = SPECS / "bitfusion-on-kubernetes.yaml"
 PLUGIN = "bitfusion_device_plugin/k8s"
 
@@ -19,25 +15,10 @@ PLUGIN = "bitfusion_device_plugin/k8s"
 @pytest.fixture(scope="module")
 def there(tmp_path_factory):
     """The document's world without waiting times, the site applied to it."""
-    state = tmp_path_factory.mktemp("on-kubernetes")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        running = bfinfra.sandbox.start(
-            SPECS / "worlds/bitfusion-on-kubernetes.yaml", state / "sandbox", pace=0
-        )
-        running.before = world(running)
-        running.outcome = apply(SITE, running)
+    with applied(
+        SITE, SPECS / "worlds/bitfusion-on-kubernetes.yaml", tmp_path_factory.mktemp("on-kubernetes")
+    ) as running:
         yield running
-        bfinfra.sandbox.stop(state / "sandbox")
-
-
-def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
-    text = SITE.read_text()
-    for old, new in changes:
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
-        text = text.replace(old, new)
-    (tmp_path / "site.yaml").write_text(text.replace(old, new))
-    return tmp_path / "site.yaml"
 
 
 def test_it_applies_whole(there):
@@ -52,7 +33,7 @@ def test_a_second_apply_writes_nothing(there):
     assert there.tally()["written"] == before
 
 
-CHANGED: list[tuple[str, str, str, set[str]]] = [
+CHANGED: Changed = [
     ("shares: 1000", "shares: 2000", PLUGIN, {"shares"}),
     ("gpus: 1}", "gpus: 2.5}", PLUGIN, {"quotas"}),
     (
@@ -85,14 +66,7 @@ CHANGED: list[tuple[str, str, str, set[str]]] = [
 
 
 def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(there, tmp_path):
-    found = {
-        str(item.key): {change.field for change in item.named}
-        for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), there).pending
-    }
-    wanted: dict[str, set[str]] = {}
-    for _, _, key, fields in CHANGED:
-        wanted[key] = wanted.get(key, set()) | fields
-    assert found == wanted
+    assert named(SITE, tmp_path, CHANGED, there) == expected(CHANGED)
 
 
 def test_destroy_leaves_the_world_as_it_was_before_the_first_apply(there):

@@ -4,41 +4,20 @@ that use it.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from kinds.lifecycle import apply, endings, made, plan, world
+from documents import Changed, applied, edited, expected, named
+from kinds.lifecycle import SPECS, apply, endings, made, plan, world
 
-import bfinfra.sandbox
-
-SPECS = Path(__file__).parents[1] / "specs"
 SITE = SPECS / "consolidated-gpu-cluster.yaml"
 
 
 @pytest.fixture(scope="module")
 def consolidated(tmp_path_factory):
     """Its world without waiting times, the site applied to it."""
-    state = tmp_path_factory.mktemp("consolidated")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        running = bfinfra.sandbox.start(
-            SPECS / "worlds/consolidated-gpu-cluster.yaml", state / "sandbox", pace=0
-        )
-        running.before = world(running)
-        running.outcome = apply(SITE, running)
+    with applied(
+        SITE, SPECS / "worlds/consolidated-gpu-cluster.yaml", tmp_path_factory.mktemp("consolidated")
+    ) as running:
         yield running
-        bfinfra.sandbox.stop(state / "sandbox")
-
-
-def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
-    text = SITE.read_text()
-    for old, new in changes:
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
-        text = text.replace(old, new)
-    (tmp_path / "manifests").symlink_to(SPECS / "manifests")
-    path = tmp_path / "site.yaml"
-    path.write_text(text)
-    return path
 
 
 def test_it_applies_whole_and_all_three_kubernetes_get_a_gpu(consolidated):
@@ -60,7 +39,7 @@ def test_a_second_apply_writes_nothing(consolidated):
     assert consolidated.tally()["written"] == before
 
 
-CHANGED: list[tuple[str, str, str, set[str]]] = [
+CHANGED: Changed = [
     ("memory: 16GiB", "memory: 24GiB", "bitfusion_server/bf-03", {"memory"}),
     ("ml-large: {cpus: 8", "ml-large: {cpus: 16", "vm_class/ml-large", {"cpus"}),
     (
@@ -106,22 +85,16 @@ def _named(field: str) -> str:
 
 
 def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(consolidated, tmp_path):
-    found = {
-        str(item.key): {_named(change.field) for change in item.named}
-        for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), consolidated).pending
-    }
-    wanted: dict[str, set[str]] = {
-        "workload/pytorch-supervisor": {"Job/pytorch-bitfusion"}
-    }  # it mounts the token's Secrets, whose names the form decides
-    for _, _, key, fields in CHANGED:
-        wanted[key] = wanted.get(key, set()) | fields
-    assert found == wanted
+    found = named(SITE, tmp_path, CHANGED, consolidated)
+    # it mounts the token's Secrets, whose names the form decides
+    wanted = expected(CHANGED) | {"workload/pytorch-supervisor": {"Job/pytorch-bitfusion"}}
+    assert {key: {_named(field) for field in fields} for key, fields in found.items()} == wanted
 
 
 def test_a_second_server_alone_is_no_group(consolidated, tmp_path):
     text = SITE.read_text()
     third = text[text.index("  bf-03:") : text.index("bitfusion_token:")]
-    path = edited(tmp_path, (third, "\n"))
+    path = edited(SITE, tmp_path, (third, "\n"))
     path.write_text(path.read_text().replace("[bf-01, bf-02, bf-03]", "[bf-01, bf-02]"))
     assert "bf-01 and bf-02 are a group of 2 servers" in str(plan(path, consolidated).problems)
 

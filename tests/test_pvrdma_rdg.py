@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 
 import pytest
+from documents import Changed, applied, expected, named
 from kinds.lifecycle import EVERYTHING, QUICK, apply, endings, made, plan, world
 from pyVmomi import vim
 from rights.given import administrator
@@ -35,21 +36,8 @@ def rdg(tmp_path_factory):
     state = tmp_path_factory.mktemp("rdg")
     (state / "world.yaml").write_text(WORLD.read_text().replace("kubeadm: sckubm01}", "gpus: 1, nodes: 4}"))
     site = written(state, TEXT)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        running = bfinfra.sandbox.start(state / "world.yaml", state / "sandbox", pace=0)
-        running.before, running.site = world(running), site
-        running.outcome = apply(site, running)
+    with applied(site, state / "world.yaml", state) as running:
         yield running
-        bfinfra.sandbox.stop(state / "sandbox")
-
-
-def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
-    text = TEXT
-    for old, new in changes:
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
-        text = text.replace(old, new)
-    return written(tmp_path, text)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -70,7 +58,7 @@ def test_a_second_apply_writes_nothing(rdg):
     assert rdg.tally()["written"] == before
 
 
-CHANGED: list[tuple[str, str, str, set[str]]] = [
+CHANGED: Changed = [
     ("    mtu: 9000\n    uplinks", "    mtu: 1500\n    uplinks", "distributed_switch/roce", {"mtu"}),
     ("    mtu: 9000\n    hosts:", "    mtu: 1500\n    hosts:", "vmkernel_adapter/pvrdma", {"mtu"}),
     ("sc2esx27: [vmnic2]}", "sc2esx27: [vmnic3]}", "distributed_switch/roce", {"hosts.sc2esx27"}),
@@ -106,14 +94,7 @@ CHANGED: list[tuple[str, str, str, set[str]]] = [
 
 
 def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(rdg, tmp_path):
-    found = {
-        str(item.key): {change.field for change in item.named}
-        for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), rdg).pending
-    }
-    wanted: dict[str, set[str]] = {}
-    for _, _, key, fields in CHANGED:
-        wanted[key] = wanted.get(key, set()) | fields
-    assert found == wanted
+    assert named(rdg.site, tmp_path, CHANGED, rdg) == expected(CHANGED)
 
 
 def test_workers_have_the_adapters_and_the_gpu_of_the_guide(rdg):

@@ -7,37 +7,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kinds.lifecycle import apply, endings, made, plan, world
+from documents import Changed, applied, edited, expected, named
+from kinds.lifecycle import SPECS, apply, endings, made, world
 
-import bfinfra.sandbox
 from bfinfra.cli import main
 
-SPECS = Path(__file__).parents[1] / "specs"
 SITE = SPECS / "singapore-poc.yaml"
 
 
 @pytest.fixture(scope="module")
 def poc(tmp_path_factory):
     """The PoC's world without waiting times, the site applied to it."""
-    state = tmp_path_factory.mktemp("poc")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BFINFRA_STATE_HOME", str(state / "state"))
-        running = bfinfra.sandbox.start(SPECS / "worlds/singapore-poc.yaml", state / "sandbox", pace=0)
-        running.before = world(running)
-        running.outcome = apply(SITE, running)
+    with applied(SITE, SPECS / "worlds/singapore-poc.yaml", tmp_path_factory.mktemp("poc")) as running:
         yield running
-        bfinfra.sandbox.stop(state / "sandbox")
-
-
-def edited(tmp_path: Path, *changes: tuple[str, str]) -> Path:
-    text = SITE.read_text()
-    for old, new in changes:
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the site"
-        text = text.replace(old, new)
-    (tmp_path / "manifests").symlink_to(SPECS / "manifests")
-    path = tmp_path / "site.yaml"
-    path.write_text(text)
-    return path
 
 
 def test_it_applies_whole(poc):
@@ -53,7 +35,7 @@ def test_a_second_apply_writes_nothing(poc):
     assert poc.tally()["written"] == before
 
 
-CHANGED: list[tuple[str, str, str, set[str]]] = [
+CHANGED: Changed = [
     ("memory: 128GiB", "memory: 160GiB", "bitfusion_server/bf-01", {"memory"}),
     ("readiness: port", "readiness: tools", "bitfusion_server/bf-01", {"readiness"}),
     (
@@ -119,19 +101,12 @@ CHANGED: list[tuple[str, str, str, set[str]]] = [
 
 
 def test_fields_changed_in_the_file_are_what_the_plan_names_and_nothing_else(poc, tmp_path):
-    found = {
-        str(item.key): {change.field for change in item.named}
-        for item in plan(edited(tmp_path, *((old, new) for old, new, _, _ in CHANGED)), poc).pending
-    }
-    wanted: dict[str, set[str]] = {}
-    for _, _, key, fields in CHANGED:
-        wanted[key] = wanted.get(key, set()) | fields
-    assert found == wanted
+    assert named(SITE, tmp_path, CHANGED, poc) == expected(CHANGED)
 
 
 def test_plan_and_apply_write_their_pages(poc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    site = edited(tmp_path, ("readiness: port", "readiness: tools"))
+    site = edited(SITE, tmp_path, ("readiness: port", "readiness: tools"))
     monkeypatch.setattr("bfinfra.cli.context.sandbox", lambda args: poc)
     assert main(["plan", str(site), "--html", "plan.html"]) == 0
     assert main(["apply", str(site), "--yes", "--html", "apply.html"]) == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import grown
 import pytest
+from loading import loaded
 
 from bfinfra.app.wiring import IN_CLUSTERS, SOURCES
 from bfinfra.kinds import groups, kind, names, spec
@@ -20,16 +21,6 @@ from bfinfra.sandbox import Running
 
 SITE = Path(__file__).parents[1] / "specs" / "singapore-poc.yaml"
 HEAVY = {"pyVmomi", "lightkube", "httpx2", "lxml", "cryptography", "rich", "tenacity"}
-
-
-def loaded(code: str) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(done.stdout.split())
 
 
 FORKING = """

@@ -5,24 +5,25 @@ check would find.
 from __future__ import annotations
 
 import os
-import queue
 import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from heard import NEVER, Heard, following
 from kinds.lifecycle import EXAMPLES, QUICK, apply, drift, made
 from pyVmomi import vim
 from rights.given import administrator
+from waiting import until
 
 import bfinfra
-from bfinfra.app.listener import Listener, Listeners
+from bfinfra.app.listener import Listeners
 from bfinfra.app.sight import Sight
-from bfinfra.app.watch import WatchOptions, watch
+from bfinfra.app.watch import watch
 from bfinfra.cli.main import main
 from bfinfra.cli.screen import Screen
 from bfinfra.cli.watched import Printed
@@ -31,8 +32,6 @@ from bfinfra.model.errors import Unreachable
 from bfinfra.model.stop import Stop
 from bfinfra.sandbox import SMALL_WORLD, Running
 
-NEVER = 3600.0
-SOON = 30  # seconds within which a report must come
 SITE = """\
 site: example
 vcenter: {server: vc.small.test, username: admin@small.test, password: {env: VCENTER_PASSWORD}, trust: {ca_file: ca.pem}}
@@ -50,52 +49,12 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
 
 
-class Watch(Listener):
-    """A watch in a thread."""
-
-    def __init__(self, path: Path, sandbox: Running, interval: float) -> None:
-        self._seen: queue.SimpleQueue[Sight] = queue.SimpleQueue()
-        self.seen: list[Sight] = []
-        self.stop = Stop()
-        self.stop.begin_writing()
-        self.last: Report | None = None
-        self.interruptions: list[str] = []
-        self.changes = 0
-        site, context = (
-            bfinfra.load(path, sandbox=sandbox),
-            bfinfra.RunContext(sandbox=sandbox, retry=QUICK, stop=self.stop),
-        )
-        options = WatchOptions(interval)
-
-        def run() -> None:
-            self.last = watch(site, self, options=options, context=context)
-
-        self.thread = threading.Thread(target=run)
-        self.thread.start()
-
-    def report(self, sight: Sight) -> None:
-        self.seen.append(sight)
-        self._seen.put(sight)
-
-    def interrupted(self, why: str, blind: float) -> None:
-        self.interruptions.append(why)
-
-    def turned(self, changes: int) -> None:
-        self.changes += changes
-
-    def next(self) -> Sight:
-        return self._seen.get(timeout=SOON)
-
-
 @contextmanager
-def watching(path: Path, sandbox: Running, interval: float = NEVER) -> Iterator[Watch]:
-    running = Watch(path, sandbox, interval)
-    try:
+def watching(path: Path, sandbox: Running, interval: float = NEVER) -> Iterator[Heard]:
+    site = bfinfra.load(path, sandbox=sandbox)
+    context = bfinfra.RunContext(sandbox=sandbox, retry=QUICK)
+    with following(site, context, interval) as running:
         yield running
-    finally:
-        running.stop.ask(15)
-        running.thread.join(SOON)
-    assert not running.thread.is_alive()
     assert "changes" not in {each.name for each in threading.enumerate()}
 
 
@@ -137,7 +96,7 @@ def test_a_change_of_a_machine_is_reported_and_so_is_its_end(sandbox: Running) -
         last = watched.next().report
         assert (fields(last), [each.split()[1] for each in last.ended]) == (["power"], ["memory"])
         assert last.found[0].by == found.found[0].by
-    assert watched.last == last
+    assert watched.ended == last
     assert fields(drift(path, sandbox)) == ["power"]
     with watching(path, sandbox) as again:
         (lasting,) = again.next().report.found
@@ -304,13 +263,6 @@ def test_the_command_ends_as_drift_does(
     assert "use --output jsonl" in capsys.readouterr().err
 
 
-def until(holds: Callable[[], object]) -> None:
-    limit = time.monotonic() + SOON
-    while not holds():
-        assert time.monotonic() < limit
-        time.sleep(0.02)
-
-
 def test_a_signal_ends_it_as_drift_would_end_then_and_its_page_says_so(
     sandbox: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,8 +346,8 @@ def test_after_many_changes_it_says_what_a_check_says(sandbox: Running) -> None:
                     count = drawn.choice((4, 8))
                     settled(vm.ReconfigVM_Task(vim.vm.ConfigSpec(numCPUs=count)))
         time.sleep(3)
-    assert watched.last is not None
+    assert watched.ended is not None
     fresh = drift(path, sandbox)
-    assert [(each.field, each.now) for each in watched.last.found] == [
+    assert [(each.field, each.now) for each in watched.ended.found] == [
         (each.field, each.now) for each in fresh.found
     ]

@@ -6,13 +6,13 @@ import hashlib
 import hmac
 import json
 import ssl
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from trust.listening import Listening, listening
+from waiting import until
 
 import bfinfra
 from bfinfra.app.notifier import Notifier
@@ -155,13 +155,6 @@ def test_an_address_without_tls_or_with_an_account_in_it_is_refused(tmp_path, ur
 def heard(hook: Listening) -> list[tuple[int, list[str]]]:
     """Of each message: how many drifts started, and which ended."""
     return [(len(body["began"]), body["ended"]) for body in (json.loads(each[3]) for each in hook.asked)]
-
-
-def until(holds: Callable[[], object]) -> None:
-    limit = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < limit
-        time.sleep(0.01)
 
 
 @pytest.fixture

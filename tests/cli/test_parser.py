@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from loading import loaded
 
 from bfinfra.cli.main import main
 from bfinfra.cli.parser import MODULES, VERBS, build
 from bfinfra.cli.shells import Command, commands
 
 HEAVY = {"dataclasses", "http.client", "importlib.metadata", "json", "pydantic", "yaml"}
-
-
-def loaded(code: str) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(done.stdout.split())
 
 
 def verbs(found: set[str]) -> set[str]:

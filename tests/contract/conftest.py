@@ -2,11 +2,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +28,13 @@ from contract.sides import (
     taped_kubernetes,
     taped_vcsim,
 )
-from peers.found import USER, Peers
+from peers.found import Peers
+from peers.own_vcsim import started
 
 from bfinfra import sandbox
 
 WORLD = Path(__file__).with_name("world.yaml")
 GO_MOD = Path(__file__).parents[1] / "peers/go.mod"
-VCSIM_LIKE = [
-    "-api-version",
-    "8.0.3.0",
-    "-shim",
-    "-cluster",
-    "2",
-    "-host",
-    "3",
-    "-standalone-host",
-    "0",
-    "-vm",
-    "0",
-    "-gpus",
-    "2",
-    "-wcp",
-]
 
 
 @pytest.fixture(scope="session")
@@ -67,8 +49,8 @@ def own_vcsim(peers: Peers) -> Iterator[Peers]:
     """A vcsim of the suite's own: what it makes has the same ids each time, and its faults hit nobody
     else.
     """
-    with vcsim(peers) as started:
-        yield started
+    with started(peers) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -76,31 +58,8 @@ def empty_vcsim(peers: Peers) -> Iterator[Peers]:
     """One for a module whose tests leave nothing behind: the suite's own keeps what vcsim doesn't clean
     up.
     """
-    with vcsim(peers) as started:
-        yield started
-
-
-@contextmanager
-def vcsim(peers: Peers) -> Iterator[Peers]:
-    """Started for as long as it is needed."""
-    command = [
-        str(peers.bin / "vcsim"),
-        "-l",
-        "127.0.0.1:0",
-        *VCSIM_LIKE,
-        "-username",
-        USER.partition("@")[0],
-        "-password",
-        peers.password,
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        try:
-            assert process.stdout is not None
-            line = next((line for line in process.stdout if line.startswith("URL=")), "")
-            assert line, "vcsim does not start"
-            yield replace(peers, vcsim=line.split("@")[-1].split("/")[0])
-        finally:
-            process.kill()
+    with started(peers) as found:
+        yield found
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ class Site:
     again.
     """
 
-    def __init__(self, folder: Path, api: Api, name: str) -> None:
-        self.folder, self.name = folder, name
+    def __init__(self, folder: Path, api: Api, name: str = "") -> None:
+        """`name`: that of the site; "" for one of its own, as real clusters serve several tests."""
+        self.folder, self.name = folder, name or f"s-{uuid.uuid4().hex[:8]}"
         self.resources: dict[str, Any] = {}
         (folder / "kubeconfig").write_text(json.dumps(api.config))
         self.token()

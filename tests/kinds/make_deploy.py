@@ -8,7 +8,7 @@ import base64
 from typing import Any
 
 import yaml
-from kube_api import until
+from waiting import until
 
 from bfinfra.backends import authority
 from bfinfra.backends.kubernetes import ClusterClient

@@ -13,9 +13,8 @@ from bfinfra.model.refs import Key
 
 
 @pytest.fixture
-def site(tmp_path, api, space, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api, space):
+    made = Site(tmp_path, api)
     yield made
     made.apply(destroy=True)
 

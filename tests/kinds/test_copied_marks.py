@@ -5,7 +5,6 @@ another name, in another namespace.
 from __future__ import annotations
 
 import copy
-import uuid
 from typing import Any
 
 import pytest
@@ -29,9 +28,8 @@ SERVER_SIDE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "
 
 
 @pytest.fixture
-def site(tmp_path, api, space, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api, space):
+    made = Site(tmp_path, api)
     (tmp_path / "w.yaml").write_text(yaml.safe_dump(JOB))
     home = {"cluster": "k", "namespaces": [space]}
     made.resources = {

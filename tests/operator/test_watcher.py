@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import QUICK, apply, made
+from waiting import until
 
 from bfinfra.app.context import RunContext
 from bfinfra.backends.kubernetes import ClusterClient, kubeconfig
@@ -143,13 +144,6 @@ def cluster(sandbox: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         stop.set()
         thread.join(SOON)
     made_one.transport.close()
-
-
-def until(holds: Callable[[], object], seconds: float = SOON) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def applied(cluster: Cluster) -> None:

@@ -4,34 +4,16 @@ import contextlib
 import fcntl
 import hashlib
 import ssl
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from peers.found import USER, Peers
+from peers.found import Peers
+from peers.own_vcsim import started
 from peers.site_files import SPECS, SiteFile
 
 from bfinfra.sandbox.factories.ova import make_ova
-
-WORLD = [
-    "-api-version",
-    "8.0.3.0",
-    "-shim",
-    "-cluster",
-    "2",
-    "-host",
-    "3",
-    "-standalone-host",
-    "0",
-    "-vm",
-    "0",
-    "-gpus",
-    "2",
-    "-wcp",
-]
-"""As script/peers starts the shared one."""
 
 
 @dataclass
@@ -64,36 +46,15 @@ def ova(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def vcsim(peers: Peers) -> Iterator[Vcsim]:
     """Started for one test."""
-    with own_vcsim(peers) as started:
-        yield started
+    with own_vcsim(peers) as found:
+        yield found
 
 
 @contextlib.contextmanager
 def own_vcsim(peers: Peers) -> Iterator[Vcsim]:
-    """A vcsim from the binary of the peers: a second or less."""
-    command = [
-        str(peers.bin / "vcsim"),
-        "-l",
-        "127.0.0.1:0",
-        *WORLD,
-        "-username",
-        USER.partition("@")[0],
-        "-password",
-        peers.password,
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        try:
-            assert process.stdout is not None
-            output = []
-            for line in process.stdout:
-                output.append(line)
-                if line.startswith("URL="):
-                    break
-            else:
-                pytest.fail(f"vcsim does not start: {''.join(output)}")
-            yield Vcsim(replace(peers, vcsim=output[-1].split("@")[-1].split("/")[0]))
-        finally:
-            process.kill()
+    """A vcsim of the caller's own, with govc on it."""
+    with started(peers) as found:
+        yield Vcsim(found)
 
 
 def vcsim_site(peers: Peers, folder: Path, ova: Path) -> SiteFile:

@@ -12,7 +12,7 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,18 @@ OWN = (
     "var/cache/ldconfig",
     "etc/.pwd.lock",
 )
+
+
+PACKAGE_MANAGERS = (
+    "var/lib/dpkg",
+    "var/lib/PackageKit",
+    "var/cache/apt",
+    "var/cache/debconf",
+    "var/lib/apt",
+    "var/cache/man",
+    "var/cache/ldconfig",
+)
+WANTS = "etc/systemd/system/multi-user.target.wants"
 
 
 class Unfit(RuntimeError):
@@ -247,3 +259,23 @@ def _keygen(path: Path, comment: str) -> None:
         check=True,
         stdin=subprocess.DEVNULL,
     )
+
+
+def hosts_of(machines: Iterable[Real]) -> dict[str, object]:
+    """The machines as a site lists them under `linux_host`."""
+    return {
+        each.name: {
+            "address": each.address,
+            "key": {"file": str(each.private)},
+            "trust": {"sha256": each.sha256},
+        }
+        for each in machines
+    }
+
+
+def own(machine: Real, *more: str) -> dict[str, str]:
+    """What was written to a machine, without what its package managers keep for themselves. `more`: other
+    folders to leave out.
+    """
+    left_out = (*PACKAGE_MANAGERS, *more)
+    return {name: state for name, state in machine.written().items() if not name.startswith(left_out)}

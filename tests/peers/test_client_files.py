@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from kinds.lifecycle import EVERYTHING, endings
-from peers.machines import Real, running
+from peers.machines import Real, hosts_of, own, running
 
 import bfinfra
 from bfinfra.backends.bitfusion import read_token
@@ -28,15 +28,6 @@ PROGRAM = (
     '#!/bin/sh\n[ "$1" = list_gpus ] && [ -r "$HOME/.bitfusion/client.yaml" ] && grep -q 10.0.0.9 '
     '/etc/bitfusion/servers.conf && echo "server 10.0.0.9: 1 GPU"\n'
 )
-OWN = (
-    "var/lib/dpkg",
-    "var/lib/PackageKit",
-    "var/cache/apt",
-    "var/cache/debconf",
-    "var/lib/apt",
-    "var/cache/man",
-    "var/cache/ldconfig",
-)
 
 
 @pytest.fixture
@@ -54,10 +45,6 @@ def enable(machine: Real, folder: Path, name: str) -> dict[str, str]:
     return files
 
 
-def own(machine: Real) -> dict[str, str]:
-    return {name: state for name, state in machine.written().items() if not name.startswith(OWN)}
-
-
 def test_the_files_of_an_enabled_machine_come_over_ssh_follow_it_and_go(
     real: list[Real], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,14 +57,7 @@ def test_the_files_of_an_enabled_machine_come_over_ssh_follow_it_and_go(
         architecture="all",
         programs={"bitfusion": PROGRAM},
     )
-    hosts = {
-        each.name: {
-            "address": each.address,
-            "key": {"file": str(each.private)},
-            "trust": {"sha256": each.sha256},
-        }
-        for each in real
-    }
+    hosts = hosts_of(real)
     client = {
         "hosts": ["desk"],
         "package": "client_3.0.0_all.deb",

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kube_api import until
 from peers.found import Peers
 from peers.site_files import SPECS, SiteFile, all_are, endings
 from peers.webhook import AMOUNT, GPU, PERCENT, Webhook, serving
+from waiting import until
 
 from bfinfra.lint import Asked, lint
 from bfinfra.sandbox.factories.token import make_token

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from kinds.lifecycle import EVERYTHING, endings
-from peers.machines import Real, running
+from peers.machines import WANTS, Real, hosts_of, own, running
 
 import bfinfra
 from bfinfra.engine.apply import Options
@@ -30,16 +30,6 @@ resource_scheduler) exec sleep 100000 ;;
 health) printf '{REPORT}' ;;
 esac
 """
-OWN = (
-    "etc/systemd/system/multi-user.target.wants",
-    "var/lib/dpkg",
-    "var/lib/PackageKit",
-    "var/cache/apt",
-    "var/cache/debconf",
-    "var/lib/apt",
-    "var/cache/man",
-    "var/cache/ldconfig",
-)
 
 
 @pytest.fixture
@@ -59,14 +49,7 @@ def site(real: list[Real], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
         architecture="all",
         programs={"flexdirect": PROGRAM},
     )
-    hosts = {
-        each.name: {
-            "address": each.address,
-            "key": {"file": str(each.private)},
-            "trust": {"sha256": each.sha256},
-        }
-        for each in real
-    }
+    hosts = hosts_of(real)
     v100 = {
         "hosts": [each.name for each in real],
         "package": "flexdirect_1.11_all.deb",
@@ -85,15 +68,11 @@ def apply(path: Path, **how) -> dict[str, str]:
     )
 
 
-def own(machine: Real) -> dict[str, str]:
-    return {name: state for name, state in machine.written().items() if not name.startswith(OWN)}
-
-
 def test_the_life_of_flexdirect_on_two_real_machines(
     site: Path, real: list[Real], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = real
-    before = [own(each) for each in real]
+    before = [own(each, WANTS) for each in real]
     two.run("mv", "/usr/bin/apt-get", "/usr/bin/apt-get.real")
     two.write("/usr/bin/apt-get", "#!/bin/sh\necho 'E: Unable to fetch some archives' >&2; exit 100\n")
     two.run("chmod", "755", "/usr/bin/apt-get")
@@ -133,8 +112,8 @@ def test_the_life_of_flexdirect_on_two_real_machines(
     assert refused.startswith("failed") and "wrong-license" not in refused
     monkeypatch.setenv("FLEXDIRECT_LICENSE", LICENSE)
     assert apply(site, destroy=True)["flexdirect_host/v100"] == "done"
-    assert own(one) == before[0]
-    assert [name for name in own(two) if name not in before[1]] == ["usr/bin/apt-get"]
+    assert own(one, WANTS) == before[0]
+    assert [name for name in own(two, WANTS) if name not in before[1]] == ["usr/bin/apt-get"]
 
 
 INSTALLER = f"""#!/bin/bash
@@ -152,7 +131,7 @@ def test_what_an_installer_put_on_a_real_machine_is_undone_by_its_command_before
     site: Path, real: list[Real]
 ) -> None:
     machine, given = real[0], yaml.safe_load(site.read_text())
-    before = own(machine)
+    before = own(machine, WANTS)
     (site.parent / "install.sh").write_text(INSTALLER)
     wanted = given["flexdirect_host"]["v100"]
     package = wanted["package"]
@@ -171,7 +150,7 @@ def test_what_an_installer_put_on_a_real_machine_is_undone_by_its_command_before
     assert applied(uninstall=["/opt/flexdirect/uninstall", "--yes"]) == "done"
     assert applied(package=package, uninstall=[]) == "done"
     assert machine.run("dpkg", "-S", "/usr/bin/flexdirect").startswith("flexdirect:")
-    assert "opt/flexdirect/uninstall" not in own(machine)
+    assert "opt/flexdirect/uninstall" not in own(machine, WANTS)
     assert machine.run("systemctl", "is-active", "flexdirect-scheduler.service").strip() == "active"
     assert apply(site, destroy=True)["flexdirect_host/v100"] == "done"
-    assert own(machine) == before
+    assert own(machine, WANTS) == before

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from kinds.lifecycle import EVERYTHING, endings
-from peers.machines import Real, running
-from peers.test_flexdirect import OWN
+from peers.machines import WANTS, Real, own, running
 
 import bfinfra
 from bfinfra.engine.apply import Options
@@ -23,6 +22,7 @@ from bfinfra.engine.guard import Allow
 from bfinfra.sandbox.factories.deb import make_deb
 
 pytestmark = pytest.mark.packages
+OTHERS = (WANTS, "var/lib/docker", "var/lib/nvidia-gridd", "var/lib/containerd", "var/cache/swcatalog")
 
 UNIT = "[Service]\nExecStart=/bin/sh -c 'echo started >> /var/lib/{0}.starts; exec sleep 100000'\n"
 SMI = (
@@ -76,15 +76,9 @@ def apply(path: Path, *, allow: Allow = EVERYTHING, **how: Any) -> dict[str, str
     return {name: ended for name, ended in found.items() if not name.startswith("linux_host/")}
 
 
-def own(machine: Real) -> dict[str, str]:
+def contents(machine: Real) -> dict[str, str]:
     """Without what moves by itself, and without times of writing."""
-    return {
-        name: state.rpartition(" ")[2]
-        for name, state in machine.written().items()
-        if not name.startswith(
-            (*OWN, "var/lib/docker", "var/lib/nvidia-gridd", "var/lib/containerd", "var/cache/swcatalog")
-        )
-    }
+    return {name: state.rpartition(" ")[2] for name, state in own(machine, *OTHERS).items()}
 
 
 def starts(machine: Real, name: str) -> int:
@@ -107,13 +101,13 @@ def test_toolkit_and_license_come_stay_and_go(
     )
     site, before = (
         written(tmp_path / "site.yaml", real, packages=["toolkit_1_all.deb", "base_1_all.deb"]),
-        own(real),
+        contents(real),
     )
     both = ("nvidia_container_toolkit/workers", "vgpu_license/workers")
     real.write("/var/lib/docker.containers", "4f2a\n")
     with pytest.raises(Exception, match="disrupt"):
         apply(site, allow=Allow())
-    assert own(real) == before
+    assert contents(real) == before
     assert apply(site) == dict.fromkeys(both, "done")
     assert json.loads(real.read("/etc/docker/daemon.json")) == {
         **OURS,
@@ -144,7 +138,7 @@ def test_toolkit_and_license_come_stay_and_go(
     assert apply(site, destroy=True) == dict.fromkeys(both, "done")
     assert json.loads(real.read("/etc/docker/daemon.json")) == OURS
     assert real.read("/etc/nvidia/gridd.conf") == TEMPLATE + "EnableUI=TRUE\n"
-    assert {name for name, state in own(real).items() if before.get(name) != state} == {
+    assert {name for name, state in contents(real).items() if before.get(name) != state} == {
         "etc/docker/daemon.json",
         "etc/nvidia/gridd.conf",
     }, "JSON is laid out anew"
@@ -184,7 +178,7 @@ def test_from_a_repository_with_what_it_needs_for_containerd(
             repository={"file": "nvidia.list", "key": "nvidia.gpg", "version": "1.14.6-1"},
             runtime="containerd",
         ),
-        own(real),
+        contents(real),
     )
     assert set(apply(site).values()) == {"done"}
     assert real.read("/etc/apt/sources.list.d/nvidia.list") == "deb [trusted=yes] file:/srv/mirror ./\n"
@@ -192,5 +186,5 @@ def test_from_a_repository_with_what_it_needs_for_containerd(
     assert text.startswith(config) and 'default_runtime_name = "nvidia"' in text
     assert set(apply(site).values()) == {"kept"}
     assert set(apply(site, destroy=True).values()) == {"done"}
-    assert {name for name, state in own(real).items() if before.get(name) != state} == set()
+    assert {name for name, state in contents(real).items() if before.get(name) != state} == set()
     assert real.read("/etc/containerd/config.toml") == config

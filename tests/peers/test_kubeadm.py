@@ -12,8 +12,7 @@ import pytest
 import yaml
 from kinds.lifecycle import endings
 from peers.found import Peers
-from peers.machines import Real, running
-from peers.test_flexdirect import OWN
+from peers.machines import WANTS, Real, hosts_of, own, running
 
 import bfinfra
 from bfinfra.engine.apply import Options
@@ -22,6 +21,7 @@ from bfinfra.model.refs import Key
 from bfinfra.sandbox.factories.deb import make_deb
 
 pytestmark = pytest.mark.packages
+BY_KUBEADM = (WANTS, "var/lib/kube", "etc/fstab")
 
 KUBEADM = """#!/bin/sh
 echo "$@" >> /var/lib/kubeadm.calls
@@ -82,14 +82,6 @@ def real(tmp_path: Path, peers: Peers) -> Any:
         yield found
 
 
-def own(machine: Real) -> dict[str, str]:
-    return {
-        name: state
-        for name, state in machine.written().items()
-        if not name.startswith((*OWN, "var/lib/kube", "etc/fstab"))
-    }
-
-
 def endings_of(path: Path, **how: Any) -> str:
     allow = Allow(
         every_delete=True, every_disruption=True, delete=frozenset({KEY})
@@ -138,14 +130,7 @@ def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(
         units={"kubelet.service": KUBELET},
     )
     (tmp_path / "cni.yaml").write_text(CNI)
-    hosts = {
-        each.name: {
-            "address": each.address,
-            "key": {"file": str(each.private)},
-            "trust": {"sha256": each.sha256},
-        }
-        for each in real
-    }
+    hosts = hosts_of(real)
     cluster = {
         "control_plane": first.name,
         "workers": [worker.name],
@@ -159,7 +144,7 @@ def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(
     site.write_text(
         yaml.safe_dump({"site": "by-kubeadm", "linux_host": hosts, "kubeadm_cluster": {"rdg": cluster}})
     )
-    before = [own(each) for each in real]
+    before = [own(each, *BY_KUBEADM) for each in real]
     worker.write("/srv/broken", "")
     ended = endings_of(site)
     assert "container runtime is not running" in ended, ended
@@ -198,5 +183,5 @@ def test_a_cluster_comes_stays_and_goes_and_one_worker_fails_at_first(
         "/var/lib/kubectl.calls"
     )
     assert endings_of(site, destroy=True) == "done"
-    assert [own(each) for each in real] == before
+    assert [own(each, *BY_KUBEADM) for each in real] == before
     assert "swap" in worker.read("/etc/fstab") and "bfinfra" not in worker.read("/etc/fstab")

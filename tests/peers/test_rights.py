@@ -7,10 +7,8 @@ from __future__ import annotations
 import json
 import queue
 import ssl
-import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import grants
 import httpx2
 import pytest
 import yaml
+from heard import following
 from kinds.lifecycle import apply, endings, made
 from peers.found import Peers, run
 from peers.site_files import RUN_CONTEXT, SiteFile, all_are, kubernetes_site
@@ -26,43 +25,16 @@ from rights.given import ACCOUNT, Site, named, world
 
 import bfinfra
 from bfinfra.app import privileges
-from bfinfra.app.listener import Listener
-from bfinfra.app.sight import Sight
-from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.model.errors import BfinfraError
 from bfinfra.model.refs import Key
 from bfinfra.model.rights import Rights, Use
-from bfinfra.model.stop import Stop
 from bfinfra.render.privileges import govc, manifest
 
 pytestmark = pytest.mark.peers
 REAL = Key("kubernetes_cluster", "real")
 Give = Callable[[Rights], str]
-SOON, AT_ONCE = 30, 8  # seconds within which a first report must come, and one of a change
+AT_ONCE = 8  # seconds within which a change must be reported
 LABEL = ("label", "--overwrite", "namespace")
-
-
-class Heard(Listener):
-    def __init__(self) -> None:
-        self.seen: queue.SimpleQueue[Sight] = queue.SimpleQueue()
-
-    def report(self, sight: Sight) -> None:
-        self.seen.put(sight)
-
-
-@contextmanager
-def watching(site: SiteFile) -> Iterator[queue.SimpleQueue[Sight]]:
-    """A watch that reads nothing at an interval."""
-    heard, stop = Heard(), Stop()
-    stop.begin_writing()
-    how = {"options": WatchOptions(interval=3600), "context": replace(RUN_CONTEXT, stop=stop)}
-    running = threading.Thread(target=watch, args=(site.load(), heard), kwargs=how)
-    running.start()
-    try:
-        yield heard.seen
-    finally:
-        stop.ask(15)
-        running.join(SOON)
 
 
 @pytest.fixture
@@ -144,11 +116,11 @@ def test_a_watch_follows_everything_with_what_is_printed_for_it(
         rights = privileges.privileges(site.load(), uses)
         give(rights)
         assert {verb.verb for verbs in rights.apis.values() for verb in verbs} <= {"get", "list", "watch"}
-        with watching(site) as seen:
-            assert seen.get(timeout=SOON).report.found == ()
+        with following(site.load(), RUN_CONTEXT) as heard:
+            assert heard.next().report.found == ()
             peers.kubectl(*LABEL, space, "team=x")
             try:
-                return [each.field for each in seen.get(timeout=AT_ONCE).report.found] == ["labels.team"]
+                return [each.field for each in heard.next(AT_ONCE).report.found] == ["labels.team"]
             except queue.Empty:
                 return False
             finally:

@@ -19,7 +19,7 @@ from pyVmomi import vim
 from recorded.conftest import Held
 from recorded.shapes import Tree, differences, of_json, of_xml
 from recorded.sources import cassette, stored
-from sandbox.asking import until
+from waiting import until
 
 import bfinfra
 from bfinfra.backends.transport import Transport

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import control, until
+from asking import control
 from kubernetes import client, config
+from waiting import until
 
 from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
 

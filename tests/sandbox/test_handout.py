@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 import kubernetes
 import yaml
-from asking import Rest, until
+from asking import Rest
 from pyVim.connect import Disconnect, SmartConnect
 from test_tanzu_in_one_world import cluster_runs, namespace
+from waiting import until
 
 from bfinfra.sandbox import SMALL_WORLD, Running, reset, start, stop
 

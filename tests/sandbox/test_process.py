@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from asking import Rest, control, until
+from asking import Rest, control
+from waiting import until
 
 from bfinfra.sandbox import SMALL_WORLD, Running, SandboxError, process, reset, running, start, stop
 

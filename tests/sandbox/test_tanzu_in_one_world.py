@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from asking import Answer, Https, Rest, basic, control, generated, read, until
+from asking import Answer, Https, Rest, basic, control, generated, read
+from waiting import until
 
 from bfinfra.sandbox import SMALL_WORLD, Running, running, start, stop
 

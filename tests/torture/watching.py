@@ -8,56 +8,19 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
+from heard import SOON, Heard, following
 from kinds.lifecycle import QUICK, drift
 
 import bfinfra
-from bfinfra.app.listener import Listener
-from bfinfra.app.sight import Sight
-from bfinfra.app.watch import WatchOptions, watch
 from bfinfra.model.drift import Report
-from bfinfra.model.stop import Stop
 from bfinfra.sandbox import Running
 
-SOON = 30  # seconds within which a watch must have seen everything
 PAGE = re.compile(rb"(<maxObjectUpdates>)\d+")
-
-
-@dataclass
-class Heard(Listener):
-    """What a watch says. `reports`: how many; `blind`: seconds not followed; `refused`: what the
-    account may not watch.
-    """
-
-    last: Report | None = None
-    lost: tuple[str, ...] = ()
-    reports: int = 0
-    blind: float = 0.0
-    changes: int = 0
-    interruptions: list[str] = field(default_factory=list)
-    alarms: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-
-    def report(self, sight: Sight) -> None:
-        self.last, self.lost = sight.report, sight.lost
-        self.reports += 1
-        self.blind += sight.blind
-        self.alarms += sorted(sight.report.new)
-
-    def interrupted(self, why: str, blind: float) -> None:
-        self.interruptions.append(why)
-
-    def polled(self, why: str, interval: float) -> None:
-        self.refused.append(why)
-
-    def turned(self, changes: int) -> None:
-        self.changes += changes
 
 
 class SmallPages:
@@ -86,29 +49,11 @@ class SmallPages:
 @contextlib.contextmanager
 def watching(path: Path, sandbox: Running, interval: float, page: int = 0) -> Iterator[Heard]:
     """A watch of the site, after its first report. `page`: objects in an answer, 0 for the usual number."""
-    heard, stop = Heard(), Stop()
-    stop.begin_writing()
     small = (lambda inner: SmallPages(inner, page),) if page else ()
-    context = bfinfra.RunContext(sandbox=sandbox, retry=QUICK, stop=stop, middleware=small)
-    site = bfinfra.load(path, sandbox=sandbox)
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(watch, site, heard, options=WatchOptions(interval), context=context)
-        try:
-            until(lambda: heard.last or running.done(), "no first report")
-            if running.done():
-                running.result()
-            yield heard
-        finally:
-            stop.ask(15)
-        running.result(SOON)
-
-
-def until(holds: Callable[[], object], why: str) -> None:
-    """Wait for it."""
-    limit = time.monotonic() + SOON
-    while not holds():
-        assert time.monotonic() < limit, why
-        time.sleep(0.02)
+    context = bfinfra.RunContext(sandbox=sandbox, retry=QUICK, middleware=small)
+    with following(bfinfra.load(path, sandbox=sandbox), context, interval) as heard:
+        heard.next()
+        yield heard
 
 
 def words(report: Report) -> Counter[str]:

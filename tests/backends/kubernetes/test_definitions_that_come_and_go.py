@@ -6,7 +6,8 @@ import uuid
 from typing import Any
 
 import pytest
-from kube_api import HeldClock, until
+from kube_api import HeldClock
+from waiting import until
 
 from bfinfra.backends.kubernetes import ClusterClient
 from bfinfra.backends.kubernetes.errors import NotServed, NotYetServed

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import json
-import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -49,9 +48,8 @@ def api(sandbox_api):
 
 
 @pytest.fixture
-def site(tmp_path, api, cluster, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api, cluster):
+    made = Site(tmp_path, api)
     made.resources = {
         "namespace": {"bwki": {"cluster": "k"}, "train": {"cluster": "k", "namespace": "training"}},
         "token_secret": {"t": {"cluster": "k", "token": "tok", "namespaces": ["kube-system"]}},

@@ -9,8 +9,8 @@ import uuid
 
 import pytest
 from at_cluster import Site
-from kube_api import until
 from make_deploy import ADMISSION, make_deploy
+from waiting import until
 
 from bfinfra.backends import authority
 from bfinfra.backends.kubernetes.cluster import ClusterClient
@@ -40,9 +40,8 @@ def server_version():
 
 
 @pytest.fixture
-def site(tmp_path, api, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    return Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api):
+    return Site(tmp_path, api)
 
 
 def written(site, version, **more):

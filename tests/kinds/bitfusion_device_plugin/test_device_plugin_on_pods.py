@@ -9,7 +9,8 @@ import uuid
 
 import pytest
 from at_cluster import Site
-from kube_api import somebody_patches, until
+from kube_api import somebody_patches
+from waiting import until
 
 from bfinfra.model.device_plugin import RELEASES
 from bfinfra.model.errors import BfinfraError
@@ -23,9 +24,8 @@ def api(sandbox_api):
 
 
 @pytest.fixture
-def site(tmp_path, api, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    return Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api):
+    return Site(tmp_path, api)
 
 
 def installed(site, version, **more):

@@ -5,7 +5,6 @@ anew.
 from __future__ import annotations
 
 import time
-import uuid
 
 import pytest
 from at_cluster import Site
@@ -22,9 +21,8 @@ def api(sandbox_api):
 
 
 @pytest.fixture
-def site(tmp_path, api, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api):
+    made = Site(tmp_path, api)
     made.resources = {
         "namespace": {"bwki": {"cluster": "k"}},
         "bitfusion_device_plugin": {"p": {"cluster": "k"}},

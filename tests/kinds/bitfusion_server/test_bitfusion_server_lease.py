@@ -24,9 +24,8 @@ EXAMPLE = EXAMPLES["bitfusion_server"]
 
 
 @pytest.fixture
-def hasty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+def hasty(tmp_path: Path) -> Iterator[Running]:
     """The small world with leases that end soon."""
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     given = yaml.safe_load(SMALL_WORLD.read_text())
     given["durations"] = {**given.get("durations", {}), "lease": LEASE}
     (tmp_path / "world.yaml").write_text(yaml.safe_dump(given))

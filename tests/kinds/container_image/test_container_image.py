@@ -64,7 +64,6 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     return Place(tmp_path)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from kinds.at_cluster import Site
 from kinds.lifecycle import SPECS
-from kube_api import until
+from waiting import until
 
 from bfinfra.sandbox.kubernetes.nvidia import Gpus
 

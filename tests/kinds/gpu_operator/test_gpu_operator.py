@@ -20,8 +20,7 @@ pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
 
 
 @pytest.fixture
-def site(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+def site(api: Any, tmp_path: Path) -> Site:
     return made(api, tmp_path)
 
 

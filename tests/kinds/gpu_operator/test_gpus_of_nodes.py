@@ -7,33 +7,15 @@ from typing import Any
 
 import pytest
 from kinds.at_cluster import Site
-from kinds.gpu_operator.at_gpus import (
-    A100,
-    ADDRESS,
-    LICENSED,
-    VGPU,
-    drivers,
-    given,
-    labels,
-    made,
-    offered,
-    policy,
-)
+from kinds.gpu_operator.at_gpus import ADDRESS, LICENSED, VGPU, drivers, given, labels, made, offered, policy
 
 from bfinfra.model.events import Ending
-from bfinfra.sandbox.kubernetes.nvidia import Gpus
 
 pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
 
 
 @pytest.fixture
-def node_gpus() -> dict[str, Gpus]:
-    return {"g1": A100, "g2": A100}
-
-
-@pytest.fixture
-def site(api: Any, node_gpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+def site(api: Any, node_gpus: Any, tmp_path: Path) -> Site:
     return made(api, tmp_path)
 
 

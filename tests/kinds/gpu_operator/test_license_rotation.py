@@ -38,8 +38,7 @@ def node_gpus() -> dict[str, Gpus]:
 
 
 @pytest.fixture
-def site(api: Any, node_gpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+def site(api: Any, node_gpus: Any, tmp_path: Path) -> Site:
     found = made(api, tmp_path, license=LICENSED)
     found.applied()
     return found

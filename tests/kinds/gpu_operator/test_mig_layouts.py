@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from kinds.at_cluster import Site
 from kinds.gpu_operator.at_gpus import (
-    A100,
     ADDRESS,
     LAYOUT,
     LICENSED,
@@ -30,13 +29,12 @@ from kinds.gpu_operator.at_gpus import (
     pods_of,
     work,
 )
-from kube_api import until
+from waiting import until
 
 from bfinfra.engine.guard import Allow, objections
 from bfinfra.kinds.cluster.gpu_operator.kind import GpuOperator
 from bfinfra.model.errors import SiteError
 from bfinfra.model.events import Ending
-from bfinfra.sandbox.kubernetes.nvidia import Gpus
 
 pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
 WHOLE = [{"layout": "all-1g.5gb", "nodes": ["g1", "g2"]}]
@@ -50,13 +48,7 @@ def server_version() -> str:
 
 
 @pytest.fixture
-def node_gpus() -> dict[str, Gpus]:
-    return {"g1": A100, "g2": A100}
-
-
-@pytest.fixture
-def site(api: Any, node_gpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+def site(api: Any, node_gpus: Any, tmp_path: Path) -> Site:
     found = made(api, tmp_path, mig="mixed")
     found.applied()
     return found

@@ -7,25 +7,18 @@ from typing import Any
 
 import pytest
 from kinds.at_cluster import Site
-from kinds.gpu_operator.at_gpus import A100, ADDRESS, drivers, given, made, names, offered, policy
-from kube_api import until
+from kinds.gpu_operator.at_gpus import ADDRESS, drivers, given, made, names, offered, policy
+from waiting import until
 
 from bfinfra.engine.guard import Allow, objections
 from bfinfra.model.events import Ending
-from bfinfra.sandbox.kubernetes.nvidia import Gpus
 
 pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
 NEW = {"version": "590.44.01"}
 
 
 @pytest.fixture
-def node_gpus() -> dict[str, Gpus]:
-    return {"g1": A100, "g2": A100}
-
-
-@pytest.fixture
-def site(api: Any, node_gpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+def site(api: Any, node_gpus: Any, tmp_path: Path) -> Site:
     return made(api, tmp_path, driver={"version": "580.95.05"})
 
 

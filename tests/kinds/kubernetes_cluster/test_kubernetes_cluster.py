@@ -10,8 +10,7 @@ from bfinfra.model.plan import Action
 
 
 @pytest.fixture
-def site(tmp_path, api, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+def site(tmp_path, api):
     return Site(tmp_path, api, "one-cluster")
 
 

@@ -373,7 +373,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A site that builds an image and loads it, with a docker that builds here: the sandbox has none."""
     init = Images.__init__
     monkeypatch.setattr(Images, "__init__", lambda self, site, **_: init(self, site))
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "bin").mkdir()
     docker = tmp_path / "bin/docker"
     docker.write_text(

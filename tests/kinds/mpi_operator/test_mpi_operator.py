@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from kinds.at_cluster import Site
 from kinds.unmanaged import Entry, Look, kube_object, mpi
-from kube_api import until
 from rights.given import other
+from waiting import until
 
 from bfinfra.engine.retry import RetryPolicy
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, KIND, definition

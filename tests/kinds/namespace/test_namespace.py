@@ -16,9 +16,8 @@ from bfinfra.sandbox import Running
 
 
 @pytest.fixture
-def site(tmp_path, api, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api):
+    made = Site(tmp_path, api)
     made.real = f"ml-{uuid.uuid4().hex[:8]}"
     made.resources = {
         "namespace": {

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import copy
-import uuid
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -315,8 +314,7 @@ def test_its_note_is_what_the_nodes_offer_and_somebodys_change_is_put_right(sand
     assert plan(EXAMPLES["nvidia_device_plugin"], sandbox).pending == ()
 
 
-def test_it_waits_for_the_runtime_of_its_machines_and_says_on_which_and_why(tmp_path, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+def test_it_waits_for_the_runtime_of_its_machines_and_says_on_which_and_why(tmp_path):
     world = (
         (SPECS / "worlds/flexdirect.yaml")
         .read_text()
@@ -356,9 +354,8 @@ def test_it_waits_for_the_runtime_of_its_machines_and_says_on_which_and_why(tmp_
 
 
 @pytest.fixture
-def site(tmp_path, api, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    site = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api):
+    site = Site(tmp_path, api)
     yield site
     site.apply(destroy=True, deadline=0)
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import json
-import uuid
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,8 @@ KEY = Key("registry_credential", "cred")
 
 @pytest.fixture
 def site(tmp_path, api, space, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("HARBOR_PASSWORD", "s3cr3t")
-    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+    made = Site(tmp_path, api)
     credential = {
         "cluster": "k",
         "namespaces": [space],

@@ -11,7 +11,8 @@ import pytest
 import yaml
 from kinds.lifecycle import EXAMPLES, SPECS, apply, endings, made, plan
 from pydantic import ValidationError
-from sandbox.asking import Rest, until
+from sandbox.asking import Rest
+from waiting import until
 
 from bfinfra.backends.vcenter.supervisors import Supervisor
 from bfinfra.kinds.supervisor.base.cluster_notes import Leave, Take

@@ -9,7 +9,8 @@ from kinds.lifecycle import EXAMPLES, apply, made, plan, run_context, world
 from kinds.unmanaged import Entry, Look, config_map
 from pydantic import ValidationError
 from rights.given import supervisor
-from sandbox.asking import Rest, until
+from sandbox.asking import Rest
+from waiting import until
 
 import bfinfra
 from bfinfra.kinds.supervisor.supervisor_namespace.spec import Spec

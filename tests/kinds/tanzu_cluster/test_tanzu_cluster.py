@@ -9,7 +9,7 @@ import pytest
 from kinds.unmanaged import TANZU, Entry, Look, config_map, kube_object
 from pydantic import ValidationError
 from rights.given import guest, supervisor
-from sandbox.asking import until
+from waiting import until
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.backends.vcenter.registries import Registry

@@ -7,7 +7,8 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from kube_api import somebody_patches, until
+from kube_api import somebody_patches
+from waiting import until
 
 from bfinfra.kinds.supervisor.tanzu_cluster.forms import TANZU as KIND
 from bfinfra.kinds.supervisor.tanzu_cluster.kind import TanzuCluster

@@ -7,11 +7,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import uuid
 
 import pytest
 from at_cluster import LONG, QUICK, Site
-from kube_api import until
+from waiting import until
 
 import bfinfra
 from bfinfra.cli import main
@@ -48,9 +47,8 @@ def api(sandbox_api):
 
 
 @pytest.fixture
-def site(tmp_path, api, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    made = Rotating(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api):
+    made = Rotating(tmp_path, api)
     made.resources = {
         "token_secret": {
             "t": {"cluster": "k", "token": "tok", "form": "single", "namespaces": ["default", "kube-system"]}

@@ -20,9 +20,8 @@ SINGLES = [f"bitfusion-client-secret-{file}" for file in ("ca.crt", "client.yml"
 
 
 @pytest.fixture
-def site(tmp_path, api, space, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api, space):
+    made = Site(tmp_path, api)
     made.resources = {"token_secret": {"t": {"cluster": "k", "token": "tok", "namespaces": [space]}}}
     yield made
     made.apply(destroy=True)

@@ -13,7 +13,7 @@ import yaml
 from kinds.lifecycle import EXAMPLES, apply, drift, endings, made, plan
 from kinds.unmanaged import Entry, Look, config_map, kube_object
 from rights.given import guest, supervisor
-from sandbox.asking import until
+from waiting import until
 
 from bfinfra.sandbox import Running
 

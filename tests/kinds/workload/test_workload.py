@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +8,8 @@ import yaml
 from at_cluster import Site
 from kinds.lifecycle import EXAMPLES
 from kinds.unmanaged import Entry, Look, kube_object
-from kube_api import until
 from rights.given import other
+from waiting import until
 
 from bfinfra.engine import guard
 from bfinfra.kinds.cluster.base.pods import ran
@@ -47,9 +46,8 @@ def job(**changes):
 
 
 @pytest.fixture
-def site(tmp_path, api, space, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    made = Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api, space):
+    made = Site(tmp_path, api)
     made.resources = {
         "workload": {"w": {"cluster": "k", "namespace": space, "manifest": "w.yaml", "wait": "finished"}}
     }

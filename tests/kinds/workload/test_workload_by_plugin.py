@@ -4,8 +4,6 @@ refuses, and how its webhook takes it.
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 import yaml
 from at_cluster import Site
@@ -25,9 +23,8 @@ def api(sandbox_api):
 
 
 @pytest.fixture
-def site(tmp_path, api, monkeypatch):
-    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
-    return Site(tmp_path, api, f"s-{uuid.uuid4().hex[:8]}")
+def site(tmp_path, api):
+    return Site(tmp_path, api)
 
 
 def job(name="train", **container):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import httpx2
 from lightkube import Client, KubeConfig
 
 from bfinfra.sandbox.kubernetes.cluster import Cluster
+from bfinfra.sandbox.pki import Pki
+from bfinfra.sandbox.server import Listeners
 
 APPLY = "application/apply-patch+yaml"
 OPENED: list[Client] = []
@@ -67,3 +70,11 @@ def until(test: Callable[[], Any], seconds: float = 60) -> Any:
         assert time.monotonic() < end, f"still {found!r} after {seconds} s"
         time.sleep(0.005)
     return found
+
+
+@contextmanager
+def http_of(cluster: Cluster, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Client]:
+    """A plain HTTP client of a cluster's administrator, at a listener of its own."""
+    port = listeners.open(f"{cluster.name}.local:6443", cluster.handler)
+    with Served(cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
+        yield client

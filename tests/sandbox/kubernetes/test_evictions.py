@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 from kube_api import HeldClock
-from kube_serving import Served, until
+from kube_serving import http_of
+from waiting import until
 
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
 from bfinfra.sandbox.kubernetes.outside import Outside
@@ -31,8 +32,7 @@ def http(held: HeldClock, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Cli
     running = RunningCluster("g", "v1.34.1", held, Outside(durations={"pod": 1}))
     running.start()
     running.add_node("n1", cpus=8, memory=2**35, version="v1.34.1")
-    port = listeners.open("g.local:6443", running.cluster.handler)
-    with Served(running.cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
+    with http_of(running.cluster, listeners, pki) as client:
         until(lambda: client.get(f"{HOME}/serviceaccounts/default").status_code == 200)
         yield client
     running.cluster.close()

@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 import yaml
-from kube_serving import Served, until
+from kube_serving import http_of
+from waiting import until
 
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
@@ -42,8 +43,7 @@ def http(clock: Clock, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Client
     running.start()
     for name in ("n0", "n1"):
         running.add_node(name, cpus=8, memory=2**35, version="v1.34.1")
-    port = listeners.open("g.local:6443", running.cluster.handler)
-    with Served(running.cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
+    with http_of(running.cluster, listeners, pki) as client:
         until(lambda: client.get(f"{HOME}/serviceaccounts/default").status_code == 200)
         for each in yaml.safe_load_all(RENDERED.read_text()):
             if each["kind"] != "ClusterPolicy":

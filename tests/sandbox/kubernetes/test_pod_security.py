@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from kube_serving import Served, until
+from kube_serving import http_of
+from waiting import until
 
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.kubernetes.guest import RunningCluster
@@ -52,8 +53,7 @@ def running(clock: Clock) -> Iterator[RunningCluster]:
 
 @pytest.fixture
 def http(running: RunningCluster, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Client]:
-    port = listeners.open("g.local:6443", running.cluster.handler)
-    with Served(running.cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
+    with http_of(running.cluster, listeners, pki) as client:
         yield client
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kube_serving import until
+from waiting import until
 
 from bfinfra.kinds.cluster.network_path.probe import SCRIPT
 from bfinfra.sandbox.clock import Clock

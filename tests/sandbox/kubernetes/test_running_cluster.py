@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from kube_serving import Served, until
+from kube_serving import http_of
+from waiting import until
 
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.kubernetes.controllers.claims import storage_class
@@ -55,8 +56,7 @@ def guest(listeners: Listeners, pki: Pki, clock: Clock) -> Iterator[RunningClust
 
 @pytest.fixture
 def http(guest: RunningCluster, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Client]:
-    port = listeners.open("g.local:6443", guest.cluster.handler)
-    with Served(guest.cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
+    with http_of(guest.cluster, listeners, pki) as client:
         yield client
 
 

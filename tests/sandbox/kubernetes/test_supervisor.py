@@ -11,11 +11,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from kube_serving import Served, until
+from kube_serving import Served
 from lightkube import ApiError
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.resources.core_v1 import Node, Secret
 from lightkube.types import PatchType
+from waiting import until
 
 from bfinfra.sandbox.clock import Clock
 from bfinfra.sandbox.kubernetes.outside import Outside, Person

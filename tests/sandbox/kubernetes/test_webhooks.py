@@ -9,7 +9,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from kube_serving import Served, until
+from kube_serving import http_of
+from waiting import until
 
 from bfinfra.backends import authority
 from bfinfra.sandbox.clock import Clock
@@ -103,8 +104,7 @@ def running(clock: Clock, signed: tuple[bytes, tuple[bytes, bytes]]) -> Iterator
 
 @pytest.fixture
 def http(running: RunningCluster, listeners: Listeners, pki: Pki) -> Iterator[httpx2.Client]:
-    port = listeners.open("g.local:6443", running.cluster.handler)
-    with Served(running.cluster, f"https://127.0.0.1:{port}", pki.ca_file).http() as client:
+    with http_of(running.cluster, listeners, pki) as client:
         yield client
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from asking import Rest, until
+from asking import Rest
 from judge import misfits, namespaces_client
+from waiting import until
 
 
 def supervisor(rest: Rest) -> str:

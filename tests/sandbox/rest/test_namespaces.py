@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from asking import Rest, control, generated, until
+from asking import Rest, control, generated
 from namespace_specs import full, made, policy, supervisor
+from waiting import until
 
 from bfinfra.sandbox import SMALL_WORLD, Running, start, stop
 

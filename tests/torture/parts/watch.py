@@ -90,7 +90,7 @@ def followed(count: Count, line: str, turn: int, folder: Path, effort: Effort) -
                     agree(heard, checked(SITE, sandbox, folder))
                 if number % 2:
                     everything(sandbox)
-            count.add("reports", heard.reports)
+            count.add("reports", len(heard.sights))
             count.add("interruptions", len(heard.interruptions))
             count.add("seconds not followed", round(heard.blind, 1))
     finally:
@@ -124,6 +124,6 @@ def quiet(effort: Effort) -> Count:
                     time.sleep(1)
                     assert not heard.alarms, heard.alarms
                     heard.alarms.clear()
-            count.add("reports", heard.reports)
+            count.add("reports", len(heard.sights))
             count.add("interruptions", len(heard.interruptions))
     return count

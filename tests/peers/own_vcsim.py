@@ -1,0 +1,36 @@
+"""A vcsim of a test's own, from the binary of the peers."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from peers.found import USER, Peers
+
+WORLD = (
+    *("-api-version", "8.0.3.0", "-shim", "-wcp"),
+    *("-cluster", "2", "-host", "3", "-standalone-host", "0", "-vm", "0", "-gpus", "2"),
+)
+"""As script/peers starts the shared one."""
+
+
+@contextmanager
+def started(peers: Peers) -> Iterator[Peers]:
+    """The peers with a vcsim that runs for as long as it is needed: a second or less until it serves."""
+    account = ("-username", USER.partition("@")[0], "-password", peers.password)
+    command = [str(peers.bin / "vcsim"), "-l", "127.0.0.1:0", *WORLD, *account]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout is not None
+            output: list[str] = []
+            for line in process.stdout:
+                output.append(line)
+                if line.startswith("URL="):
+                    break
+            else:
+                raise AssertionError(f"vcsim does not start: {''.join(output)}")
+            yield replace(peers, vcsim=output[-1].split("@")[-1].split("/")[0])
+        finally:
+            process.kill()
