@@ -29,7 +29,8 @@ pytestmark = pytest.mark.parametrize("api", ["sandbox"], indirect=True)
 
 
 @pytest.fixture
-def site(api: Any, tmp_path: Path) -> Site:
+def site(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
     shutil.copytree(SPECS / "manifests/queues", tmp_path / "queues")
     found = Site(tmp_path, api, "poc")
     found.resources = {"manifests": {"queues": {"cluster": "k", "files": ["queues"]}}}

@@ -8,8 +8,6 @@ from typing import Any
 Place = tuple[str, str]
 """Namespace, "" if there is none, and name."""
 Object = dict[str, Any]
-RENDERED = "bfinfra.io/rendered"
-"""The annotation with the digest of what bfinfra rendered, without the mark."""
 VERSION = ("uid", "resourceVersion")
 
 

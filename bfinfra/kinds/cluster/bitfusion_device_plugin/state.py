@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from bfinfra.backends.kubernetes.marks import mark_of, notes
-from bfinfra.kinds.cluster.base.objects import RENDERED
+from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
 from bfinfra.kinds.cluster_locator import WHOLE, Cluster
 from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint

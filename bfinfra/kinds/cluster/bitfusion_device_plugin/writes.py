@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import marked
-from bfinfra.kinds.cluster.base.objects import RENDERED
+from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
 from bfinfra.kinds.cluster.bitfusion_device_plugin.manifests import ASKING, RUNNING, Rendered
 from bfinfra.kinds.cluster.bitfusion_device_plugin.state import Place, State, place_of
 from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import Ask, Replace, RollOut, Write

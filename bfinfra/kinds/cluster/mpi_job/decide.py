@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.cluster.base.field_diffs import field_diffs
-from bfinfra.kinds.cluster.base.objects import RENDERED
 from bfinfra.kinds.cluster.base.pods import pull_secret
+from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
 from bfinfra.kinds.cluster.mpi_job.manifest import digest, field_of, manifest
 from bfinfra.kinds.cluster.mpi_job.spec import Spec
 from bfinfra.kinds.cluster.mpi_operator.definition import GROUP, NAME

@@ -12,8 +12,8 @@ from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import mark_of, marked, notes
 from bfinfra.backends.words import safe
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
-from bfinfra.kinds.cluster.base.objects import RENDERED
 from bfinfra.kinds.cluster.base.pods import pulling, ran, stuck, unplaced
+from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
 from bfinfra.kinds.cluster.mpi_job.decide import (
     ENDED,
     Clear,

@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from bfinfra.backends.kubernetes.marks import SITE, marked
-from bfinfra.kinds.cluster.base.objects import RENDERED
+from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
 from bfinfra.kinds.cluster.workload import flexdirect, plugin, token
 from bfinfra.kinds.cluster.workload.manifests import Manifest, identity, pod_spec
 from bfinfra.kinds.cluster.workload.plugin import Installed

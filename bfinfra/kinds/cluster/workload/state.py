@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from bfinfra.backends.kubernetes.marks import mark_of, notes
 from bfinfra.backends.words import safe
-from bfinfra.kinds.cluster.base.objects import RENDERED
 from bfinfra.kinds.cluster.base.pods import ends, job_of, job_phase, pulling, ran, stuck, unplaced
+from bfinfra.kinds.cluster.base.rendered.objects import RENDERED
 from bfinfra.kinds.cluster_locator import CLUSTERS, Cluster
 from bfinfra.model import resource
 from bfinfra.model.endpoint import Endpoint

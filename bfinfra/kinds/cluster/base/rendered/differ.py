@@ -12,8 +12,7 @@ from typing import Any
 
 from bfinfra.backends.kubernetes.owned import owned_fields
 from bfinfra.kinds.cluster.base.field_diffs import HIDDEN, PRIVATE
-from bfinfra.kinds.cluster.base.objects import RENDERED
-from bfinfra.kinds.cluster.base.rendered.objects import Manifest, digest, id_of
+from bfinfra.kinds.cluster.base.rendered.objects import RENDERED, Manifest, digest, id_of
 from bfinfra.model.compare import Change
 
 AS_RENDERED = "as rendered"

@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from bfinfra.backends.words import safe
-from bfinfra.kinds.cluster.base.objects import RENDERED
 from bfinfra.kinds.cluster.base.pods import job_phase
-from bfinfra.kinds.cluster.base.rendered.objects import Id, Manifest, digest, id_of, order
+from bfinfra.kinds.cluster.base.rendered.objects import RENDERED, Id, Manifest, digest, id_of, order
 from bfinfra.kinds.cluster.base.rendered.objects import hooks as events
 from bfinfra.kinds.cluster.base.rendered.state import State, Thing
 from bfinfra.kinds.cluster.base.rendered.steps import AwaitHook, DropHook, Fields, NoteHooks, RunHook

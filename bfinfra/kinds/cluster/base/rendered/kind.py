@@ -10,10 +10,10 @@ from bfinfra.backends.helm import Capabilities, Charts, OciChart
 from bfinfra.backends.kubernetes.errors import NotServed
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
-from bfinfra.kinds.cluster.base.objects import RENDERED, Object, Place, place_of
+from bfinfra.kinds.cluster.base.objects import Object, Place, place_of
 from bfinfra.kinds.cluster.base.rendered import decide
 from bfinfra.kinds.cluster.base.rendered.hooks import run_of, unfinished
-from bfinfra.kinds.cluster.base.rendered.objects import DEFINITION, Id, digest, group_of
+from bfinfra.kinds.cluster.base.rendered.objects import DEFINITION, RENDERED, Id, digest, group_of
 from bfinfra.kinds.cluster.base.rendered.readiness import readiness
 from bfinfra.kinds.cluster.base.rendered.rendering import Namespaced, Rendering
 from bfinfra.kinds.cluster.base.rendered.rights import of_types

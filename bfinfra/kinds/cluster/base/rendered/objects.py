@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from bfinfra.model.names import DNS_NAME
 
 Manifest = dict[str, Any]
+RENDERED = "bfinfra.io/rendered"
+"""The annotation with the digest of an object's manifest, without its mark."""
 HOOK = "helm.sh/hook"
 FEW = 3  # objects that a title names one by one
 
