@@ -9,8 +9,9 @@ from bfinfra.model.order import Before, Specs
 from bfinfra.model.refs import Key
 from bfinfra.render import html_page
 from bfinfra.render.data import document
+from bfinfra.render.html_style import STYLE
 from bfinfra.render.safe import safe
-from bfinfra.render.topology import Box, parts_of, picture
+from bfinfra.render.topology import Box, Drawing, parts_of
 
 
 def tree(before: Before) -> str:
@@ -68,7 +69,7 @@ def mermaid(before: Before) -> str:
 
 def svg(before: Before, resources: Specs) -> str:
     """A picture by itself, light or dark as the viewer is."""
-    return picture(_boxes(resources), before, f"{html_page.STYLE}svg {{ background: var(--paper); }}")
+    return Drawing(_boxes(resources), before).picture(f"{STYLE}svg {{ background: var(--paper); }}")
 
 
 def page(before: Before, resources: Specs, name: str = "site") -> str:
@@ -76,7 +77,8 @@ def page(before: Before, resources: Specs, name: str = "site") -> str:
     return html_page.whole(
         name,
         [],
-        html_page.topology(_boxes(resources), before),
+        [],
+        Drawing(_boxes(resources), before),
         made="Made by bfinfra graph. Lines lead from what must be done first.",
     )
 

@@ -5,83 +5,35 @@ graph.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from bfinfra.model.errors import Problem
-from bfinfra.model.order import Before
 from bfinfra.model.refs import Key
+from bfinfra.render.html_style import STYLE
 from bfinfra.render.safe import safe
-from bfinfra.render.topology import Box, picture
+from bfinfra.render.topology import Box, Drawing
 from bfinfra.render.values import minute, utc
 
-STYLE = """
-:root {
-  color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #57606a; --line: #c4cbd3;
-  --box: #f6f8fa; --alarm: #b3261e; --note: #0b5cad; --quiet: #57606a; --good: #1a6b35;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #0f1318; --ink: #e8ecf1; --soft: #a5b0bd; --line: #46505c; --box: #1a2129;
-    --alarm: #ff8f85; --note: #86bdff; --quiet: #a5b0bd; --good: #79d192;
-  }
-}
-* { box-sizing: border-box; }
-body {
-  margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif;
-}
-header, main, footer { max-width: 90rem; margin: 0 auto; padding: 1rem 1.5rem; }
-h1 { margin: 0; font-size: 1.5rem; }
-h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-main { padding-top: 0; }
-main > :first-child h2 { margin-top: .5rem; }
-.skip { position: absolute; left: -100rem; }
-.skip:focus { position: static; }
-.verdict { font-weight: 600; }
-.verdict.alarm { color: var(--alarm); }
-.verdict.good { color: var(--good); }
-.scroll { overflow: auto; border: 1px solid var(--line); border-radius: 6px; }
-svg { display: block; font: 13px system-ui, sans-serif; }
-.edges path { fill: none; stroke: var(--line); stroke-width: 1.5; }
-.box > rect:first-child { fill: var(--box); stroke: var(--line); stroke-width: 1.5; }
-.box .kind { fill: var(--soft); font-size: 12px; }
-.box .name { fill: var(--ink); font-weight: 600; }
-.box .sign { font-size: 20px; font-weight: 700; text-anchor: middle; }
-.part { fill: var(--soft); opacity: .55; }
-.alarm > rect:first-child { stroke: var(--alarm); stroke-width: 3; }
-.alarm .sign { fill: var(--alarm); }
-.note > rect:first-child { stroke: var(--note); stroke-width: 2; stroke-dasharray: 6 3; }
-.note .sign { fill: var(--note); }
-.quiet > rect:first-child { stroke-dasharray: 2 3; }
-.quiet .sign { fill: var(--quiet); }
-:focus-visible { outline: 3px solid var(--note); outline-offset: 2px; }
-a.box:focus-visible, g.box:focus-visible { outline: none; }
-a.box:focus-visible > rect:first-child, g.box:focus-visible > rect:first-child {
-  stroke: var(--note); stroke-width: 4;
-}
-table { border-collapse: collapse; width: 100%; }
-caption { text-align: left; color: var(--soft); padding: .25rem .75rem; }
-th, td {
-  text-align: left; vertical-align: top; padding: .4rem .75rem;
-  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; min-width: 7rem;
-}
-th[scope=col], time { white-space: nowrap; }
-@media (min-width: 80rem) { th[scope=row] code, th + td code { white-space: nowrap; } }
-tr:target { background: var(--box); }
-code { font: .9em ui-monospace, monospace; }
-td.alarm { color: var(--alarm); font-weight: 600; }
-td.note { color: var(--note); }
-td.quiet { color: var(--quiet); }
-.lines { list-style: none; margin: 0; padding: 0; }
-@media print { .scroll { overflow: visible; } }
-"""
+LEGIBLE = 0.8
+"""A picture is not drawn smaller than this; a narrower screen shows it as a list."""
+BREAKS = re.compile(r"([/._\\\\])(?=[A-Za-z])")
+MARGIN = 50  # pixels at both sides of a picture
 
 
 def whole(  # noqa: PLR0913 - what a page is made of
-    site: str, header: Iterable[str], main: Iterable[str], *, made: str, skip: str = "", renewed: int = 0
+    site: str,
+    header: Iterable[str],
+    main: Iterable[str],
+    drawing: Drawing,
+    *,
+    made: str,
+    skip: str = "",
+    renewed: int = 0,
 ) -> str:
-    """A whole document. `header` and `main`: lines of HTML; `made`: the command that made it, and how to read
-    it; `skip`: the id and the words of a skip link, such as `findings To what drifted`; `renewed`: seconds
-    until a browser reads it again, 0 for never.
+    """A whole document. `header` and `main`: lines of HTML; `drawing`: the picture of the site, below them;
+    `made`: the command that made it, and how to read it; `skip`: the id and the words of a skip link, such as
+    `findings To what drifted`; `renewed`: seconds until a browser reads it again, 0 for never.
     """
     command = made.partition(".")[0].removeprefix("Made by bfinfra ")
     anchor, _, words = skip.partition(" ")
@@ -98,7 +50,7 @@ def whole(  # noqa: PLR0913 - what a page is made of
             ),
             *([f'<meta http-equiv="refresh" content="{renewed}">'] if renewed else []),
             f"<title>{text(site)}: {command}</title>",
-            f"<style>{STYLE}</style>",
+            f"<style>{STYLE}{_sizes(drawing.width)}</style>",
             "</head>",
             "<body>",
             *([f'<a class="skip" href="#{anchor}">{text(words)}</a>'] if skip else []),
@@ -108,6 +60,7 @@ def whole(  # noqa: PLR0913 - what a page is made of
             "</header>",
             "<main>",
             *main,
+            *_topology(drawing),
             "</main>",
             f"<footer><p>{text(made)}</p></footer>",
             "</body>",
@@ -123,14 +76,16 @@ def verdict(words: str, *, alarm: bool) -> str:
 
 
 def table(label: str, caption: str, heads: Sequence[str], rows: Sequence[str]) -> list[str]:
-    """A table that scrolls by itself on a narrow page. `rows`: lines of HTML."""
-    head = "".join(f'<th scope="col">{each}</th>' for each in heads)
+    """A table; on a narrow screen each row is a block of lines. `rows`: what `row` makes. Its roles are
+    written, as a table that is shown as blocks has none of its own.
+    """
+    head = "".join(f'<th scope="col" role="columnheader">{each}</th>' for each in heads)
     return [
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">',
-        "<table>",
+        '<div class="frame">',
+        f'<table role="table" aria-label="{label}">',
         f"<caption>{caption}</caption>",
-        f"<thead><tr>{head}</tr></thead>",
-        "<tbody>",
+        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>',
+        '<tbody role="rowgroup">',
         *rows,
         "</tbody>",
         "</table>",
@@ -138,16 +93,65 @@ def table(label: str, caption: str, heads: Sequence[str], rows: Sequence[str]) -
     ]
 
 
-def topology(boxes: Sequence[Box], before: Before) -> list[str]:
-    """The picture of the site as a section."""
+def row(anchor: str, style: str, heads: Sequence[str], cells: Sequence[str]) -> str:
+    """A row of a table. `anchor`: its id, or ""; `style`: class of the first cell; `heads`: of all columns;
+    `cells`: HTML of each cell, the second one names the resource.
+    """
+    what, resource, *others = cells
+    target = f' id="{anchor}" tabindex="-1"' if anchor else ""
+    return "".join(
+        [
+            f'<tr role="row"{target}>',
+            f'<td role="cell" class="{style}">{what}</td>',
+            f'<th role="rowheader" scope="row" aria-label="{resource.replace("<wbr>", "")}">',
+            f"<code>{resource}</code></th>",
+            *(
+                f'<td role="cell" data-head="{head}">{f"<div>{cell}</div>" if cell else ""}</td>'
+                for head, cell in zip(heads[2:], others, strict=True)
+            ),
+            "</tr>",
+        ]
+    )
+
+
+def _sizes(width: int) -> str:
+    """Return the part of the style that depends on the width of the picture, in pixels."""
+    narrow = int(LEGIBLE * width) + MARGIN
+    return (
+        f":root {{ --picture: {width + MARGIN}px; }}\n"
+        f"@media (max-width: {narrow}px) {{\n"
+        "  .frame svg { display: none; }\n  .listed { display: block; }\n}\n"
+    )
+
+
+def _topology(drawing: Drawing) -> list[str]:
+    """The picture of the site as a section, and the same as a list."""
     return [
         '<section aria-labelledby="topology">',
         '<h2 id="topology">Topology</h2>',
-        '<div class="scroll" tabindex="0" role="region" aria-labelledby="topology">',
-        picture(boxes, before),
+        '<div class="frame">',
+        drawing.picture(),
+        '<ol class="listed">',
+        *(_listed(box, drawing.comes_after(box)) for box in drawing.boxes),
+        "</ol>",
         "</div>",
         "</section>",
     ]
+
+
+def _listed(box: Box, after: Sequence[Key]) -> str:
+    key = f"<code>{broken(box.key)}</code>"
+    words = " ".join(filter(None, (box.sign, box.words)))
+    return "".join(
+        [
+            f'<li class="{box.cause}">' if box.cause else "<li>",
+            f'<a href="#{text(box.link)}">{key}</a>' if box.link else key,
+            f' <span class="words">{text(words)}</span>' if words else "",
+            f'<span class="after">holds {text(", ".join(box.parts))}</span>' if box.parts else "",
+            f'<span class="after">after {text(", ".join(map(str, after)))}</span>' if after else "",
+            "</li>",
+        ]
+    )
 
 
 def problems(title: str, found: Sequence[Problem]) -> list[str]:
@@ -184,3 +188,8 @@ def moment(at: float) -> str:
 def text(words: object) -> str:
     """Escaped text."""
     return html.escape(safe(words))
+
+
+def broken(words: object) -> str:
+    """Escaped text with places for the end of a line in names and paths."""
+    return BREAKS.sub(r"\1<wbr>", text(words))

@@ -11,9 +11,9 @@ from bfinfra.model.records import dataclass
 from bfinfra.model.refs import Key
 from bfinfra.render import html_page
 from bfinfra.render.drift import SAYS, total
-from bfinfra.render.html_page import identifier, moment, text
+from bfinfra.render.html_page import broken, identifier, moment, text
 from bfinfra.render.style import PLAIN, Style
-from bfinfra.render.topology import Box, parts_of
+from bfinfra.render.topology import Box, Drawing, parts_of
 from bfinfra.render.values import shown
 
 HEADS = ("What", "Resource", "Field", "Live", "By the file", "Applied", "Who and when", "Since")
@@ -47,11 +47,8 @@ def page(
             html_page.verdict(total(found), alarm=bool(found.blind or found.alarming)),
             _checked(found, followed),
         ],
-        [
-            *_findings(found, style),
-            *_lists(found),
-            *html_page.topology(_boxes(found, resources, style), before),
-        ],
+        [*_findings(found, style), *_lists(found)],
+        Drawing(_boxes(found, resources, style), before),
         skip="findings To what drifted",
         made=f"Made by bfinfra {'watch' if followed else 'drift'}. Boxes with a sign link to their row in "
         "the table; lines lead from what must be done first.",
@@ -148,20 +145,16 @@ def _row(found: Drifted, style: Style, *, first: bool) -> str:
     sentence = f"{SAYS[found.cause][0]} {SAYS[found.cause][2]}" + (
         f" (ignored: {found.ignored})" if found.ignored else ""
     )
-    who = " ".join(filter(None, (text(found.by), moment(found.at) if found.at else "")))
+    who = " ".join(filter(None, (broken(found.by), moment(found.at) if found.at else "")))
     cells = [
-        f"<code>{text(found.field)}</code>" if found.field else text(found.why),
+        text(sentence),
+        broken(found.key),
+        f"<code>{broken(found.field)}</code>" if found.field else text(found.why),
         *values,
         who,
         moment(found.since) if found.since and found.cause in ALARMING else "",
     ]
-    anchor = f' id="{identifier(found.key)}" tabindex="-1"' if first else ""
-    return (
-        f'<tr{anchor}><td class="{_class(found)}">{text(sentence)}</td>'
-        f'<th scope="row"><code>{text(found.key)}</code></th>'
-        + "".join(f"<td>{cell}</td>" for cell in cells)
-        + "</tr>"
-    )
+    return html_page.row(identifier(found.key) if first else "", _class(found), HEADS, cells)
 
 
 def _lists(found: Report) -> list[str]:

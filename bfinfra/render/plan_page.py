@@ -12,10 +12,10 @@ from bfinfra.model.plan import Action, Item, Plan
 from bfinfra.model.refs import Key
 from bfinfra.render import html_page, summary
 from bfinfra.render.data import Outcome, steps_run
-from bfinfra.render.html_page import identifier, text
+from bfinfra.render.html_page import broken, identifier, text
 from bfinfra.render.style import DISRUPTIONS, ENDINGS, PLAIN, SYMBOLS, Style
 from bfinfra.render.text import QUIET, counts, own, warned
-from bfinfra.render.topology import Box, parts_of
+from bfinfra.render.topology import Box, Drawing, parts_of
 from bfinfra.render.values import duration, shown
 
 PLANNED = ("What", "Resource", "Steps", "Fields")
@@ -41,8 +41,8 @@ def plan(found: Plan, resources: Specs, before: Before, style: Style = PLAIN) ->
             *html_page.unreadable(found.unreadable),
             *html_page.problems("Problems", found.problems),
             *html_page.problems("Warnings", [each.problem for each in warned(found)]),
-            *html_page.topology(_boxes(resources, boxes), before),
         ],
+        Drawing(_boxes(resources, boxes), before),
         made=f"Made by bfinfra plan. {LINKS}",
         skip="changes To what would change",
     )
@@ -80,8 +80,8 @@ def outcome(found: Outcome, events: Sequence[Event], resources: Specs, before: B
                 else ["<p>Everything was up to date.</p>"]
             ),
             "</section>",
-            *html_page.topology(_boxes(resources, boxes), before),
         ],
+        Drawing(_boxes(resources, boxes), before),
         made=f"Made by bfinfra apply. {LINKS}",
         skip="changes To what changed",
     )
@@ -122,6 +122,7 @@ def _planned(item: Item, style: Style) -> str:
         item.key,
         "alarm" if danger else "note",
         f"{sign} {'waits' if held else item.action}",
+        PLANNED,
         [_list([*filter(None, parts), *steps]), _list([_field(item, each, style) for each in changes])],
     )
 
@@ -149,6 +150,7 @@ def _ended(found: Ended, steps: Sequence[StepEnded]) -> str:
         found.key,
         "note" if found.ending in (Ending.DONE, Ending.UNCHANGED, Ending.WAITING) else "alarm",
         f"{ENDINGS[found.ending][0]} {_word(found)}",
+        ENDED,
         [
             text(duration(found.seconds)),
             _list([f"{step.title}{' (did not succeed)' if step.problem else ''}" for step in steps]),
@@ -161,14 +163,9 @@ def _word(found: Ended) -> str:
     return summary.WORDS.get(found.ending) or summary.DONE[found.action]
 
 
-def _row(key: Key, style: str, what: str, cells: Sequence[str]) -> str:
-    return (
-        f'<tr id="{identifier(key)}" tabindex="-1"><td class="{style}">{text(what)}</td>'
-        f'<th scope="row"><code>{text(key)}</code></th>'
-        + "".join(f"<td>{cell}</td>" for cell in cells)
-        + "</tr>"
-    )
+def _row(key: Key, style: str, what: str, heads: Sequence[str], cells: Sequence[str]) -> str:
+    return html_page.row(identifier(key), style, heads, [text(what), broken(key), *cells])
 
 
 def _list(lines: Sequence[str]) -> str:
-    return f'<ul class="lines">{"".join(f"<li>{text(line)}</li>" for line in lines)}</ul>' if lines else ""
+    return f'<ul class="lines">{"".join(f"<li>{broken(line)}</li>" for line in lines)}</ul>' if lines else ""

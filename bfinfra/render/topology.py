@@ -46,40 +46,63 @@ def parts_of(spec: Any) -> tuple[str, ...]:
     return () if spec is None else tuple(spec.parts())
 
 
-def picture(boxes: Sequence[Box], before: Before, style: str = "") -> str:
-    """The picture as SVG. Each box is a link whose name contains all its text; the lines are only visual.
-
-    `style`: the style sheet of a picture by itself.
+class Drawing:
+    """A site's boxes in columns, those of the first column first. `before`: key → the keys that it refers
+    to.
     """
-    shown, folded = _folded(boxes)
-    columns = _columns([box.key for box in shown], before, folded)
-    places, bottom = {}, 0
-    for x, column in enumerate(columns):
-        y = 10
-        for box in sorted(
-            (box for box in shown if box.key in column),
-            key=lambda box: (box.key.kind, not box.cause, box.key.name),
-        ):
-            places[box.key] = (10 + x * (WIDTH + GAP), y, box)
-            y += box.height + ROW
-        bottom = max(bottom, y)
-    alone = ' xmlns="http://www.w3.org/2000/svg"' if style else ""
-    width = 20 + len(columns) * (WIDTH + GAP) - GAP
-    return "\n".join(
-        [
-            (
-                f'<svg{alone} viewBox="0 0 {max(width, 20)} {max(bottom, 20)}" '
-                f'width="{max(width, 20)}" height="{max(bottom, 20)}" role="list" '
-                'aria-label="Resources of the site">'
-            ),
-            *([f"<style>{style}</style>"] if style else []),
-            '<g class="edges" aria-hidden="true">',
-            *_edges(places, before, folded),
-            "</g>",
-            *(_box(*place) for place in places.values()),
-            "</svg>",
+
+    def __init__(self, boxes: Sequence[Box], before: Before) -> None:
+        shown, self._folded = _folded(boxes)
+        self._before = before
+        columns = _columns([box.key for box in shown], before, self._folded)
+        self._columns = [
+            sorted(
+                (box for box in shown if box.key in column),
+                key=lambda box: (box.key.kind, not box.cause, box.key.name),
+            )
+            for column in columns
         ]
-    )
+        self.boxes = [box for column in self._columns for box in column]
+
+    @property
+    def width(self) -> int:
+        """In pixels."""
+        return max(20 + len(self._columns) * (WIDTH + GAP) - GAP, 20)
+
+    def comes_after(self, box: Box) -> list[Key]:
+        """The drawn boxes that a box refers to."""
+        drawn = {each.key for each in self.boxes}
+        first = (self._folded.get(other, other) for other in self._before.get(box.key, ()))
+        return [key for key in dict.fromkeys(first) if key in drawn]
+
+    def picture(self, style: str = "") -> str:
+        """The picture as SVG. Each box is a link whose name contains all its text; the lines are only visual.
+
+        `style`: the style sheet of a picture by itself.
+        """
+        places, bottom = {}, 20
+        for x, column in enumerate(self._columns):
+            y = 10
+            for box in column:
+                places[box.key] = (10 + x * (WIDTH + GAP), y, box)
+                y += box.height + ROW
+            bottom = max(bottom, y)
+        alone = ' xmlns="http://www.w3.org/2000/svg"' if style else ""
+        return "\n".join(
+            [
+                (
+                    f'<svg{alone} viewBox="0 0 {self.width} {bottom}" '
+                    f'width="{self.width}" height="{bottom}" role="list" '
+                    'aria-label="Resources of the site">'
+                ),
+                *([f"<style>{style}</style>"] if style else []),
+                '<g class="edges" aria-hidden="true">',
+                *_edges(places, self._before, self._folded),
+                "</g>",
+                *(_box(*place) for place in places.values()),
+                "</svg>",
+            ]
+        )
 
 
 def _folded(boxes: Sequence[Box]) -> tuple[list[Box], dict[Key, Key]]:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,16 @@ from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.keys import Keys
 
 import bfinfra
+from bfinfra import worlds
+from bfinfra.cli import main
 from bfinfra.cli.screen import unit
 from bfinfra.engine.graph import waits
-from bfinfra.render.page import page
+from bfinfra.model.drift import Cause, Drifted
+from bfinfra.model.refs import Key
+from bfinfra.render import graph
+from bfinfra.render.page import Followed, page
 from bfinfra.render.style import Style
-from bfinfra.sandbox import Running
+from bfinfra.sandbox import Running, start, stop
 
 pytestmark = pytest.mark.packages
 
@@ -44,6 +50,15 @@ return [...document.querySelectorAll('h1, p, th, td, caption, code, text, time')
 });"""
 
 
+SIDEWAYS = """
+const root = document.documentElement, seen = [...document.body.querySelectorAll('*')].filter(e => e.getClientRects().length && !e.closest('svg, .skip, thead'));
+return [
+  [root.scrollWidth, root.clientWidth],
+  seen.filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX != 'visible' || e.getBoundingClientRect().right > root.clientWidth + 1).map(e => e.outerHTML.slice(0, 200)),
+  [...document.querySelectorAll('.frame svg, .listed')].filter(e => getComputedStyle(e).display != 'none').map(e => e.tagName.toLowerCase()),
+];"""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
     driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
@@ -65,6 +80,18 @@ def browser() -> Iterator[Chrome]:
     found.quit()
 
 
+def change_memory(sandbox: Running, vcenter: str, namespace: str) -> None:
+    """Somebody else sets the memory of a namespace."""
+    sandbox.change(
+        {
+            "address": vcenter,
+            "method": "PATCH",
+            "path": f"/api/vcenter/namespaces/instances/{namespace}",
+            "body": {"resource_spec": {"memory_limit": 4096}},
+        }
+    )
+
+
 @pytest.fixture
 def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
     """A site of which the world moved one field and the file another."""
@@ -76,14 +103,7 @@ def shown(browser: Chrome, sandbox: Running, tmp_path: Path) -> Chrome:
         ).ending
         == "done"
     )
-    sandbox.change(
-        {
-            "address": "vc.small.test:443",
-            "method": "PATCH",
-            "path": "/api/vcenter/namespaces/instances/team-a",
-            "body": {"resource_spec": {"memory_limit": 4096}},
-        }
-    )
+    change_memory(sandbox, "vc.small.test:443", "team-a")
     path.write_text(SITE.format(cpu="8GHz"))
     site = bfinfra.load(path, sandbox=sandbox)
     (tmp_path / "drift.html").write_text(
@@ -174,14 +194,82 @@ def test_every_word_can_be_read_in_the_light_and_in_the_dark(shown, scheme):
     ] == []
 
 
-def test_a_small_screen_scrolls_the_picture_and_not_the_page(shown):
-    shown.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True},
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The page that each command writes of the PoC, and of a chain of resources with long names."""
+    folder = tmp_path_factory.mktemp("pages")
+    site, state = ROOT / "specs/singapore-poc.yaml", worlds.state(folder / "world.yaml")
+    shutil.copy(ROOT / "specs/worlds/singapore-poc.yaml", folder / "world.yaml")
+    found = {name: folder / f"{name}.html" for name in ("plan", "apply", "drift", "watch", "graph", "chain")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BFINFRA_STATE_HOME", str(folder / "state"))
+        sandbox = start(folder / "world.yaml", state, pace=0)
+        try:
+            context = bfinfra.RunContext(sandbox=sandbox)
+            words = [str(site), "--world", str(folder / "world.yaml"), "--html"]
+            assert main(["plan", *words, str(found["plan"])]) == 0
+            assert main(["apply", "--yes", *words, str(found["apply"])]) == 0
+            change_memory(sandbox, "vcsa.aiml.local:443", "cnasg")
+            assert main(["drift", *words, str(found["drift"])]) == 2
+            loaded = bfinfra.load(site, sandbox=sandbox)
+            report, before = bfinfra.drift(loaded, context=context), waits(loaded.resources, {})
+            found["watch"].write_text(
+                page(
+                    report,
+                    loaded.resources,
+                    before,
+                    Style(units=unit),
+                    Followed(1e9, lost=1e9, why="x" * 300),
+                )
+            )
+            found["graph"].write_text(graph.page(before, loaded.resources))
+        finally:
+            stop(state)
+    chain = [Key("namespace", f"{number}-{'long-name' * 20}") for number in range(12)]
+    report = bfinfra.Report(
+        "chain",
+        tuple(
+            Drifted(key=key, cause=Cause.DRIFT, field="x" * 99, now="1" * 99, wanted="2" * 99)
+            for key in chain
+        ),
+        0,
     )
-    wide = shown.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
-    shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert wide[0] <= wide[1]
+    found["chain"].write_text(
+        page(report, dict.fromkeys(chain), {key: {first: ""} for first, key in pairwise(chain)})
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", ["plan", "apply", "drift", "watch", "graph", "chain"])
+@pytest.mark.parametrize("width", [1900, 1100, 400])
+def test_nothing_scrolls_sideways(browser, pages, name, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 740, "deviceScaleFactor": 1, "mobile": False},
+    )
+    try:
+        browser.get(pages[name].as_uri())
+        root, wide, drawn = browser.execute_script(SIDEWAYS)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert root[0] <= root[1] <= width
+    assert wide == []
+    assert drawn == ["ol" if width == 400 or (name == "chain") else "svg"]
+
+
+def test_a_narrow_page_is_a_table_for_a_screen_reader_too(browser, pages):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 400, "height": 740, "deviceScaleFactor": 1, "mobile": False},
+    )
+    try:
+        browser.get(pages["drift"].as_uri())
+        found = nodes(browser)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert {name for role, name in found if role == "columnheader"} >= {"What", "Resource", "Live"}
+    assert [name for role, name in found if role == "rowheader"] == ["supervisor_namespace/cnasg"]
+    assert {"table", "row", "cell"} <= {role for role, _ in found}
 
 
 def test_the_pictures_of_the_documentation_can_be_taken_anew(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -14,7 +15,7 @@ from bfinfra.model.drift import Cause, Drifted, Report
 from bfinfra.model.refs import Key
 from bfinfra.model.resource import Spec
 from bfinfra.render.page import Followed, page
-from bfinfra.render.topology import MOST
+from bfinfra.render.topology import MOST, Box, Drawing
 
 RESOURCES = {
     HOST: Host(passthrough=({"vendor": "0x10de", "device": "0x1db6", "count": 7},)),
@@ -29,7 +30,7 @@ BEFORE = {HOST: (), SERVER: (HOST,), SPACE: (), NEW: (SERVER, SPACE), Key("names
 class Read(HTMLParser):
     """Tags with their attributes; every open tag is closed, in order."""
 
-    VOID = ("meta", "rect", "path")
+    VOID = ("meta", "rect", "path", "wbr")
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -42,7 +43,7 @@ class Read(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
         if tag not in self.VOID or not (self.get_starttag_text() or "").endswith("/>"):
-            self.open += [] if tag == "meta" else [tag]
+            self.open += [] if tag in ("meta", "wbr") else [tag]
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
@@ -90,7 +91,7 @@ def test_what_drifted_leads_to_its_row_and_every_link_has_its_target():
     ids = [attrs["id"] for _, attrs in found.tags if attrs.get("id")]
     assert len(ids) == len(set(ids))
     links = [attrs["href"] for attrs in found.all("a")]
-    assert len(links) == 1 + 4  # to the findings; server, space, host, workload
+    assert len(links) == 1 + 2 * 4  # to the findings; server, space, host, workload: as box and in the list
     assert {str(link).removeprefix("#") for link in links} <= set(ids)
 
 
@@ -109,6 +110,22 @@ def test_drift_is_shown_by_sign_and_word_and_not_by_colour_alone():
         "(ignored: being replaced",
     ):
         assert words in found.words
+
+
+def test_a_narrow_screen_gets_what_is_drawn_as_a_list():
+    text = page(REPORT, RESOURCES, BEFORE)
+    listed = Read(re.findall(r'<ol class="listed">.*?</ol>', text, re.DOTALL)[0])
+    assert len(listed.all("li")) == text.count('role="listitem"')
+    assert "bitfusion_server/bf-01 ~ drifted: the live state changed: power off instead of on" in listed.words
+    assert f"holds {', '.join(['GPU 10de:1db6'] * 7)}" in listed.words
+    assert f"after {HOST}" in listed.words
+
+
+def test_a_list_names_the_box_of_many_once():
+    many = [Key("gpu_host", f"esx{n}") for n in range(MOST + 3)]
+    drawing = Drawing([Box(key) for key in [*many, SERVER]], {SERVER: dict.fromkeys(many, "")})
+    last = next(box for box in drawing.boxes if box.key == SERVER)
+    assert drawing.comes_after(last) == [*many[:MOST], Key("gpu_host", "3 more")]
 
 
 def test_a_blind_check_says_what_it_could_not_see():
