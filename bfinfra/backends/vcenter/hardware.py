@@ -88,9 +88,14 @@ def _system_id(content: vim.ServiceInstanceContent, host: object) -> str:
 
     It never changes, so a session reads it once for each host.
     """
-    known: dict[str, str] = refs.stub(content).systems
-    if known_as := known.get(refs.moid(host)):
-        return known_as
+    stub, moid = refs.stub(content), refs.moid(host)
+    with stub.asking:
+        if moid not in stub.systems:
+            stub.systems[moid] = _asked_system_id(content, host)
+        return str(stub.systems[moid])
+
+
+def _asked_system_id(content: vim.ServiceInstanceContent, host: object) -> str:
     home = properties.one(content, host, ["parent"])["parent"]
     browser = (
         properties.one(content, home, ["environmentBrowser"])["environmentBrowser"]
@@ -108,7 +113,6 @@ def _system_id(content: vim.ServiceInstanceContent, host: object) -> str:
             server=refs.server(content),
             why="its passthrough is not active at the moment",
         )
-    known[refs.moid(host)] = system
     return system
 
 

@@ -5,6 +5,7 @@ bfinfra's errors.
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 import httpx2
@@ -46,6 +47,8 @@ class Stub(SoapStubAdapterBase):
         """What was read in the session."""
         self.systems: dict[str, str] = {}
         """vCenter's id of a host in the backing of a fixed card, by host."""
+        self.asking = threading.Lock()
+        """Held while such an id is read: many machines are given cards of one host at the same time."""
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outer: Any = None) -> Any:  # noqa: N802 - pyVmomi calls it so
         """Send one method and return its result. Raises RemoteError."""

@@ -20,6 +20,7 @@ POOL = "vim.ResourcePool"
 @method(POOL, "CreateResourcePool")
 def create(call: Call, this: Managed, args: Any) -> Any:
     """A pool below this one. DuplicateName, InvalidName, InvalidArgument."""
+    call.need("Resource.CreatePool", this)
     check_name(call.inventory, this, args.name)
     check_allocation(args.spec)
     made = add_pool(
@@ -52,6 +53,7 @@ def update(call: Call, this: Managed, args: Any) -> None:
         check_name(call.inventory, call.inventory.get(this.parent), args.name, this)
         this["name"] = args.name
     if args.config is not None:
+        call.need("Resource.EditPool", this)
         config = this["config"]
         if args.config.changeVersion and args.config.changeVersion != config.changeVersion:
             raise vim.fault.ConcurrentAccess(msg="The resource pool was modified by another operation.")
