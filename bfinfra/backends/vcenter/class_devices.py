@@ -5,6 +5,7 @@ each object names its type.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -30,12 +31,15 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class ClassDevices:
-    """`vgpus`: profiles; `groups`: names of vendor device groups; `gpus`: how many GPUs a VM gets in all."""
+    """`vgpus`: profiles; `groups`: names of vendor device groups; `gpus`: how many GPUs a VM gets in all;
+    `others`: PCI devices that a site has no words for.
+    """
 
     vgpus: tuple[str, ...] = ()
     devices: tuple[Device, ...] = ()
     groups: tuple[str, ...] = ()
     gpus: int = 0
+    others: int = 0
 
 
 def listed(devices: Mapping[str, Any]) -> ClassDevices:
@@ -51,8 +55,8 @@ def specified(spec: Mapping[str, Any]) -> ClassDevices:
     added = [each for each in _changes(spec) if each.get("operation") == "add" and _is_pci(each)]
     alone = [each["device"] for each in added if not each["device"].get("deviceGroupInfo")]
     backings = [each.get("backing") or {} for each in alone]
-    cards = ((each, card) for each in backings for card in each.get("allowedDevice") or ())
-    vgpus = (each["vgpu"] for each in backings if each.get("_typeName") == f"{PCI}VmiopBackingInfo")
+    cards = ((each, card) for each in backings if _is_card(each) for card in each["allowedDevice"])
+    vgpus = (each["vgpu"] for each in backings if _is_vgpu(each))
     devices = (
         Device(card["vendorId"], card["deviceId"], each.get("customLabel") or "") for each, card in cards
     )
@@ -62,6 +66,7 @@ def specified(spec: Mapping[str, Any]) -> ClassDevices:
         tuple(sorted(devices)),
         tuple(sorted(each["deviceGroupName"] for each in groups if "deviceGroupName" in each)),
         len(added),
+        sum(not (_is_vgpu(each) or _is_card(each)) for each in backings),
     )
 
 
@@ -80,21 +85,19 @@ def as_list(wanted: ClassDevices) -> Json:
 
 
 def written(spec: Mapping[str, object] | None, wanted: ClassDevices, components: Components) -> Json | None:
-    """The `config_spec` with the desired devices in place of its PCI devices, and all else of it; None if
-    there is nothing to change. Raises KeyError for a group that no host offers.
+    """The `config_spec` with the desired devices in place of those that a site can describe, and all else of
+    it; None if there is nothing to change. Raises KeyError for a group that no host offers.
     """
     groups = [(key, name, components[name]) for key, name in enumerate(wanted.groups, start=1)]
     devices = [*_single(wanted), *_grouped(groups)]
     if spec is None and not devices:
         return None
-    others = [each for each in _changes(spec or {}) if not _is_pci(each)]
+    others = [each for each in _changes(spec or {}) if not _is_replaced(each)]
+    taken = {(each.get("device") or {}).get("key") for each in others}
+    free = (key for key in itertools.count(-20000, -1) if key not in taken)
     added = [
-        {
-            "_typeName": "VirtualDeviceConfigSpec",
-            "operation": "add",
-            "device": {**each, "key": -20000 - index},
-        }
-        for index, each in enumerate(devices)
+        {"_typeName": "VirtualDeviceConfigSpec", "operation": "add", "device": {**each, "key": next(free)}}
+        for each in devices
     ]
     kept = {key: each for key, each in (spec or {}).items() if key not in ("deviceChange", "deviceGroups")}
     found = {"_typeName": "VirtualMachineConfigSpec", **kept}
@@ -141,3 +144,22 @@ def _changes(spec: Mapping[str, Any]) -> Sequence[Json]:
 def _is_pci(change: Mapping[str, Any]) -> bool:
     device = change.get("device") or {}
     return device.get("_typeName") == PCI or bool(device.get("deviceGroupInfo"))
+
+
+def _is_replaced(change: Mapping[str, Any]) -> bool:
+    """Return whether a site can describe this device."""
+    device = change.get("device") or {}
+    backing = device.get("backing") or {}
+    return bool(device.get("deviceGroupInfo")) or (
+        _is_pci(change) and (_is_vgpu(backing) or _is_card(backing))
+    )
+
+
+def _is_vgpu(backing: Mapping[str, Any]) -> bool:
+    return backing.get("_typeName") == f"{PCI}VmiopBackingInfo"
+
+
+def _is_card(backing: Mapping[str, Any]) -> bool:
+    """Return whether vSphere picks the card, by one pair of ids."""
+    named = backing.get("_typeName") == f"{PCI}DynamicBackingInfo"
+    return named and len(backing.get("allowedDevice") or ()) == 1

@@ -108,7 +108,9 @@ class VmClass(kind.Kind[Spec, State]):
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every class, with vCenter's own."""
         for name, each in sorted(self._classes.list().items()):
-            yield Description(name, _view(each), State(mark=_mark(name, each), settings=each))
+            left_out = "it has PCI devices that no field describes" if each.others else ""
+            state = State(mark=_mark(name, each), settings=each)
+            yield Description(name, _view(each), state, left_out=left_out)
 
     @staticmethod
     def steps(name: str, spec: Spec | None, state: State | None, context: PlanContext) -> Sequence[Step]:
