@@ -146,7 +146,7 @@ def _is_pci(change: Mapping[str, Any]) -> bool:
     return device.get("_typeName") == PCI or bool(device.get("deviceGroupInfo"))
 
 
-def _is_replaced(change: Mapping[str, Any]) -> bool:
+def _is_replaced(change: Json) -> bool:
     """Return whether a site can describe this device."""
     device = change.get("device") or {}
     backing = device.get("backing") or {}
@@ -155,11 +155,11 @@ def _is_replaced(change: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_vgpu(backing: Mapping[str, Any]) -> bool:
-    return backing.get("_typeName") == f"{PCI}VmiopBackingInfo"
+def _is_vgpu(backing: Json) -> bool:
+    return bool(backing.get("_typeName") == f"{PCI}VmiopBackingInfo")
 
 
-def _is_card(backing: Mapping[str, Any]) -> bool:
+def _is_card(backing: Json) -> bool:
     """Return whether vSphere picks the card, by one pair of ids."""
     named = backing.get("_typeName") == f"{PCI}DynamicBackingInfo"
     return named and len(backing.get("allowedDevice") or ()) == 1
