@@ -11,7 +11,7 @@ from typing import Any
 
 import kinds.lifecycle as life
 from rights.given import POC, Site, administrator, other, paths
-from rights.life import life_of
+from rights.life import Life, life_of
 from rights.others import take_labels_off
 from torture.watching import watching
 
@@ -92,9 +92,7 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None], *, 
     made = use in (Use.DESTROY, Use.WATCH)
     if made or (use is Use.PLAN and (own.reads_inside or site.kind == POC)):
         applied_by_the_administrator(site, sandbox)
-        if use is Use.PLAN and own.before_plan:
-            own.before_plan(sandbox)
-        take_labels_off(sandbox, *(() if use is Use.WATCH else own.hidden), records=use is Use.PLAN)
+        disturb(own, sandbox, use)
     given()
     if use is Use.PLAN:
         planned(site, sandbox)
@@ -111,6 +109,14 @@ def lived(site: Site, sandbox: Running, use: Use, given: Callable[[], None], *, 
         for drift in own.drifts:
             drift(sandbox)
             applied(changed, sandbox)
+
+
+def disturb(own: Life, sandbox: Running, use: Use) -> None:
+    """What somebody does before a plan, or a destroy."""
+    if use is Use.PLAN and own.before_plan:
+        own.before_plan(sandbox)
+    if own.hidden and use is not Use.WATCH:
+        take_labels_off(sandbox, *own.hidden, records=use is Use.PLAN)
 
 
 def destroyed(site: Site, sandbox: Running) -> None:
