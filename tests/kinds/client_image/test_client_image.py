@@ -20,7 +20,8 @@ from bfinfra.engine import graph
 from bfinfra.engine.observe import ObservedState, needs_of
 from bfinfra.engine.plan import DesiredState, decide
 from bfinfra.kinds import kind
-from bfinfra.kinds.image.client_image.dockerfile import dockerfile
+from bfinfra.kinds.image.client_image import decide as client_image
+from bfinfra.kinds.image.client_image.dockerfile import dockerfile, dockerfile_before
 from bfinfra.kinds.image.client_image.kind import ClientImage, Spec
 from bfinfra.kinds.image.client_image.steps import Build, Commit, Delete, Push, Render
 from bfinfra.kinds.machine.linux_host import kind as linux_host
@@ -154,6 +155,31 @@ def docker(place: Place) -> Path:
 
 def kinds_of(steps: list[Step] | tuple[Step, ...]) -> list[type[Step]]:
     return [type(step) for step in steps]
+
+
+BEFORE = """\
+# The token is not in this image: mount a Secret with client.yaml, servers.conf and ca.crt at /etc/bitfusion,
+# as a workload does that names a token_secret.
+RUN mkdir -p /etc/bitfusion/tls
+"""
+"""From a Dockerfile that an earlier release wrote."""
+
+
+def test_what_an_earlier_release_wrote_and_built_is_up_to_date_until_something_else_changes(
+    place: Place, docker: Path
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client_image, "dockerfile", dockerfile_before)
+        assert kinds_of(place.apply(place.site())) == [Render, Build, Push, Commit]
+    written = place.folder / "made/pt/Dockerfile"
+    assert BEFORE in written.read_text()
+    assert place.plan(place.site()) == ()
+    written.write_text(f"{written.read_text()}RUN true\n")
+    assert kinds_of(place.plan(place.site()))[0] is Render
+    written.write_text(dockerfile_before(place.site().resources[KEY]))
+    assert kinds_of(place.apply(place.site(base='"pytorch:2"', image="i:2"))) == [Render, Build, Push, Commit]
+    assert BEFORE not in written.read_text()
+    assert place.plan(place.site(base='"pytorch:2"', image="i:2")) == ()
 
 
 def test_without_a_tool_it_renders_and_says_what_to_run(place: Place) -> None:

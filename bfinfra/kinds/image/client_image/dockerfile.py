@@ -11,6 +11,12 @@ WORK = "/workspace/bitfusion"
 RULE = "#" + "-" * 66
 TOKEN = ("client.yaml", "servers.conf", "ca.crt")
 IGNORE = f"*\n!Dockerfile\n!{FILES}\n"
+MOUNTED = "# The token is not in this image: a workload that names a token_secret brings its files."
+MOUNTED_BEFORE = (
+    "# The token is not in this image: mount a Secret with client.yaml, servers.conf and ca.crt at "
+    "/etc/bitfusion,\n# as a workload does that names a token_secret."
+)
+"""The comment that an earlier release wrote in its place."""
 
 
 def dockerfile(spec: Spec) -> str:
@@ -18,10 +24,15 @@ def dockerfile(spec: Spec) -> str:
     return "\n".join((f"FROM {spec.base}", "USER root", *_token(spec), *_client(spec), *_run_as(spec), ""))
 
 
+def dockerfile_before(spec: Spec) -> str:
+    """The text that an earlier release wrote for the same spec. Only a comment differs."""
+    return dockerfile(spec).replace(MOUNTED, MOUNTED_BEFORE)
+
+
 def _token(spec: Spec) -> Iterator[str]:
     yield from (RULE, "# Bitfusion client's files", RULE)
     if not spec.baked:
-        yield "# The token is not in this image: a workload that names a token_secret brings its files."
+        yield MOUNTED
         yield "RUN mkdir -p /etc/bitfusion/tls"
         return
     for user, home in spec.homes.items():
