@@ -16,8 +16,8 @@ from bfinfra.model.site import Site
 
 
 def drift(site: Site, *, targets: Collection[Key] = (), context: RunContext = LIVE) -> Report:
-    """Return the differences and who made them. Only reads. `remember`: compare with the last check. With
-    `targets`: these resources and what must be done before them; such a report is neither sent nor kept.
+    """Return the differences and who made them, compared with the last check on this machine. Only reads.
+    With `targets`: these resources and what must be done before them; such a report is neither sent nor kept.
     """
     from bfinfra.engine import checks
     from bfinfra.engine.drift import report, traced

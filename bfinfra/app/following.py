@@ -26,7 +26,7 @@ QUIET = 0.1  # seconds without a further change, after which a change is looked 
 BUSY = 1.0  # seconds after which it is looked at in any case
 LOOK = 0.25  # seconds between two looks at whether the watch shall end
 LAST = 10.0  # seconds that the end waits for calls that are under way
-FIRST, LONGEST = 1.0, 60.0  # seconds until a cluster is tried again that twice can't be followed
+FIRST, LONGEST = 1.0, 60.0  # seconds until a cluster is tried again that could not be followed twice in a row
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,10 @@ UNREADABLE = "can't be read"
 
 
 def get(site: Site, only: Collection[str] = (), *, context: RunContext = LIVE) -> tuple[Observed, ...]:
-    """Every resource of the site, and what bears its mark besides. Only reads. `only`: kinds, or addresses.
+    """Every resource of the site, and every other object with its mark. Only reads. `only`: kinds, or
+    addresses.
 
-    BfinfraError for an address that there is not.
+    Raises BfinfraError for an address that does not exist.
     """
     from bfinfra.engine.plan import DesiredState, make
 

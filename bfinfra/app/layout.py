@@ -20,7 +20,7 @@ class Layout(NamedTuple):
 
 
 def layouts(paths: Sequence[Path]) -> list[Layout]:
-    """The layouts of all files at `paths`. Writes nothing. SiteError has the problems of all files."""
+    """The layouts of all files at `paths`. Writes nothing. Raises SiteError with every file's problems."""
     problems: list[Problem] = []
     found = []
     for file in files.listed(paths, problems):

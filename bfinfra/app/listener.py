@@ -1,4 +1,4 @@
-"""What hears a watch: the terminal, the webhook, a page, figures, systemd."""
+"""The listeners of a watch: the terminal, the webhook, a page, metrics, systemd."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Listener:
-    """Hears everything, and does nothing. Its methods are called from the thread that follows the servers, so
+    """A listener that does nothing. Its methods are called from the thread that follows the servers, so
     they return at once.
     """
 
@@ -43,13 +43,13 @@ class Listeners(Listener):
         self.following = False
 
     def report(self, sight: Sight) -> None:
-        """Servers are followed, or some of them."""
+        """Note whether the servers are followed, and pass it on."""
         self.following = not sight.lost
         for each in self._each:
             each.report(sight)
 
     def interrupted(self, why: str, blind: float) -> None:
-        """Servers are not followed."""
+        """Note it, and pass it on."""
         self.following = False
         for each in self._each:
             each.interrupted(why, blind)

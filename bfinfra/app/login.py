@@ -27,7 +27,7 @@ class Login:
         secret.read_again()
         self._proof = ""
         if self._password:
-            with contextlib.suppress(BfinfraError):  # the login says it
+            with contextlib.suppress(BfinfraError):  # the login reports it
                 self._proof = secret.digest(self._password.reveal())
 
     def wait(self, error: BfinfraError, pause: float, ended: Flag, look: Callable[[], None]) -> None:

@@ -73,7 +73,7 @@ class WatchFamilies:
         )
 
     def forget(self, *values: str) -> None:
-        """Show a watch no more."""
+        """Remove the metrics of a watch."""
         for each in (self.seconds, self.changes, self.blind, self.following, self.turn):
             each.remove(*values)
 
@@ -91,7 +91,7 @@ class WatchCounts(Listener):
         self._turn = families.turn.labels(*values)
 
     def report(self, sight: Sight) -> None:
-        """Count its drift. Of what changed before the watch started, nobody could know sooner."""
+        """Count its drift. The delay of what changed before the watch started is not counted."""
         if not self._lost:
             self._blind.inc(sight.blind)
         self._seen()

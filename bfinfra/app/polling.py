@@ -15,7 +15,7 @@ class Polling:
         self._soon: set[str] = set()
 
     def hasten(self, kinds: Collection[str]) -> None:
-        """Those of these kinds are due now, and then as before."""
+        """Make these kinds due now; later they are due as before."""
         self._soon |= self._next.keys() & kinds
 
     def due(self, now: float) -> frozenset[str]:

@@ -124,7 +124,7 @@ class Backends:
 
     def given(self, taken: inspect.Parameter) -> Any:
         """The backend of this name."""
-        if taken.name in vars(self) or hasattr(type(self), taken.name):  # on itself it would be made
+        if taken.name in vars(self) or hasattr(type(self), taken.name):  # asking the instance would make it
             return getattr(self, taken.name)
         module = importlib.import_module(f"bfinfra.backends.vcenter.{taken.name}")
         cls = getattr(module, taken.annotation)

@@ -19,7 +19,7 @@ USERNAMES = ("BFINFRA_VCENTER_USERNAME", "GOVC_USERNAME", "VSPHERE_USER", "VMWAR
 PASSWORDS = ("BFINFRA_VCENTER_PASSWORD", "GOVC_PASSWORD", "VSPHERE_PASSWORD", "VMWARE_PASSWORD")
 
 
-REFUSED, FAILED = 300.0, 60.0  # seconds until a login is tried again that was refused, that failed otherwise
+REFUSED, FAILED = 300.0, 60.0  # seconds until a refused login is tried again, and one that failed otherwise
 
 
 class Shut:

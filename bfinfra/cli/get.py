@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Kinds and addresses, and files. BfinfraError."""
+    """Kinds and addresses, and files. Raises BfinfraError."""
     from bfinfra import kinds as registry
     from bfinfra.model.errors import BfinfraError, Problem
     from bfinfra.model.suggest import nearest

@@ -37,14 +37,14 @@ class Service(Listener):
         return cls(address, int(lasts) / 1e6 if lasts.isdecimal() else 0)
 
     def report(self, sight: Sight) -> None:
-        """Ready, and what drifted."""
+        """Report that it is ready, and what drifted."""
         found = sight.report
         status = f"{len(found.alarming)} drifted" if found.alarming else "no drift"
         blind = len(found.unreadable) + len(found.problems)
         self._say("READY=1", f"STATUS={status}{f'; {blind} can not be read' if blind else ''}")
 
     def interrupted(self, why: str, blind: float) -> None:
-        """Still at work, but blind."""
+        """Report that servers are not followed, and that it still works."""
         self._say(f"STATUS=changes are not followed: {' '.join(why.split())}")
 
     def turned(self, changes: int) -> None:
@@ -59,7 +59,7 @@ class Service(Listener):
             self._say("WATCHDOG=1")
 
     def close(self) -> None:
-        """It ends."""
+        """Report that it ends."""
         self._say("STOPPING=1")
 
     def _say(self, *lines: str) -> None:

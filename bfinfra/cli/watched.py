@@ -34,7 +34,7 @@ class Printed(Listener):
         self._unread: object = None
 
     def report(self, sight: Sight) -> None:
-        """Print it. Another value of a field that has drifted already is only in the lines of `jsonl`."""
+        """Print the report. Another value of a field that has drifted already is only a line of `jsonl`."""
         unread = sight.report.problems, sight.report.unreadable
         known = not (self._first or sight.why or sight.report.new or sight.report.ended)
         known, self._unread = known and unread == self._unread, unread
@@ -52,11 +52,11 @@ class Printed(Listener):
         self._first = False
 
     def interrupted(self, why: str, blind: float) -> None:
-        """Say it."""
+        """Print that a server is not followed any more, and why."""
         self._screen.say(f"changes are not followed until a new survey succeeds: {why}")
 
     def polled(self, why: str, interval: float) -> None:
-        """Say what to grant."""
+        """Print which right to grant."""
         self._screen.say(f"read each {interval:g} s, and not followed: {why}")
 
 
@@ -69,16 +69,16 @@ class WatchedPage(Listener):
         self._last: Report | None = None
 
     def report(self, sight: Sight) -> None:
-        """Show it."""
+        """Write the page anew."""
         self._last = sight.report
         self._write(self._followed if sight.lost else replace(self._followed, lost=0.0, why=""))
 
     def interrupted(self, why: str, blind: float) -> None:
-        """Say since when the last report may be out of date."""
+        """Write since when the last report may be out of date."""
         self._write(replace(self._followed, lost=time.time() - blind, why=why))
 
     def close(self) -> None:
-        """Say that the page is not renewed any more."""
+        """Write that the page is not renewed any more."""
         self._write(replace(self._followed, ended=time.time()))
 
     def _write(self, followed: Followed) -> None:

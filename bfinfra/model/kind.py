@@ -185,8 +185,8 @@ class Kind(ABC, Generic[S, T]):
         """Return whether what depends on the resource may start. It only reads, and is only called while the
         engine waits.
 
-        After a step with `waits_ready`: whether the next step may run. `spec` is None while the resource is being
-        deleted.
+        After a step with `waits_ready`: whether the next step may run. `spec` is None while the resource is
+        being deleted.
         """
         return READY
 

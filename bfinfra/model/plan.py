@@ -117,11 +117,17 @@ def derive(
 
 JSON_NAMES = {"Commit": "Seal", "WriteRecord": "Note"}
 """The name in JSON where it differs from the class's: plans saved by earlier releases have it."""
+JSON_FIELDS = {"existing": "standing", "precondition": "seen"}
+"""The same for the names of fields."""
 
 
 def step_data(step: Step) -> dict[str, Any]:
     """A step as plain data, as in a saved plan and the journal: its class, title and fields."""
-    fields = {f.name: plain(getattr(step, f.name)) for f in dataclasses.fields(step) if f.name != "changes"}
+    fields = {
+        JSON_FIELDS.get(each.name, each.name): plain(getattr(step, each.name))
+        for each in dataclasses.fields(step)
+        if each.name != "changes"
+    }
     return {
         "step": JSON_NAMES.get(type(step).__name__, type(step).__name__),
         "title": step.title(),

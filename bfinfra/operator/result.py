@@ -22,21 +22,21 @@ class Outcome(enum.StrEnum):
     """The result of a check of a site."""
 
     AGREED = "Agreed"
-    """Everything is as the site says."""
+    """Everything is up to date."""
     APPLIED = "Applied"
-    """It is now."""
+    """The site was applied, and everything is up to date now."""
     APPROVAL = "ApprovalNeeded"
-    """The plan wants somebody's word before it is carried out."""
+    """The plan waits for an approval."""
     WAITING = "StillWaiting"
-    """What was made is not ready yet."""
+    """A resource is not ready yet."""
     UNREADABLE = "Unreadable"
-    """Something could not be looked at, so nothing was done."""
+    """Something could not be read, so nothing was done."""
     FAILED = "Failed"
     """An apply did not end well, or was refused."""
     INVALID = "Invalid"
     """The site itself is wrong."""
     LOST = "JobFailed"
-    """The Job ended without saying anything."""
+    """The Job ended without a result."""
 
 
 GOOD = (Outcome.AGREED, Outcome.APPLIED)

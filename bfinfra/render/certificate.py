@@ -39,11 +39,11 @@ class Shown(Protocol):
 
     @property
     def not_before(self) -> datetime:
-        """Valid from, in seconds since the epoch."""
+        """Valid from, in UTC."""
 
     @property
     def not_after(self) -> datetime:
-        """Valid until, in seconds since the epoch."""
+        """Valid until, in UTC."""
 
     @property
     def names(self) -> tuple[str, ...]:

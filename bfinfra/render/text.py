@@ -69,7 +69,7 @@ def item(found: Item, style: Style = PLAIN) -> Iterator[str]:
 
 
 def summary(found: Plan, style: Style = PLAIN) -> str:
-    """`Plan: 2 to create, 1 to delete; 12 agree.`"""
+    """`singapore-poc: 2 to create, 1 to delete, 12 up to date.`, and whether there is anything to do."""
     if not found.items and not found.unreadable and not found.problems:
         return "The site has no resources, and none of its objects exist: nothing to do."
     head = f"{safe(found.site)}: {counts(found)}."

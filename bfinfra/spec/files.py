@@ -57,7 +57,7 @@ def listed(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
 
 
 def replace(file: Path, text: str) -> None:
-    """Write the whole file or nothing; a link's target, where it is a link. BfinfraError."""
+    """Write the whole file or nothing; a link's target, where it is a link. Raises BfinfraError."""
     try:
         file = file.resolve()
         mode = file.stat().st_mode

@@ -66,10 +66,10 @@ def test_a_policy_that_is_gone_is_refused(vcenter: VCenterSide, account: Account
         policies.read([mine.id])
 
 
-@call("policies.read_standing", case="one of them is gone")
+@call("policies.read_existing", case="one of them is gone")
 def test_of_several_policies_the_existing_ones_are_read(vcenter: VCenterSide) -> None:
     policies, mine = made(vcenter)
-    assert list(policies.read_standing([mine, replace(mine, id="6e2f0b9c-8f7d-4c39-9d6a-1f0e2d3c4b5a")])) == [
+    assert list(policies.read_existing([mine, replace(mine, id="6e2f0b9c-8f7d-4c39-9d6a-1f0e2d3c4b5a")])) == [
         mine
     ]
 

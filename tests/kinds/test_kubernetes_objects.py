@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bfinfra.kinds.cluster.base.objects import place_of, stands_at, version_of
+from bfinfra.kinds.cluster.base.objects import is_at, place_of, version_of
 
 PLACE = ("default", "token")
 SECRET = {"metadata": {"namespace": "default", "name": "token", "uid": "u", "resourceVersion": "7"}}
 
 
 def test_an_object_knows_its_place_and_its_version():
-    assert stands_at(SECRET, place_of(SECRET))
+    assert is_at(SECRET, place_of(SECRET))
     assert version_of(SECRET) == {"uid": "u", "resourceVersion": "7"}
 
 
@@ -26,4 +26,4 @@ def test_an_object_knows_its_place_and_its_version():
     ],
 )
 def test_another_answer_is_not_taken_for_the_object(answer):
-    assert not stands_at(answer, PLACE)
+    assert not is_at(answer, PLACE)

@@ -147,8 +147,8 @@ def _by_type(asked: Mapping[type[Any], set[str]]) -> dict[type[Any], list[str]]:
 
 
 def _changes(of: Element, *, single: bool) -> Iterator[Change]:
-    """The changes that one filter saw. `single`: it is a filter for single objects, which never come: they
-    exist. What they are, the filter for all objects says.
+    """The changes that one filter saw. `single`: it is a filter for single objects. These exist already, so
+    none of them comes; their names and marks are among the changes of the filter for all objects.
     """
     for each in of.iterfind("{*}objectSet"):
         obj = each.find("{*}obj")

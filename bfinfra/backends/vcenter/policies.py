@@ -66,7 +66,7 @@ class StoragePolicies:
             else []
         )
 
-    def read_standing(self, listed: Iterable[Policy]) -> Sequence[Policy]:
+    def read_existing(self, listed: Iterable[Policy]) -> Sequence[Policy]:
         """These policies in detail, without those deleted meanwhile, for which vCenter refuses all
         together.
         """

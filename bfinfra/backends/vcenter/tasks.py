@@ -40,7 +40,7 @@ class Tasks:
         return self.wait(task, what, progress=progress, limit=limit)
 
     def wait(self, task: object, what: str, *, progress: Progress | None = None, limit: float = 3600) -> Any:
-        """Wait for a task's end and return its result; `progress` gets per cents."""
+        """Wait for a task's end and return its result; `progress` gets percent."""
 
         def ended(values: Values) -> bool:
             info = values.get("info")

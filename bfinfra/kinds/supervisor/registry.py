@@ -347,10 +347,10 @@ def _check(spec: Spec, state: State | None, context: PlanContext) -> None:
             why="a registry can't move to another cluster",
             next="write a resource of another name for the other one",
         )
-    _check_standing(spec, state, facts)
+    _check_existing(spec, state, facts)
 
 
-def _check_standing(spec: Spec, state: State | None, facts: RegistryFacts) -> None:
+def _check_existing(spec: Spec, state: State | None, facts: RegistryFacts) -> None:
     """Raises Refusal if an existing registry differs: vCenter creates and deletes registries, and can't
     change them.
     """

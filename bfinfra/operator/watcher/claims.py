@@ -13,7 +13,7 @@ LATE = 15.0  # seconds after which a Site that nobody took is taken beyond a rep
 FIRST, LONGEST = (
     30.0,
     3600.0,
-)  # seconds until a Site is taken whose replica was lost soon twice, doubled each time
+)  # seconds until a Site is taken again after two replicas were lost soon with it, doubled each time
 GIVES = 2  # Sites that a replica gives up at a time, so that few are between two replicas
 
 

@@ -139,7 +139,7 @@ class Follower(Listener):
         self._heard.interrupted(why, blind)
 
     def polled(self, why: str, interval: float) -> None:
-        """Say what to grant."""
+        """Note which right to grant."""
         who = f"{self.wanted.namespace}/{self.wanted.name}"
         log.warning("%s: read each %g s, and not followed: %s", who, interval, redact(why))
 

@@ -14,7 +14,7 @@ BOM = "\ufeff"
 
 
 def formatted(file: Path, text: str) -> str:
-    """The same document in the canonical layout; formatting it again changes nothing. SiteError where the
+    """The same document in the canonical layout; formatting it again changes nothing. Raises SiteError if the
     file isn't one YAML document, or would mean something else.
     """
     text = text.removeprefix(BOM).replace("\r\n", "\n")

@@ -62,7 +62,7 @@ def fresh(config: str | None = None, **how: Any) -> Installed:
     )
 
 
-def standing_as(given: Spec, **how: Any) -> Installed:
+def installed_as(given: Spec, **how: Any) -> Installed:
     values = wanted(given, None)
     found = {
         "mark": MARK.committed(given.applied()),
@@ -80,16 +80,16 @@ def standing_as(given: Spec, **how: Any) -> Installed:
 
 
 def steps(given: Spec | None, **on: Installed) -> list[Any]:
-    standing_there = {host: each for host, each in on.items() if each.there}
+    installed = {host: each for host, each in on.items() if each.there}
     mark = next((each.mark for each in on.values() if each.mark), None)
     state = (
         State(
             mark=mark,
-            hosts=tuple(standing_there),
-            on=standing_there,
-            machines={host: MACHINES[host] for host in standing_there},
+            hosts=tuple(installed),
+            on=installed,
+            machines={host: MACHINES[host] for host in installed},
         )
-        if standing_there
+        if installed
         else None
     )
     return list(
@@ -99,7 +99,7 @@ def steps(given: Spec | None, **on: Installed) -> list[Any]:
 
 def test_without_its_packages_machines_are_held_against_what_they_have() -> None:
     given, away = spec(), {"workers": ("packages.0", Absent("toolkit.deb is not there yet"))}
-    on = dict.fromkeys(("one", "two"), standing_as(given))
+    on = dict.fromkeys(("one", "two"), installed_as(given))
     there = State(mark=MARK.committed(given.applied()), hosts=tuple(on), on=on, machines=MACHINES)
     facts = ToolkitFacts(MACHINES, on, {"workers": ""}, away)
     assert list(decide.steps(given, there, PlanContext(MARK, facts=facts))) == []
@@ -174,16 +174,16 @@ def test_all_is_set_up_in_one_play_where_nothing_exists_and_up_to_date_machines_
     (step,) = steps(spec(), one=fresh(), two=fresh(THEIRS))
     assert (type(step), step.names) == (SetUp, "one, two")
     assert all(each["install"] for each in step.todo.values())
-    assert steps(spec(), one=standing_as(spec()), two=standing_as(spec())) == []
+    assert steps(spec(), one=installed_as(spec()), two=installed_as(spec())) == []
 
 
 def test_what_restarts_docker_under_containers_disrupts() -> None:
     (step,) = steps(spec(), one=fresh(containers=True), two=fresh())
     assert type(step) is Restart
-    (step,) = steps(spec(), one=standing_as(spec()), two=standing_as(spec(), kept=False, containers=True))
+    (step,) = steps(spec(), one=installed_as(spec()), two=installed_as(spec(), kept=False, containers=True))
     assert (type(step), step.names) == (SetUp, "two"), "the configuration agrees: docker is not restarted"
-    assert [type(each) for each in steps(None, one=standing_as(spec()))] == [Remove]
-    assert [type(each) for each in steps(None, one=standing_as(spec(), containers=True))] == [RemoveRestart]
+    assert [type(each) for each in steps(None, one=installed_as(spec()))] == [Remove]
+    assert [type(each) for each in steps(None, one=installed_as(spec(), containers=True))] == [RemoveRestart]
 
 
 def test_one_moved_setting_is_what_the_plan_names() -> None:
@@ -192,8 +192,8 @@ def test_one_moved_setting_is_what_the_plan_names() -> None:
     )
     (step,) = steps(
         spec(),
-        one=standing_as(spec()),
-        two=standing_as(spec(), configs={"docker": config, "containerd": None}),
+        one=installed_as(spec()),
+        two=installed_as(spec(), configs={"docker": config, "containerd": None}),
     )
     assert [(change.field, change.now, change.wanted) for change in step.changes] == [
         ("on.two.runtime.default-runtime", "runc", "nvidia")
@@ -203,7 +203,7 @@ def test_one_moved_setting_is_what_the_plan_names() -> None:
 def test_another_runtime_gives_the_first_one_its_own_back() -> None:
     before, given = spec(), spec(runtime="containerd")
     now = {
-        name: standing_as(before, services={"docker": "active", "containerd": "active"})
+        name: installed_as(before, services={"docker": "active", "containerd": "active"})
         for name in ("one", "two")
     }
     (step,) = steps(given, **now)
@@ -223,10 +223,12 @@ def test_a_program_that_a_repository_upgraded_is_left_unless_a_version_is_named(
         for more in ({}, {"version": "1.14.6-1"})
     )
     assert (
-        steps(spec(**newest), one=standing_as(spec(**newest), kept=False), two=standing_as(spec(**newest)))
+        steps(spec(**newest), one=installed_as(spec(**newest), kept=False), two=installed_as(spec(**newest)))
         == []
     )
-    (step,) = steps(spec(**fixed), one=standing_as(spec(**fixed), kept=False), two=standing_as(spec(**fixed)))
+    (step,) = steps(
+        spec(**fixed), one=installed_as(spec(**fixed), kept=False), two=installed_as(spec(**fixed))
+    )
     assert (step.names, step.common["package"]) == ("one", "nvidia-container-toolkit=1.14.6-1")
 
 
@@ -251,8 +253,8 @@ def test_a_machine_without_the_runtime_and_one_of_others_are_refused() -> None:
     with pytest.raises(Refusal, match="the toolkit on two does not belong to"):
         steps(
             spec(),
-            one=standing_as(spec()),
-            two=standing_as(spec(), mark=Mark("other", "nvidia_container_toolkit/x")),
+            one=installed_as(spec()),
+            two=installed_as(spec(), mark=Mark("other", "nvidia_container_toolkit/x")),
         )
 
 

@@ -37,7 +37,7 @@ class Rotating(Site):
         )
 
     def approve(self, plan):
-        self.seen = plan
+        self.shown = plan
         return Allow()
 
 
@@ -128,7 +128,7 @@ def test_the_new_token_is_put_first_where_the_webhook_takes_it_from_and_then_whe
     old = held(cluster, space)
     site.token("second")
     well(site.rotate())
-    assert [step.title() for step in site.seen.items[-1].steps] == [
+    assert [step.title() for step in site.shown.items[-1].steps] == [
         "write token tok to namespace kube-system in k",
         "write token tok to namespace default in k",
         f"replace the stale copies of the token tok in k: {space}",
@@ -223,7 +223,7 @@ def test_nobody_is_started_anew_before_every_copy_is_new(site, cluster, space):
     until(lambda: running(cluster, space))
     site.token("second")
     well(site.rotate(restart=True))
-    assert [type(step).__name__ for step in site.seen.items[-1].steps] == [
+    assert [type(step).__name__ for step in site.shown.items[-1].steps] == [
         "Write",
         "Write",
         "Refresh",
@@ -284,7 +284,7 @@ def test_a_token_must_be_chosen_where_the_site_uses_several_and_a_wrong_name_is_
         site.rotate()
     site.token("second")
     well(site.rotate("tok"))
-    assert {item.key.name for item in site.seen.items} == {"tok", "t"}
+    assert {item.key.name for item in site.shown.items} == {"tok", "t"}
     del site.resources["token_secret"]["u"]
 
 

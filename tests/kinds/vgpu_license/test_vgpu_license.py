@@ -40,7 +40,7 @@ def spec(**how: Any) -> Spec:
     return Spec.model_validate({"hosts": ["one", "two"], "server": "10.1.1.1", **how})
 
 
-def standing_as(given: Spec, **how: Any) -> Installed:
+def installed_as(given: Spec, **how: Any) -> Installed:
     found = {
         "mark": MARK.committed(given.applied()),
         "text": merged(TEMPLATE, given.values()),
@@ -99,25 +99,25 @@ def test_a_fresh_machine_is_set_up_and_one_that_agrees_is_left() -> None:
     assert (type(step), step.names) == (SetUp, "one, two")
     assert read(step.texts["one"]) == {"ServerAddress": "10.1.1.1", "ServerPort": "7070", "FeatureType": "4"}
     assert "made=yes" in step.notes["one"] and "made=yes" not in step.notes["two"]
-    assert steps(spec(), one=standing_as(spec()), two=standing_as(spec())) == []
+    assert steps(spec(), one=installed_as(spec()), two=installed_as(spec())) == []
 
 
 def test_another_server_on_one_machine_and_a_service_that_stopped_are_what_the_plan_names() -> None:
-    moved = standing_as(spec(), text=merged(TEMPLATE, spec(server="10.9.9.9").values()))
-    (step,) = steps(spec(), one=moved, two=standing_as(spec(), service="inactive"))
+    moved = installed_as(spec(), text=merged(TEMPLATE, spec(server="10.9.9.9").values()))
+    (step,) = steps(spec(), one=moved, two=installed_as(spec(), service="inactive"))
     assert [(change.field, change.now, change.wanted) for change in step.changes] == [
         ("on.one.values.ServerAddress", "10.9.9.9", "10.1.1.1"),
         ("on.two.service", "inactive", "running"),
     ]
-    assert step.texts["two"] == standing_as(spec()).text
+    assert step.texts["two"] == installed_as(spec()).text
 
 
 def test_the_earlier_file_comes_back_with_what_others_wrote_since() -> None:
-    made = standing_as(
+    made = installed_as(
         spec(), text=merged(None, spec().values()), before=dict.fromkeys(spec().values()), made=True
     )
     (step,) = steps(
-        None, one=standing_as(spec(), text=merged(TEMPLATE, spec().values()) + "Theirs=1\n"), two=made
+        None, one=installed_as(spec(), text=merged(TEMPLATE, spec().values()) + "Theirs=1\n"), two=made
     )
     assert type(step) is Remove
     assert step.texts == {"one": TEMPLATE + "Theirs=1\n", "two": ""}
@@ -125,7 +125,7 @@ def test_the_earlier_file_comes_back_with_what_others_wrote_since() -> None:
 
 def test_a_backup_that_leaves_the_file_leaves_the_machine() -> None:
     both = spec(backup="10.1.1.2")
-    now = standing_as(
+    now = installed_as(
         both,
         before={
             "BackupServerAddress": None,
@@ -143,7 +143,7 @@ def test_machines_without_the_driver_and_those_of_others_are_refused() -> None:
     with pytest.raises(Refusal, match=r"no nvidia-gridd\.service on two"):
         steps(spec(), one=Installed(None, service="active"), two=Installed(None))
     with pytest.raises(Refusal, match="on two names a license server that does not belong to"):
-        steps(spec(), one=standing_as(spec()), two=standing_as(spec(), mark=None))
+        steps(spec(), one=installed_as(spec()), two=installed_as(spec(), mark=None))
 
 
 @pytest.mark.parametrize(

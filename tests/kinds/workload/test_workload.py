@@ -208,7 +208,7 @@ def test_what_an_earlier_release_mounted_otherwise_is_left_where_it_goes_well(ph
     )
     assert _kept(now, state) is left
     assert _kept(now, replace(state, objects={})) is True  # it ended and was cleared away
-    assert now.stands_as(now.earlier)
+    assert now.matches(now.earlier)
     assert now.digest != now.earlier
 
 

@@ -21,7 +21,7 @@ def version_of(obj: Object) -> Mapping[str, str]:
     return {name: str(obj["metadata"][name]) for name in VERSION}
 
 
-def stands_at(obj: Object, place: Place) -> bool:
+def is_at(obj: Object, place: Place) -> bool:
     """Return whether an answer is the object at a place, with its version. A deletion may be answered with
     anything.
     """

@@ -72,7 +72,7 @@ def _write(cluster: ClusterClient, name: str, step: Authorize | Certify, values:
         },
         step.mark,
     )
-    if name in step.standing:
+    if name in step.existing:
         cluster.apply(body, force=True)
     else:
         cluster.create(body)

@@ -41,7 +41,7 @@ from bfinfra.kinds.cluster.bitfusion_device_plugin.steps import (
     WriteRecord,
 )
 from bfinfra.kinds.cluster.bitfusion_device_plugin.takeover import (
-    check_standing,
+    check_existing,
     foreign,
     must_wait,
     trusting_both,
@@ -70,7 +70,7 @@ def decide(name: str, spec: Spec | None, state: State | None, context: PlanConte
     namespace_facts: NamespaceFacts = context.facts[name]
     check(spec, context, namespace_facts)
     if state is not None and state.cluster == spec.cluster:
-        check_standing(state, values_of(spec, context, state.trust))
+        check_existing(state, values_of(spec, context, state.trust))
     if state is not None and state.cluster != spec.cluster:
         moved = differences({"cluster": state.cluster}, {"cluster": spec.cluster})
         return (
@@ -165,7 +165,7 @@ def _here(
         yield WriteRecord(
             record=record,
             places=every,
-            standing=noted is not None and not noted.going,
+            existing=noted is not None and not noted.going,
             home=home,
             mark=context.mark,
             changes=changes,
@@ -204,7 +204,7 @@ def _certificates(
         each: state.things.get(Place("v1", "Secret", values.namespace, each)) if state else None
         for each in (AUTHORITY, CERTIFICATE)
     }
-    at["standing"] = tuple(each for each, thing in things.items() if thing is not None)
+    at["existing"] = tuple(each for each, thing in things.items() if thing is not None)
     marks = {each: thing is not None and thing.mark is not None for each, thing in things.items()}
     if newest is None or not trust.whole or newest.not_after <= soon or not marks[AUTHORITY]:
         yield Authorize(

@@ -154,7 +154,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
             case Write(home=Endpoint() as home, manifests=manifests):
                 cluster = self._clusters.at(home)
                 for manifest in manifests:
-                    if place_of(manifest) in step.standing:
+                    if place_of(manifest) in step.existing:
                         cluster.apply(manifest, force=True)  # the plan showed the changes of others
                     else:
                         cluster.create(manifest)
@@ -176,7 +176,7 @@ class BitfusionDevicePlugin(KubernetesObjects[Spec, State, dict[str, State]]):
             },
             step.mark,
         )
-        if isinstance(step, WriteRecord) and not step.standing:
+        if isinstance(step, WriteRecord) and not step.existing:
             cluster.create(body)
         else:
             kept = {key: body["metadata"][key] for key in ("labels", "annotations")}

@@ -41,14 +41,14 @@ class WriteRecord(Step):
 
     record: Place
     places: tuple[Place, ...]
-    standing: bool
+    existing: bool
     home: Endpoint | Unknown
     mark: Mark
 
     @property
     def exclusive(self) -> bool:
         """True for a creation."""
-        return not self.standing
+        return not self.existing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Authorize(Step):
 
     namespace: str
     home: Endpoint | Unknown
-    standing: tuple[str, ...]
+    existing: tuple[str, ...]
     days: int
     mark: Mark
 
@@ -72,7 +72,7 @@ class Certify(Step):
 
     namespace: str
     home: Endpoint | Unknown
-    standing: tuple[str, ...]
+    existing: tuple[str, ...]
     names: tuple[str, ...]
     days: int
     mark: Mark
@@ -97,7 +97,7 @@ class Write(Step):
     what: str
     home: Endpoint | Unknown
     manifests: tuple[Mapping[str, Any], ...]
-    standing: tuple[Place, ...]
+    existing: tuple[Place, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ FIXED = {
 """Fields that an API server does not allow to change."""
 
 
-def check_standing(state: State | None, values: Values) -> None:
+def check_existing(state: State | None, values: Values) -> None:
     """Raises Refusal if an unmarked object can't be taken over. Names every object in the way."""
     strange = {place: thing for place, thing in state.things.items() if thing.mark is None} if state else {}
     found = [why for place, thing in strange.items() for why in _obstacles(place, thing, values)]

@@ -50,7 +50,7 @@ def writes(
         again = tuple(
             _committed(each, context) for each in groups[RollOut] if place_of(each.manifest) == late
         )
-        yield RollOut(what=str(late), home=home, manifests=again, standing=(late,))
+        yield RollOut(what=str(late), home=home, manifests=again, existing=(late,))
     yield from step_for(Ask, groups[Ask], state, context, home)
 
 
@@ -61,7 +61,7 @@ def _replacing(group: Sequence[Rendered], state: State, context: PlanContext) ->
         what=", ".join(map(str, places)),
         home=state.home,
         manifests=tuple(_committed(each, context) for each in group),
-        standing=tuple(places),
+        existing=tuple(places),
         uids=tuple(state.things[place].uid for place in places),
         changes=changes,
     )
@@ -84,7 +84,7 @@ def step_for(
             what=", ".join(map(str, places)),
             home=home,
             manifests=manifests,
-            standing=existing,
+            existing=existing,
             changes=tuple(c for _, found in wrong for c in found),
         )
 

@@ -36,7 +36,7 @@ def with_nodes(
     """
     commit = found[-1:] if found and type(found[-1]) is Commit else ()
     objects = found[: len(found) - len(commit)]
-    yield from _told(objects, state, rendering)
+    yield from _with_effects(objects, state, rendering)
     restarts = tuple(drivers.steps(spec, state, rendering, objects))
     yield from restarts
     nodes = tuple(layouts.steps(spec, state))
@@ -58,8 +58,8 @@ def says_ready(state: GpuState) -> bool:
     return bool(found) and all((each.get("status") or {}).get("state") == "ready" for each in found)
 
 
-def _told(objects: Sequence[Step], state: GpuState, rendering: Rendering) -> Iterator[Step]:
-    """The steps, with what the operator does next."""
+def _with_effects(objects: Sequence[Step], state: GpuState, rendering: Rendering) -> Iterator[Step]:
+    """The steps; those after which the operator does something to nodes are of a type that says so."""
     for number, step in enumerate(objects):
         if type(step) is not Update:
             yield step

@@ -98,7 +98,7 @@ class Delete(Step):
     cluster: str
     namespace: str
     home: Endpoint
-    seen: Mapping[str, str]
+    precondition: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +187,7 @@ class NvidiaDevicePlugin(KubernetesObjects[Spec, State, list[Manifest]]):
                 self._clusters.at(home).patch("apps/v1", "DaemonSet", NAME, step.patch, step.namespace)
             case Delete(home=home):
                 self._clusters.at(home).delete(
-                    "apps/v1", "DaemonSet", NAME, step.namespace, preconditions=step.seen
+                    "apps/v1", "DaemonSet", NAME, step.namespace, preconditions=step.precondition
                 )
             case _:
                 raise AssertionError(step)
@@ -307,6 +307,6 @@ def _go(step: type[Delete], state: State, changes: tuple[Change, ...] = ()) -> D
         cluster=state.cluster,
         namespace=state.namespace,
         home=state.home,
-        seen={"uid": str(state.live["metadata"]["uid"])},
+        precondition={"uid": str(state.live["metadata"]["uid"])},
         changes=changes,
     )

@@ -148,10 +148,10 @@ class TokenSecret(ReplicatedSecret[Spec, State]):
 
     def run(self, step: Step, report: kind.Report) -> None:
         """Runs one step. A replacement notes the digest of the earlier content."""
-        if isinstance(step, Write) and isinstance(step.home, Endpoint) and step.standing:
+        if isinstance(step, Write) and isinstance(step.home, Endpoint) and step.existing:
             cluster = self._clusters.at(step.home)
             at = cluster.now()
-            existing = {name: cluster.get("v1", "Secret", name, step.namespace) for name in step.standing}
+            existing = {name: cluster.get("v1", "Secret", name, step.namespace) for name in step.existing}
             self._before[step.home, step.namespace] = (
                 at.isoformat() if at else "",
                 {name: history(obj) for name, obj in existing.items() if obj},

@@ -274,9 +274,7 @@ def _ran(rendered: Rendered, record: Record | None, spec: Spec) -> bool:
     """Return whether it was started before and must not start again: it ended and was cleaned up, or it was
     removed.
     """
-    return (
-        spec.run == "once" and record is not None and rendered.stands_as(record.runs.get(rendered.name, ""))
-    )
+    return spec.run == "once" and record is not None and rendered.matches(record.runs.get(rendered.name, ""))
 
 
 def _kept(rendered: Rendered, state: State | None) -> bool:

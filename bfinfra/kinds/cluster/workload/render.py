@@ -30,7 +30,7 @@ class Rendered:
     digest: str
     earlier: str = ""
 
-    def stands_as(self, digest: str) -> bool:
+    def matches(self, digest: str) -> bool:
         """Return whether an object with this digest is up to date."""
         return digest in (self.digest, self.earlier or self.digest)
 

@@ -101,7 +101,7 @@ def _machines(context: CheckContext) -> dict[str, LinuxMachine]:
 def _asked(
     context: CheckContext, commands: Mapping[str, Mapping[str, tuple[str, ...]]]
 ) -> dict[str, Mapping[str, Answer] | BfinfraError | Blocked]:
-    """The answers of one command per machine, run in parallel. Blocked for a VM of this site that doesn't
+    """The answers of one command per machine, run in parallel; Blocked for a VM of this site that doesn't
     exist yet.
     """
     machines, running = _machines(context), _running(context)

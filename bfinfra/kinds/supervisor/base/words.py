@@ -1,4 +1,4 @@
-"""Small words for objects of Kubernetes."""
+"""Reads parts of Kubernetes objects, and leaves out what is empty or not asked for."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def newest(versions: Sequence[str]) -> str:
 
 
 def images(client: ClusterClient, api: str, namespace: str) -> tuple[Found, ...] | None:
-    """The images of a namespace, its own and those of the whole supervisor. RemoteError."""
+    """The images of a namespace, its own and those of the whole supervisor. Raises RemoteError."""
     libraries = _libraries(client, namespace)
     found: list[Found] = []
     known = False

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Parts = tuple[list[Object], dict[str, Object]]
 """The claims of a namespace, and its services by name."""
 LIVES_IN = ("supervisor_namespace",)
-AGAIN = 2.0  # seconds until one looks again for what is still to come
+AGAIN = 2.0  # seconds until a missing image or class is looked for again
 WHY_OPTIONAL = "the supervisor, not the plan, refuses what the namespace doesn't offer"
 UNSEEN = "bfinfra doesn't see machines that left the file"
 PATHS = {
@@ -122,8 +122,8 @@ class ServiceVm(kind.Kind[Spec, State]):
         *,
         include_unlisted: bool = True,
     ) -> Observation:
-        """A list per supervisor namespace; more where the file has a machine, and what the namespace offers
-        where one has to be made or changed.
+        """Reads a list per supervisor namespace; more where the file has a machine, and what the namespace
+        offers where one has to be made or changed.
         """
         placed = {name: spec.namespace if spec else None for name, spec in wanted.items()}
         answers = self._locator.ask(
@@ -178,7 +178,7 @@ class ServiceVm(kind.Kind[Spec, State]):
         return {"namespace": (Api(home, home.name),), "supervisor": (Api(home),)}
 
     def ready(self, spec: Spec, state: State) -> Readiness:
-        """By its conditions, its power, its disks and its service."""
+        """Ready by its conditions, its power, its disks and its service."""
         if spec is None or (why := state.missing(spec)):
             return waiting(why if spec is not None else "being deleted")
         ports = ", ".join(str(port) for port in sorted(spec.expose))
@@ -201,7 +201,7 @@ class ServiceVm(kind.Kind[Spec, State]):
         }
 
     def run(self, step: Step, report: Report) -> None:
-        """One call."""
+        """Runs one step, in one call."""
         assert isinstance(step, steps.OfVm)
         if isinstance(step, steps.Await):
             raise Busy(f"still waiting until {step.what}", retry_after=AGAIN, next="apply again")

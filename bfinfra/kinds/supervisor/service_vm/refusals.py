@@ -20,7 +20,7 @@ from bfinfra.model.units import BINARY, bytes_text, megahertz_text
 
 
 def check(name: str, spec: Spec, state: State | None, context: PlanContext) -> None:
-    """All but the image. Refusal."""
+    """Check all but the image. Raises Refusal."""
     facts: ServiceVmFacts = context.facts or ServiceVmFacts()
     home = context.needs["namespace"]
     if facts.apis.get(spec.namespace) == "":
@@ -82,7 +82,7 @@ def check_adopted(spec: Spec, state: State, context: PlanContext) -> None:
 
 
 def image(spec: Spec, context: PlanContext) -> Image | None:
-    """The image's object; None if it is still to come with what this site makes first. Refusal."""
+    """The image's object; None if it is still to come with what this site makes first. Raises Refusal."""
     facts: ServiceVmFacts = context.facts or ServiceVmFacts()
     listed = facts.images.get(spec.namespace)
     item, library = spec.image.item, spec.image.library

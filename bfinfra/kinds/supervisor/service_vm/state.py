@@ -27,7 +27,7 @@ AWAITED = (
     "VirtualMachineConditionPlacementReady",
     "VirtualMachineCreated",
 )
-"""In the order in which the VM Service gets to them; the last one must be reported."""
+"""The conditions to wait for, in the order in which the VM Service sets them. It must report the last one."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class State(resource.State):
     service_maker: tuple[str, str] | None = None
     ingress: str = ""
     metadata: Fields = field(default_factory=dict)
-    """Who wrote what."""
+    """Its metadata, whose managedFields tell who wrote which field."""
     service_metadata: Fields = field(default_factory=dict)
 
     def answers_at(self) -> str:

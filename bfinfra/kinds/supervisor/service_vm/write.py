@@ -17,7 +17,7 @@ UNOWNED: Mapping[str, Any] = {"metadata": {"ownerReferences": []}}
 
 
 def write(client: ClusterClient, step: steps.OfVm) -> None:
-    """One call. RemoteError."""
+    """Run a step, in one call. Raises RemoteError."""
     space = step.namespace
     match step:
         case steps.Create(manifest=Mapping() as manifest):

@@ -197,7 +197,7 @@ def _known(what: str, where: str, names: Iterable[str], known: Collection[str]) 
 
 
 def _zoned(spec: Spec, facts: SupervisorNamespaceFacts, catalog: Catalog) -> None:
-    """Refuses zones that there are not."""
+    """Raises Refusal for a zone that does not exist."""
     if spec.zones and not catalog.zones:
         raise Refusal(
             "this vCenter's namespaces have no zones",

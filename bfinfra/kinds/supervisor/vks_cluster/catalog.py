@@ -110,7 +110,7 @@ class VksClusterFacts:
 
 
 def read(supervisor: ClusterClient, namespaces: Sequence[str]) -> Catalog:
-    """A list for each namespace with classes, one of releases, one of images. RemoteError."""
+    """A list for each namespace with classes, one of releases, one of images. Raises RemoteError."""
     return Catalog(
         {each: _classes(supervisor, each) for each in namespaces}, _releases(supervisor), _images(supervisor)
     )

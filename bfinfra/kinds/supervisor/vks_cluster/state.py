@@ -71,7 +71,7 @@ class State(resource.State):
     api_server: str = ""
     endpoint: Endpoint | None = None
     metadata: Fields = field(default_factory=dict)
-    """Who wrote what."""
+    """Its metadata, whose managedFields tell who wrote which field."""
 
     def answers_at(self) -> str:
         """host:port of its API server."""

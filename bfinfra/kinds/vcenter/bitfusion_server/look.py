@@ -40,10 +40,10 @@ KIND = "bitfusion_server"
 PLACES: Reading[Inventory] = Reading("Inventory")
 COMPARED: Reading[list[Brief]] = Reading("VirtualMachine", (*MARKS.paths, "digests"))
 Known = KnownObjects[str, None]
-# VMs whose digests are compared during the prefetch. Few distinct digests are on many VMs, and decoding all
-# of them would take time itself.
-# takes time itself
 COMPARED_EARLY = 200
+"""VMs whose digests are compared during the prefetch. Many VMs have few distinct digests among them, and to
+decode all of them would take time itself.
+"""
 Specs = Mapping[str, Spec | None]
 Hosts = Mapping[Key, ResolvedRef]
 """The hosts as last observed, each with the VMs that hold its cards."""

@@ -82,7 +82,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
         asked = {
             each.name: each
             for each in (
-                self._policies.read_standing(listed)
+                self._policies.read_existing(listed)
                 if own
                 else self._policies.read(each.id for each in found)
             )
@@ -119,7 +119,7 @@ class StoragePolicy(kind.Kind[Spec, State]):
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
         """Every policy that asks for tags and nothing else; none if the server has no policies."""
         try:
-            found = self._policies.read_standing(self._policies.list())
+            found = self._policies.read_existing(self._policies.list())
         except (Denied, Missing):
             return
         for each in found:

@@ -29,7 +29,7 @@ class Write(Step):
     namespace: str
     home: Endpoint | Unknown
     names: tuple[str, ...]
-    standing: tuple[str, ...]
+    existing: tuple[str, ...]
     source: Any
     """A reference to the content, never the content."""
     mark: Mark
@@ -37,7 +37,7 @@ class Write(Step):
     @property
     def exclusive(self) -> bool:
         """True for a creation, False for a replacement."""
-        return not self.standing
+        return not self.existing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ def steps(  # noqa: PLR0913 - everything that a namespace's copy is made of
                     namespace=space,
                     home=here.home if here else context.needs["cluster"].get("endpoint"),
                     names=names,
-                    standing=tuple(sorted(copy.names & set(names))) if copy else (),
+                    existing=tuple(sorted(copy.names & set(names))) if copy else (),
                     source=source,
                     mark=context.mark.committed(spec.applied()),
                     changes=(*own, *(file_changes if not found else ())),

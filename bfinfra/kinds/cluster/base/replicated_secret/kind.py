@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from bfinfra.backends.kubernetes.marks import marked
 from bfinfra.kinds.audit import of_field
 from bfinfra.kinds.cluster.base.kubernetes_objects import Existing, KubernetesObjects
-from bfinfra.kinds.cluster.base.objects import Object, Place, place_of, stands_at, version_of
+from bfinfra.kinds.cluster.base.objects import Object, Place, is_at, place_of, version_of
 from bfinfra.kinds.cluster.base.replicated_secret.decide import Remove, Write
 from bfinfra.kinds.cluster.base.replicated_secret.spec import Spec, places_of
 from bfinfra.kinds.cluster.base.replicated_secret.state import Content, State, state_of
@@ -150,7 +150,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
                     # force: the plan announced that the content will be replaced
                     made = (
                         cluster.apply(manifest, force=True)
-                        if name in step.standing
+                        if name in step.existing
                         else cluster.create(manifest)
                     )
                     self._wrote(home, (step.namespace, name), made)
@@ -171,7 +171,7 @@ class ReplicatedSecret(KubernetesObjects[S, T, list[Object]], Generic[S, T]):
         """Remembers a Secret after a write; None: it is deleted. Forgets it if the answer is another object,
         so that the next read asks the server.
         """
-        if answer is None or stands_at(answer, place):
+        if answer is None or is_at(answer, place):
             self._objects(home).wrote(place, answer)
 
     def _manifest(self, step: Write, name: str, values: Mapping[str, bytes]) -> Object:
