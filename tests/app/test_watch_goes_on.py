@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from app.test_drift_watch import IN_CLUSTER, fields, labelled, machine, settled, until, watching
+from app.test_drift_watch import IN_CLUSTER, fields, labelled, machine, settled, watching
 from kinds.lifecycle import EXAMPLES, apply, drift, made
 from pyVmomi import vim
 from rights.given import administrator
+from waiting import until
 
 from bfinfra import sandbox as sandboxes
 from bfinfra.app import login
@@ -34,12 +35,12 @@ def test_a_machine_that_is_made_again_is_followed_like_the_first(sandbox: Runnin
         with machine(sandbox) as vm:
             settled(vm.PowerOffVM_Task())
             settled(vm.Destroy_Task())
-        until(lambda: watched.seen and fields(watched.seen[-1].report) == [""])
+        until(lambda: watched.sights and fields(watched.sights[-1].report) == [""])
         assert made(apply(path, sandbox))
-        until(lambda: watched.seen[-1].report.found == ())
+        until(lambda: watched.sights[-1].report.found == ())
         with machine(sandbox) as vm:
             settled(vm.PowerOffVM_Task())
-        until(lambda: fields(watched.seen[-1].report) == ["power"])
+        until(lambda: fields(watched.sights[-1].report) == ["power"])
 
 
 def test_an_object_of_a_cluster_that_comes_later_is_followed(sandbox: Running, tmp_path: Path) -> None:
@@ -48,9 +49,9 @@ def test_an_object_of_a_cluster_that_comes_later_is_followed(sandbox: Running, t
     with watching(path, sandbox) as watched:
         watched.next()
         assert made(apply(path, sandbox))
-        until(lambda: watched.seen[-1].report.found == ())
+        until(lambda: watched.sights[-1].report.found == ())
         labelled(sandbox, "other")
-        until(lambda: fields(watched.seen[-1].report) == ["labels.team"])
+        until(lambda: fields(watched.sights[-1].report) == ["labels.team"])
         assert not watched.interruptions
 
 
@@ -66,11 +67,11 @@ def test_a_type_of_object_that_is_deleted_is_drift_and_no_lost_cluster(sandbox: 
                 "path": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/queues.sched.example.com",
             }
         )
-        until(lambda: sorted(fields(watched.seen[-1].report)) == sorted(fields(drift(path, sandbox))))
-        assert any("Queue" in field for field in fields(watched.seen[-1].report))
+        until(lambda: sorted(fields(watched.sights[-1].report)) == sorted(fields(drift(path, sandbox))))
+        assert any("Queue" in field for field in fields(watched.sights[-1].report))
         assert made(apply(path, sandbox))
-        until(lambda: watched.seen[-1].report.found == ())
-        assert not any(each.lost for each in watched.seen)
+        until(lambda: watched.sights[-1].report.found == ())
+        assert not any(each.lost for each in watched.sights)
 
 
 @contextmanager
@@ -122,4 +123,4 @@ def test_a_password_that_changes_twice_is_read_again(tmp_path: Path, monkeypatch
                 assert sandbox.tally()["calls"]["vcenter"]["Login"] <= 2, "more of them lock an account"
                 (tmp_path / "password").write_text(password)
                 limited(sandbox, limit)
-                until(lambda: [each.now for each in watched.seen[-1].report.found] == [limit << 20])  # noqa: B023 - as above
+                until(lambda: [each.now for each in watched.sights[-1].report.found] == [limit << 20])  # noqa: B023 - as above
