@@ -30,8 +30,8 @@ class Body(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with what comes next; 0 at the end. Malformed where the connection ends before the
-        body does.
+        """Fill the buffer with what comes next; 0 at the end. Raises Malformed if the connection ends before
+        the body does.
         """
         if not self._left and not self._ended and self._chunked:
             self._next_chunk()

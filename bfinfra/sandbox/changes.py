@@ -20,7 +20,7 @@ class BadChange(ValueError):
 
 def change(parts: Parts, body: Any) -> Any:
     """Make {"address", "method", "path", "body", "content_type"} as an administrator; returns the API's
-    answer. BadChange.
+    answer. Raises BadChange.
 
     Or {"machine", "path", "text"}: a file on a Linux machine, written by root there; without `text` it goes.
 

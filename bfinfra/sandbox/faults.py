@@ -133,7 +133,7 @@ class Faults:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, data: object) -> None:
-        """Add a rule, or a list of rules, from JSON values. BadRule."""
+        """Add a rule, or a list of rules, from JSON values. Raises BadRule."""
         found = [rule(each) for each in (data if isinstance(data, list) else [data])]
         with self._lock:
             self.rules += found

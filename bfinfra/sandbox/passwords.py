@@ -31,7 +31,9 @@ class Passwords:
         return Passwords(path.read_bytes())
 
     def of(self, value: object, name: str, env: Mapping[str, str]) -> str:
-        """The text of `value`: text, {env: NAME} or {generate: password}. BadWorld for anything else."""
+        """The text of `value`: text, {env: NAME} or {generate: password}. Raises BadWorld for anything
+        else.
+        """
         match value:
             case str():
                 return value

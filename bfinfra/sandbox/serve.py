@@ -29,7 +29,7 @@ ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 def serve(world_file: Path, state: Path, pace: float | None) -> None:
-    """Serve until SIGTERM or SIGINT. BadWorld, Busy, OSError before any server listens."""
+    """Serve until SIGTERM or SIGINT. Raises BadWorld, Busy, OSError before any server listens."""
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # before any thread is there: they inherit it
     with folder.hold(state):
         world = load(world_file, Passwords.kept_in(state))

@@ -50,7 +50,7 @@ class Sessions:
         self._lock = threading.Lock()
 
     def login(self, name: str, password: str, api: str = "vcenter", agent: str = "") -> Session:
-        """A new session. BadLogin where name and password don't fit."""
+        """A new session. Raises BadLogin if name and password don't fit."""
         user = self._users.get(full_name(name).lower())
         if user is None or not secrets.compare_digest(str(user.password).encode(), password.encode()):
             raise BadLogin(name)

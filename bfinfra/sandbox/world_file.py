@@ -69,8 +69,8 @@ def _unreadable(path: Path, error: Exception) -> BadWorld:
 
 
 def _check(text: bytes) -> None:
-    """BadWorld where it is nested deeper than any parser bears; it holds no aliases, which could expand to
-    more than there is room for.
+    """Raises BadWorld if it is nested deeper than any parser bears; it holds no aliases, which could expand
+    to more than there is room for.
     """
     depth = 0
     for event in yaml.parse(text, Loader=LOADER):

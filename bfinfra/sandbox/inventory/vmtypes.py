@@ -14,7 +14,7 @@ support: Any = VmomiSupport
 
 
 def wsdl_type(name: str) -> Any:
-    """The type of a wire name such as "VirtualMachine". KeyError where there is none."""
+    """The type of a wire name such as "VirtualMachine". Raises KeyError if there is none."""
     return support.GetWsdlType("urn:vim25", name)
 
 

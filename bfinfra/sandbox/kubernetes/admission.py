@@ -24,7 +24,7 @@ class AdmittingCluster(ClusterState):
 
     def admit(self, write: Write, normal: Callable[[Object], Object]) -> Object:
         """The object as the admission plug-ins, then the webhooks, leave it; `normal` fills in what a change
-        left out. Refused where one denies it.
+        left out. Raises Refused if one denies it.
         """
         target, before, after, options = write.target, write.before, write.after or {}, write.options
         if options.user is not None:
@@ -34,15 +34,15 @@ class AdmittingCluster(ClusterState):
         return self.webhooks.mutate(Write(target, before, after, options), normal) or after
 
     def check(self, write: Write) -> None:
-        """Refused where something denies the object as it would be stored: webhooks, then the server's own,
-        quotas last.
+        """Raises Refused if something denies the object as it would be stored: webhooks, then the server's
+        own, quotas last.
         """
         self.webhooks.validate(write)
         for validation in self.validations:
             validation(write.target, write.before, write.after or {}, write.options)
 
     def admit_delete(self, target: Target, stored: Object, options: Options) -> None:
-        """Refused where an admission plug-in or a webhook denies the deletion."""
+        """Raises Refused if an admission plug-in or a webhook denies the deletion."""
         self.webhooks.mutate(Write(target, stored, None, options), lambda thing: thing)
         for admission in self.delete_admissions:
             admission(target, stored, options)

@@ -66,7 +66,9 @@ class ContainerFiles:
         return self._at(path) is not None
 
     def read(self, path: str) -> str | None:
-        """The content; None where there is no such file in a volume. FilesError where it may not be read."""
+        """The content; None where there is no such file in a volume. Raises FilesError if it may not be
+        read.
+        """
         found = self._at(path)
         file = found and found[0].files.get(found[1])
         if not file:
@@ -81,7 +83,7 @@ class ContainerFiles:
         return file.content
 
     def write(self, path: str, content: str) -> None:
-        """Write a file; lost where no volume is there. FilesError where a volume is read-only."""
+        """Write a file; lost where no volume is there. Raises FilesError if a volume is read-only."""
         if found := self._at(path):
             volume, name, mount = found
             if not volume.writable or mount.get("readOnly"):

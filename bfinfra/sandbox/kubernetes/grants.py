@@ -23,7 +23,7 @@ OF_THE_COLLECTOR = ("ownerReferences", "finalizers", "managedFields", "resourceV
 def check_grants(
     authorizer: Authorizer, user: User, target: Target, before: Object | None, after: Object
 ) -> None:
-    """Refused (403) where a role or binding gives what the user doesn't have, (404) where it binds a role
+    """Raises Refused (403) if a role or binding gives what the user doesn't have, (404) where it binds a role
     that there isn't.
     """
     plural = target.resource.plural

@@ -59,7 +59,7 @@ FIELDS: dict[str, dict[int, tuple[str, Any]]] = {
 
 def decode(data: bytes) -> dict[str, Any] | None:
     """The object in Kubernetes' protobuf envelope; None where its kind is not among those read here.
-    ValueError where it is broken.
+    Raises ValueError if it is broken.
     """
     if not data.startswith(MAGIC):
         raise ValueError("no Kubernetes protobuf envelope")

@@ -27,7 +27,7 @@ FORM = re.compile(r"([+-]?\d*\.?\d+(?:[eE][+-]?\d+)?)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi
 
 
 def amount(text: str | float | None) -> Decimal:
-    """The number that a quantity means; 0 for None. ValueError where it is none."""
+    """The number that a quantity means; 0 for None. Raises ValueError if it is none."""
     found = FORM.fullmatch(str(text if text is not None else 0))
     if not found:
         raise ValueError(f"{text!r} is no quantity")

@@ -66,7 +66,7 @@ class Authorizer:
         return any(covers(rule, ask) for rule in self.rules(user, ask.namespace))
 
     def require(self, user: User, ask: Ask) -> None:
-        """Refused (403) where nothing allows the request."""
+        """Raises Refused (403) if nothing allows the request."""
         if not self.allows(user, ask):
             raise denied(user, ask)
 

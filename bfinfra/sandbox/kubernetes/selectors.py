@@ -41,7 +41,7 @@ FIELDS = {
 
 
 def by_labels(text: str) -> Match:
-    """A label selector's text as a predicate. Refused (400) where it can't be read."""
+    """A label selector's text as a predicate. Raises Refused (400) if it can't be read."""
     terms = _terms(text)
     return lambda thing: all(term(thing["metadata"].get("labels") or {}) for term in terms)
 
@@ -66,7 +66,9 @@ def by_selector(selector: Mapping[str, Any] | None) -> Match:
 
 
 def by_fields(text: str, kind: str) -> Match:
-    """A field selector's text as a predicate. Refused (400) for a field that a server doesn't select by."""
+    """A field selector's text as a predicate. Raises Refused (400) for a field that a server doesn't select
+    by.
+    """
     known = ("metadata.name", "metadata.namespace", *FIELDS.get(kind, ()))
     terms = [
         (found["path"].strip(), found["op"] != "!=", found["value"]) for found in FIELD_TERM.finditer(text)

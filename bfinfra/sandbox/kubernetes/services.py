@@ -68,7 +68,7 @@ class Services:
 
     def reviewed(self, service: Object, bundle: str, review: Object) -> Object:
         """The answer of a Service to an AdmissionReview. `bundle`: base64 of the authorities that are
-        trusted. Unreachable, TimeoutError.
+        trusted. Raises Unreachable, TimeoutError.
         """
         name, namespace, port = service["name"], service["namespace"], service.get("port", 443)
         program, container, listening = self._endpoint(name, namespace, port)

@@ -49,7 +49,7 @@ def without_disowned(  # noqa: PLR0913 - one decision's whole input
 def new_owners(  # noqa: PLR0913 - one decision's whole input
     owners: Owners, me: Manager, sent: Paths, moved: tuple[Paths, Paths], when: str, *, force: bool
 ) -> Owners:
-    """The owners after the apply. Refused (409) where others own what it changes, unless forced."""
+    """The owners after the apply. Raises Refused (409) if others own what it changes, unless forced."""
     changed, removed = moved
     clashes = {each: paths & changed for each, (paths, _) in owners.items() if each != me and paths & changed}
     if clashes and not force:

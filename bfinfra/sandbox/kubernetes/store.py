@@ -84,7 +84,7 @@ class Store:
             return last
 
     def since(self, revision: int) -> list[Change]:
-        """The events after a revision. Raises Refused (410) where the history does not reach back that
+        """The events after a revision. Raises Refused (410) if the history does not reach back that
         far.
         """
         with self.lock:

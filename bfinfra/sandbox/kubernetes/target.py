@@ -35,8 +35,8 @@ class Options:
 
 
 def read(request: Request, registry: Registry) -> Target | None:
-    """The aim of a request; None where no resource is served under its path. Refused (405) where the resource
-    has no such verb.
+    """The target of a request; None where no resource is served under its path. Raises Refused (405) if the
+    resource has no such verb.
     """
     parts = [part for part in request.path.split("/") if part]
     if parts[:1] == ["api"] and len(parts) > 2:

@@ -51,7 +51,7 @@ class Webhooks:
         self.services = Services(cluster)
 
     def mutate(self, write: Write, normal: Callable[[Object], Object]) -> Object | None:
-        """The object as the webhooks leave it, `normal` after each change. Refused."""
+        """The object as the webhooks leave it, `normal` after each change. Raises Refused."""
         called: list[tuple[Object, Resource, Object | None]] = []
         for hook, resource in self._asked(MUTATING, write):
             write = self._mutated(hook, resource, write, normal)
@@ -62,7 +62,7 @@ class Webhooks:
         return write.after
 
     def validate(self, write: Write) -> None:
-        """Refused where one denies the write, or can't be asked and its failurePolicy is Fail."""
+        """Raises Refused if one denies the write, or can't be asked and its failurePolicy is Fail."""
         for hook, resource in self._asked(VALIDATING, write):
             self._call(hook, resource, write, mutating=False)
 

@@ -122,7 +122,7 @@ class Writer:
             ), False
 
     def found(self, target: Target) -> Object:
-        """The stored object. Refused (404)."""
+        """The stored object. Raises Refused (404)."""
         stored = self.store.get(target.resource.key, target.namespace, target.name)
         if stored is None:
             raise not_found(target.resource.plural, target.resource.group, target.name)

@@ -99,7 +99,7 @@ class LinuxMachines:
 
     def put(self, name: str, path: str, text: str | None) -> None:
         """Write a file as a user of the machine would, with its folders; None removes it. It is not counted.
-        KeyError where there is no such machine.
+        Raises KeyError if there is no such machine.
         """
         with self._lock:
             machine = self.all[name]

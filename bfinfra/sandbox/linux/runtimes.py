@@ -125,7 +125,7 @@ def _load(program: str, machine: Machine, path: str) -> Result:
 
 
 def _archived(content: bytes) -> dict[str, str]:
-    """Canonical name → SHA-256 of its configuration. KeyError where a part is missing."""
+    """Canonical name → SHA-256 of its configuration. Raises KeyError if a part is missing."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
 
         def part(name: str) -> bytes:

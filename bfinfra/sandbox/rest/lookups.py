@@ -161,8 +161,8 @@ def vms(call: Call) -> Any:
 
 
 def _wanted(call: Call, kind: str, found: list[Managed]) -> list[Managed]:
-    """Those that the query's filters let through. Refused (UNSUPPORTED) for a filter that isn't known, or too
-    many objects.
+    """Those that the query's filters let through. Raises Refused (UNSUPPORTED) for a filter that isn't known,
+    or too many objects.
     """
     plural = f"{kind.replace('-', '_')}s"
     known = {

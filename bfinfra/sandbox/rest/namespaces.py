@@ -224,7 +224,7 @@ def answered(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def one(state: RestState, name: str) -> dict[str, Any]:
-    """The record of a namespace. Refused (NOT_FOUND)."""
+    """The record of a namespace. Raises Refused (NOT_FOUND)."""
     found = state.namespaces.get(name)
     if found is None:
         raise missing("Namespace", name)

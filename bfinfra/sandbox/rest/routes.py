@@ -33,7 +33,7 @@ class Call:
     state: RestState
 
     def need(self, privilege: str, what: str, entity: str = "") -> None:
-        """Refused (UNAUTHORIZED) where the caller lacks a privilege on an entity, by its id; on the root
+        """Raises Refused (UNAUTHORIZED) if the caller lacks a privilege on an entity, by its id; on the root
         where none is given.
         """
         from bfinfra.sandbox.inventory.permissions import holds  # noqa: PLC0415 - SOAP's types load when the first call comes

@@ -18,7 +18,7 @@ PLAIN: tuple[tuple[type, tuple[type, ...]], ...] = (
 
 
 def check_vim(value: object, wanted: object, at: str) -> None:
-    """Refused (INVALID_ARGUMENT) where a value is not of this type of pyVmomi's."""
+    """Raises Refused (INVALID_ARGUMENT) if a value is not of this type of pyVmomi's."""
     if isinstance(value, list):
         element = getattr(wanted, "Item", None)
         if element is None:

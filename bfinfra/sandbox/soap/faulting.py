@@ -54,7 +54,9 @@ def names(call: Call, this: Managed, arguments: dict[str, Any]) -> list[str]:
 
 
 def fault_named(name: str, this: Managed, message: str) -> Any:
-    """A fault of the API by its wire name, required fields filled. KeyError where there is no such fault."""
+    """A fault of the API by its wire name, required fields filled. Raises KeyError if there is no such
+    fault.
+    """
     found = wsdl_type(name)(msg=message or f"{name}: injected by a fault rule")
     for info in fields(found):
         if getattr(found, info.name) is None and not info.flags & support.F_OPTIONAL:

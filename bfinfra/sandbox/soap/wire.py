@@ -47,7 +47,7 @@ class Invocation:
 
 
 def envelope(data: bytes) -> Any:
-    """The root element. Malformed where it is not XML, or has a document type."""
+    """The root element. Raises Malformed if it is not XML, or has a document type."""
     try:
         root = etree.fromstring(data, SAFE)
     except etree.XMLSyntaxError as error:
@@ -59,7 +59,7 @@ def envelope(data: bytes) -> Any:
 
 
 def parse(root: Any, version: str, space: str = NS) -> Invocation:
-    """The call in an envelope, of the API with this namespace. Malformed where there is none."""
+    """The call in an envelope, of the API with this namespace. Raises Malformed if there is none."""
     body = root.find(f"{{{SOAP}}}Body")
     call = next(iter(body), None) if body is not None else None
     if call is None:
@@ -120,7 +120,9 @@ def value(element: Any, kind: Any) -> Any:
 
 
 def written(name: str, result: object, kind: object, version: str, flags: int = 0) -> str:
-    """A value as an element (a list as one element an item). TypeError where it lacks a required field."""
+    """A value as an element (a list as one element an item). Raises TypeError if it lacks a required
+    field.
+    """
     info = support.Object(name=name, index=-1, type=kind, flags=flags, version=version)
     return as_a_server(
         SoapAdapter.SerializeToStr(typed(result, kind), info, version, prefixes(version)), version

@@ -65,6 +65,6 @@ class Program(Protocol):
         """Return the address on which it listens; None while it did not find what it needs."""
 
     def review(self, container: Container, path: str, review: Object) -> Object | None:
-        """The answer to an AdmissionReview; None for an unknown path (404). TimeoutError where it
+        """The answer to an AdmissionReview; None for an unknown path (404). Raises TimeoutError if it
         doesn't answer.
         """

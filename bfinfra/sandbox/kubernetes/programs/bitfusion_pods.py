@@ -42,7 +42,7 @@ class Settings:
 
 
 def patched(pod: Object, sidecar: Object, settings: Settings) -> list[Object]:
-    """The operations. Denied."""
+    """The operations. Raises Denied."""
     spec, targets = pod["spec"], [copied(each) for each in pod["spec"]["containers"]]
     init = [_init(each, spec["containers"], settings.client) for each in sidecar.get("initContainers") or []]
     return [

@@ -151,7 +151,9 @@ def _denied(why: str) -> Object:
 
 
 def _copy(container: Container, namespace: str, names: tuple[str, ...]) -> None:
-    """The token's Secrets, where one of them is not there; what is there is never refreshed. Denied."""
+    """The token's Secrets, where one of them is not there; what is there is never refreshed. Raises
+    Denied.
+    """
     if all(
         container.ask("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")[0] != 404 for name in names
     ):
