@@ -29,9 +29,7 @@ UNREADABLE = "can't be read"
 
 def get(site: Site, only: Collection[str] = (), *, context: RunContext = LIVE) -> tuple[Observed, ...]:
     """Every resource of the site, and every other object with its mark. Only reads. `only`: kinds, or
-    addresses.
-
-    Raises BfinfraError for an address that does not exist.
+    addresses. Raises BfinfraError for an address that neither the site nor a server has.
     """
     from bfinfra.engine.plan import DesiredState, make
 
@@ -47,7 +45,7 @@ def get(site: Site, only: Collection[str] = (), *, context: RunContext = LIVE) -
             *(
                 Problem(
                     f"there is no {each}",
-                    why="neither the site has it, nor does it exist with the site's mark",
+                    why="the site does not have it, and no object has its mark",
                     next=nearest(each, map(str, everything)),
                 )
                 for each in missing

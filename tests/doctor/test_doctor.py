@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kinds.checking import BAD, GOOD, SKIPPED, WARNING, messages, seen
+from kinds.checking import BAD, GOOD, SKIPPED, WARNING, diagnosed, messages
 from kinds.lifecycle import SPECS, apply, made
 from pyVim.task import WaitForTask
 from rights.given import Site, administrator, give, other, paths, without
@@ -48,7 +48,7 @@ def changed(tmp_path):
 
 
 def test_all_is_well(sandbox):
-    found = seen(EXAMPLE / "bitfusion_server.yaml", sandbox)
+    found = diagnosed(EXAMPLE / "bitfusion_server.yaml", sandbox)
     assert messages(found, BAD) == messages(found, WARNING) == messages(found, SKIPPED) == {}
     assert {each.check for each in found} >= {
         "local.packages",
@@ -62,13 +62,13 @@ def test_all_is_well(sandbox):
 
 
 def test_it_writes_nothing_and_leaves_no_session(sandbox):
-    seen(EXAMPLE / "tanzu_cluster.yaml", sandbox)
+    diagnosed(EXAMPLE / "tanzu_cluster.yaml", sandbox)
     assert sandbox.tally()["written"] == 0
     assert sandbox.sessions()["vcenter"] == []
 
 
 def test_a_missing_server_is_reported_once_and_the_rest_is_skipped(changed, sandbox):
-    found = seen(changed("gpu_host", ("vc.small.test", "gone.small.test")), sandbox)
+    found = diagnosed(changed("gpu_host", ("vc.small.test", "gone.small.test")), sandbox)
     assert "gone.small.test:443" in messages(found, BAD)["servers.connections"]
     assert {"vcenter.version", "vcenter.clock", "vcenter.rights", "vcenter.hosts"} <= set(
         messages(found, SKIPPED)
@@ -77,13 +77,13 @@ def test_a_missing_server_is_reported_once_and_the_rest_is_skipped(changed, sand
 
 def test_a_wrong_password_is_tried_once(changed, sandbox, monkeypatch):
     monkeypatch.setenv("WRONG", "wrong")
-    found = seen(changed("gpu_host", ("{env: VCENTER_PASSWORD}", "{env: WRONG}")), sandbox)
+    found = diagnosed(changed("gpu_host", ("{env: VCENTER_PASSWORD}", "{env: WRONG}")), sandbox)
     assert "vcenter.username" in messages(found, BAD)["vcenter.login"]
     assert sandbox.tally()["calls"]["vcenter"]["Login"] == 1
 
 
 def test_a_certificate_that_is_not_trusted(changed, sandbox):
-    found = seen(changed("gpu_host", ("{ca_file: ca.pem}", f"{{sha256: '{'ab' * 32}'}}")), sandbox)
+    found = diagnosed(changed("gpu_host", ("{ca_file: ca.pem}", f"{{sha256: '{'ab' * 32}'}}")), sandbox)
     assert "bfinfra trust vc.small.test:443" in messages(found, BAD)["servers.certificates"]
 
 
@@ -121,18 +121,21 @@ def context(sandbox):
 def test_a_host_in_maintenance_and_one_that_is_not_there(changed, sandbox):
     with administrator(sandbox) as si:
         WaitForTask(paths(si)["/dc/host/farm/esx1.small.test"].EnterMaintenanceMode_Task(10))
-    assert "maintenance mode" in messages(seen(EXAMPLE / "gpu_host.yaml", sandbox), WARNING)["vcenter.hosts"]
-    found = seen(changed("gpu_host", ("esx1.small.test:", "esx7.small.test:")), sandbox)
+    assert (
+        "maintenance mode"
+        in messages(diagnosed(EXAMPLE / "gpu_host.yaml", sandbox), WARNING)["vcenter.hosts"]
+    )
+    found = diagnosed(changed("gpu_host", ("esx1.small.test:", "esx7.small.test:")), sandbox)
     assert "did you mean" in messages(found, BAD)["vcenter.hosts"]
 
 
 def test_a_cluster_without_a_supervisor(changed, sandbox):
-    found = seen(changed("supervisor_namespace", ("cluster: compute", "cluster: farm")), sandbox)
+    found = diagnosed(changed("supervisor_namespace", ("cluster: compute", "cluster: farm")), sandbox)
     assert "enable workload management" in messages(found, BAD)["vcenter.supervisors"]
 
 
 def test_what_is_not_made_yet_is_no_fault(sandbox):
-    found = seen(EXAMPLE / "tanzu_cluster.yaml", sandbox)
+    found = diagnosed(EXAMPLE / "tanzu_cluster.yaml", sandbox)
     assert messages(found, BAD) == {}
     assert "apply creates it" in messages(found, SKIPPED)["clusters.entrance"]
     assert "clusters.tanzu" in messages(found, GOOD)
@@ -140,7 +143,7 @@ def test_what_is_not_made_yet_is_no_fault(sandbox):
 
 def test_what_is_made_is_looked_into(sandbox):
     assert made(apply(EXAMPLE / "tanzu_cluster.yaml", sandbox))
-    found = seen(EXAMPLE / "tanzu_cluster.yaml", sandbox)
+    found = diagnosed(EXAMPLE / "tanzu_cluster.yaml", sandbox)
     assert messages(found, BAD) == {}
     assert {each.about for each in found if each.check == "clusters.rights"} == {
         "supervisor_namespace/team-a",
@@ -153,7 +156,7 @@ def test_a_kubeconfig_that_does_not_get_in_or_is_open_to_others(changed, sandbox
     config["users"][0]["user"]["token"] = "old"
     (tmp_path / "old.kubeconfig").write_text(json.dumps(config))
     (tmp_path / "old.kubeconfig").chmod(0o644)
-    found = seen(changed("kubernetes_cluster", ("other.kubeconfig", "old.kubeconfig")), sandbox)
+    found = diagnosed(changed("kubernetes_cluster", ("other.kubeconfig", "old.kubeconfig")), sandbox)
     assert "create the kubeconfig again" in messages(found, BAD)["clusters.entrance"]
     assert "chmod 600" in messages(found, WARNING)["local.files"]
 
@@ -161,7 +164,9 @@ def test_a_kubeconfig_that_does_not_get_in_or_is_open_to_others(changed, sandbox
 def test_files_that_are_missing_or_damaged(changed, sandbox, tmp_path):
     whole = (Path(sandbox.files) / "server.ova").read_bytes()
     (tmp_path / "damaged.ova").write_bytes(whole[:-40_000] + bytes(20_000) + whole[-20_000:])
-    found = seen(changed("bitfusion_server", ("server.ova", "damaged.ova"), ("ca.pem", "none.pem")), sandbox)
+    found = diagnosed(
+        changed("bitfusion_server", ("server.ova", "damaged.ova"), ("ca.pem", "none.pem")), sandbox
+    )
     assert "none.pem" in messages(found, BAD)["local.references"]
     assert "damaged.ova" in messages(found, BAD)["local.packages"]
 
@@ -195,11 +200,11 @@ def narrow(tmp_path):
 def test_a_datastore_without_room_and_a_cluster_that_is_too_old(narrow):
     assert (
         "free some space, or choose another datastore"
-        in messages(seen(EXAMPLE / "bitfusion_server.yaml", narrow), BAD)["vcenter.space"]
+        in messages(diagnosed(EXAMPLE / "bitfusion_server.yaml", narrow), BAD)["vcenter.space"]
     )
     assert (
         "server-side apply"
-        in messages(seen(EXAMPLE / "kubernetes_cluster.yaml", narrow), BAD)["clusters.versions"]
+        in messages(diagnosed(EXAMPLE / "kubernetes_cluster.yaml", narrow), BAD)["clusters.versions"]
     )
 
 
@@ -229,7 +234,7 @@ def test_rights_that_are_lacking_are_named_with_their_place(tmp_path):
                 in [name if isinstance(name, str) else f"{name.verb} {name.resource}" for name in names]
             )
             give(small, site, without(rights, place, lacks))
-            found = seen(site.path(), small)
+            found = diagnosed(site.path(), small)
             assert what in messages(found, BAD)[check]
             assert "bfinfra privileges SITE" in messages(found, BAD)[check]
 
@@ -247,5 +252,5 @@ def test_the_command_ends_with_1_where_anything_is_bad(changed, sandbox, capsys,
 def test_a_file_of_authorities_that_can_not_be_read_is_found_in_the_site(changed, sandbox, tmp_path):
     (tmp_path / "bad.pem").write_text("no certificate")
     site = changed("gpu_host", ("{ca_file: ca.pem}", f"{{ca_file: {tmp_path}/bad.pem}}"))
-    about = {each.about for each in seen(site, sandbox) if each.check == "local.files"}
+    about = {each.about for each in diagnosed(site, sandbox) if each.check == "local.files"}
     assert about == {"example"}

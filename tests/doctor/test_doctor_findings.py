@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
-from kinds.checking import BAD, GOOD, WARNING, checks_on, messages, one, seen
+from kinds.checking import BAD, GOOD, WARNING, checks_on, diagnosed, messages, one
 from kinds.lifecycle import EXAMPLES
 
 from bfinfra.doctor import local, vcenter
@@ -19,7 +19,7 @@ from bfinfra.kinds import server_checks
 def test_authorities_that_are_none(sandbox, tmp_path):
     (tmp_path / "wrong.pem").write_text("no certificate")
     (tmp_path / "site.yaml").write_text(EXAMPLES["gpu_host"].read_text().replace("ca.pem", "wrong.pem"))
-    assert "give a PEM file" in messages(seen(tmp_path / "site.yaml", sandbox), BAD)["local.files"]
+    assert "give a PEM file" in messages(diagnosed(tmp_path / "site.yaml", sandbox), BAD)["local.files"]
 
 
 def test_a_state_folder_that_may_not_be_written(sandbox, monkeypatch):
@@ -78,5 +78,5 @@ def test_a_place_that_is_not_there(sandbox, tmp_path):
     (tmp_path / "site.yaml").write_text(text)
     assert (
         "/vm/none/such: there is nothing at this path"
-        in messages(seen(tmp_path / "site.yaml", sandbox), BAD)["vcenter.rights"]
+        in messages(diagnosed(tmp_path / "site.yaml", sandbox), BAD)["vcenter.rights"]
     )

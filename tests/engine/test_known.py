@@ -65,12 +65,12 @@ def test_the_work_of_a_drift_check_grows_as_its_resources_where_the_file_moved_f
             )
             for key in now.resources
         }
-        found, seen = (
+        found, observed = (
             plan.make(now, desired, ObservedState(states=dict(states)), kinds),
             ObservedState(states=dict(states)),
         )
         work.clear()
-        assert len(drift.report(found, desired, seen, kinds).found) == count
+        assert len(drift.report(found, desired, observed, kinds).found) == count
         return work.copy()
 
     few, many = of(10), of(100)
@@ -155,11 +155,11 @@ class Never(dict):
 
 def test_what_a_look_at_one_resource_brings_along_is_not_another_ones():
     """Two that are looked at side by side decide on their own facts, whoever looked last."""
-    seen = ObservedState()
-    seen.take("box", Observation({}, facts="of the survey"))
+    observed = ObservedState()
+    observed.take("box", Observation({}, facts="of the survey"))
     for name in ("a", "b"):
-        seen.take("box", Observation({}, facts=f"of {name}"), [name])
-    found = Known("toys", {Key("box", name): BoxSpec() for name in "abc"}, seen.states, seen.facts)
+        observed.take("box", Observation({}, facts=f"of {name}"), [name])
+    found = Known("toys", {Key("box", name): BoxSpec() for name in "abc"}, observed.states, observed.facts)
     assert [found.context(Key("box", name), None).facts for name in "abc"] == [
         "of a",
         "of b",
@@ -175,7 +175,7 @@ class Single(dict):
 
 
 def test_who_looks_at_one_resource_and_one_peer_of_it_goes_through_nothing():
-    """An apply decides anew on each of a thousand resources, each time on what was just seen."""
+    """An apply decides anew on each of a thousand resources, each time on what was just observed."""
     wanted = Single({Key("lid", name): LidSpec(box="a") for name in "ab"} | {Key("box", "a"): BoxSpec()})
     context = Known("toys", wanted, Single(), {}).context(Key("lid", "a"), wanted[Key("lid", "a")])
     assert context.needs["box"].spec is wanted[Key("box", "a")]

@@ -246,11 +246,11 @@ def applied(
 ) -> tuple[dict[str, str], list[Event]]:
     """Plan and run. Answers address → ending, and the events; `between` happens after the plan."""
     desired, kinds, events = DesiredState.of(wanted, destroy=destroy), world.kinds(), []
-    seen = survey(kinds, desired.wanted, IMPATIENT)
-    plan = make(wanted, desired, seen, kinds)
+    observed = survey(kinds, desired.wanted, IMPATIENT)
+    plan = make(wanted, desired, observed, kinds)
     between()
     endings = Apply(
-        plan, desired, seen, kinds, Options(**{"retry": IMPATIENT, **options}), events.append
+        plan, desired, observed, kinds, Options(**{"retry": IMPATIENT, **options}), events.append
     ).run()
     return {str(k): str(e.ending) for k, e in endings.items()}, events
 

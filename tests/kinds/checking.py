@@ -33,7 +33,7 @@ def one(findings: Iterable[Finding]) -> tuple[Health, str]:
     return found.health, f"{found.about}: {found.what}: {found.why} → {found.next}"
 
 
-def seen(path: Path, sandbox: Running) -> tuple[Finding, ...]:
+def diagnosed(path: Path, sandbox: Running) -> tuple[Finding, ...]:
     """What the doctor finds in a site."""
     return bfinfra.diagnose(bfinfra.load(path, sandbox=sandbox), context=bfinfra.RunContext(sandbox=sandbox))
 

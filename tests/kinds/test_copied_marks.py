@@ -56,12 +56,14 @@ def copied(cluster: Any, obj: dict[str, Any], **place: str) -> dict[str, Any]:
     return made
 
 
+def token_secret(cluster: Any, space: str) -> dict[str, Any]:
+    """One of the site's Secrets of its token."""
+    secrets: list[dict[str, Any]] = cluster.list("v1", "Secret", space)
+    return next(o for o in secrets if o["metadata"]["name"].startswith("bitfusion-client-secret"))
+
+
 def copies(site: Site, cluster: Any, space: str) -> list[dict[str, Any]]:
-    secret = next(
-        o
-        for o in cluster.list("v1", "Secret", space)
-        if o["metadata"]["name"].startswith("bitfusion-client-secret")
-    )
+    secret = token_secret(cluster, space)
     record = next(
         o
         for o in cluster.list("v1", "ConfigMap", space)
@@ -113,11 +115,7 @@ def test_what_was_copied_with_its_mark_stays_whatever_happens_to_the_original(ho
 
 
 def test_the_plan_lists_a_copy_among_what_goes_with_its_namespace(site, cluster, space):
-    secret = next(
-        o
-        for o in cluster.list("v1", "Secret", space)
-        if o["metadata"]["name"].startswith("bitfusion-client-secret")
-    )
+    secret = token_secret(cluster, space)
     theirs = copied(cluster, secret, namespace=f"{site.name}-team")
     del site.resources["namespace"]
     assert any(theirs["metadata"]["name"] in each for each in site.item("namespace/team").contents)

@@ -9,6 +9,7 @@ from typing import Any
 from bfinfra.app.sandbox_world.draft import Draft, Entry
 
 Machines = dict[str, Entry]
+SSH = 22
 UBUNTU = re.compile(r"ubuntu(\d\d)(\d\d)")
 
 
@@ -32,7 +33,7 @@ def add(draft: Draft) -> None:
 
 
 def _clients(draft: Draft, found: Machines) -> None:
-    """The systems that clients' packages are for, and the users that they are for."""
+    """Give the machines of clients the system that the package is made for, and the clients' users."""
     for _, spec in draft.of("bitfusion_client"):
         system = UBUNTU.search(spec.package.text)
         for name in spec.hosts:
@@ -44,7 +45,7 @@ def _clients(draft: Draft, found: Machines) -> None:
 
 def _machine(draft: Draft, where: str, spec: Any) -> Entry:
     found: Entry = {"address": spec.address, "users": list(dict.fromkeys(("root", spec.user)))}
-    if spec.port != 22:
+    if spec.port != SSH:
         found["port"] = spec.port
     if spec.password:
         if spec.password.way == "env":

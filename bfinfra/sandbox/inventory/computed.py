@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 Rule = Callable[["Inventory", "Managed"], Any]
 COMPUTED: dict[tuple[str, str], Rule] = {}
-OF_ITSELF: set[str] = {"summary"}  # these of a virtual machine follow from nothing but the machine
-UNSTABLE: set[str] = set()  # these differ by caller or by moment: never cached
+OF_ITSELF: set[str] = {"summary"}
+"""Properties of a virtual machine that follow from the machine alone."""
+UNSTABLE: set[str] = set()
+"""Properties that differ by caller or by moment. They are never cached."""
 MIB = 1 << 20
 
 
@@ -59,7 +61,7 @@ def _children(inventory: Inventory, folder: Managed) -> Any:
 
 @computed("vim.ComputeResource", "host")
 def _hosts(inventory: Inventory, cluster: Managed) -> Any:
-    return [each.ref for each in inventory.children(cluster) if each.is_a(vim.HostSystem)]
+    return refs([each for each in inventory.children(cluster) if each.is_a(vim.HostSystem)])
 
 
 @computed("vim.HostSystem", "vm")
@@ -74,7 +76,7 @@ def _vms_of_pool(inventory: Inventory, pool: Managed) -> Any:
 
 @computed("vim.ResourcePool", "resourcePool")
 def _pools_of_pool(inventory: Inventory, pool: Managed) -> Any:
-    return [each.ref for each in inventory.children(pool) if each.is_a(vim.ResourcePool)]
+    return refs([each for each in inventory.children(pool) if each.is_a(vim.ResourcePool)])
 
 
 @computed("vim.Datastore", "vm")
@@ -114,7 +116,7 @@ def _datastore_summary(inventory: Inventory, datastore: Managed) -> Any:
 
 
 def free_space(inventory: Inventory, datastore: Managed) -> int:
-    """Bytes that the disks on it leave."""
+    """Its capacity in bytes, without that of the disks on it."""
     used = sum(
         disk.capacityInBytes or 0
         for vm in inventory.vms()
@@ -256,7 +258,7 @@ def _vm_summary(_: Inventory, vm: Managed) -> Any:
             memoryReservation=config.memoryAllocation.reservation,
             numCpu=config.hardware.numCPU,
             numEthernetCards=sum(isinstance(each, vim.vm.device.VirtualEthernetCard) for each in devices),
-            numVirtualDisks=sum(isinstance(each, vim.vm.device.VirtualDisk) for each in devices),
+            numVirtualDisks=len(disks(vm)),
             uuid=config.uuid,
             instanceUuid=config.instanceUuid,
             guestId=config.guestId,

@@ -1,5 +1,5 @@
-"""Linux machines behind SSH: files, packages and services as data. They run no programs: `programs`,
-`modules` and `shell` contain what they answer.
+"""Linux machines behind SSH: files, packages and services as data. No program runs: `shell` parses each
+command, `programs` and `modules` make its answer.
 """
 
 from bfinfra.sandbox.linux.machines import LinuxMachines

@@ -1,5 +1,5 @@
-"""What the webhook of each release makes of pods, where bfinfra installed it; and that it goes on as it
-started until its pods start anew.
+"""How the webhook of each release, installed by bfinfra, changes pods. It keeps the configuration that it
+read at its start until its pods start anew.
 """
 
 from __future__ import annotations
@@ -123,9 +123,8 @@ def test_a_pod_runs_below_bitfusion_run_with_the_client_s_files_and_a_copy_of_th
 def test_what_upstream_leaves_alone_and_what_it_refuses(site, cluster, space):
     installed(site, "0.4")
     good = client_of("0.4")
-    assert (
-        "initContainers" not in pod(cluster, space, {"gpu-amount": 1})["spec"]
-    )  # no client is named: it stays as it is, in silence
+    # a pod that names no client stays as it is, without an error
+    assert "initContainers" not in pod(cluster, space, {"gpu-amount": 1})["spec"]
     assert "initContainers" not in pod(cluster, "kube-system", {"gpu-amount": 1}, **good)["spec"]
     for asks, notes, words in (
         (

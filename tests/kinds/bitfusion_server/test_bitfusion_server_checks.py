@@ -7,7 +7,7 @@ import ssl
 from dataclasses import replace
 
 from file_server import Files
-from kinds.checking import BAD, GOOD, checks_on, messages, seen
+from kinds.checking import BAD, GOOD, checks_on, diagnosed, messages
 from kinds.lifecycle import EXAMPLES
 
 from bfinfra.kinds.vcenter.bitfusion_server.checks import space
@@ -38,7 +38,7 @@ def test_an_appliance_behind_an_address_is_read_there(sandbox, files: Files, tmp
         .read_text()
         .replace("{file: server.ova}", f"{{url: {files.url}, trust: {{sha256: {pin}}}}}")
     )
-    found = seen(tmp_path / "site.yaml", sandbox)
+    found = diagnosed(tmp_path / "site.yaml", sandbox)
     assert "can be read" in messages(found, GOOD)["local.packages"]
     assert "vcenter.space" in messages(found, GOOD)
     assert files.sent < len(files.data), "its headers alone"

@@ -25,17 +25,20 @@ def look(path, broken=""):
     return spec, BitfusionToken().observe({"t": spec}, {})
 
 
-def decide(spec, seen):
+def decide(spec, observation):
     return BitfusionToken.steps(
-        "t", spec, seen.states.get("t"), PlanContext(Mark("s", "bitfusion_token/t"), facts=seen.facts)
+        "t",
+        spec,
+        observation.states.get("t"),
+        PlanContext(Mark("s", "bitfusion_token/t"), facts=observation.facts),
     )
 
 
 def test_a_good_token_has_no_steps_and_shows_its_servers_but_not_its_content(tmp_path):
-    spec, seen = look(tmp_path / "t.tar")
-    assert decide(spec, seen) == ()
-    assert seen.states["t"].servers == (("172.24.210.80", 56001),)
-    assert "BEGIN" not in repr(seen)
+    spec, observation = look(tmp_path / "t.tar")
+    assert decide(spec, observation) == ()
+    assert observation.states["t"].servers == (("172.24.210.80", 56001),)
+    assert "BEGIN" not in repr(observation)
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -97,7 +100,7 @@ def test_a_token_of_other_servers_is_refused_with_whose_it_is():
 
 def test_a_token_that_is_not_there_yet_is_awaited(tmp_path):
     spec = Spec.model_validate({"source": {"tar": LocalFile("t.tar", tmp_path / "t.tar")}})
-    seen = BitfusionToken().observe({"t": spec}, {})
+    observation = BitfusionToken().observe({"t": spec}, {})
     with pytest.raises(Awaited, match=r"t\.tar is not there yet") as awaited:
-        decide(spec, seen)
-    assert (awaited.value.field, seen.states) == ("source.tar", {})
+        decide(spec, observation)
+    assert (awaited.value.field, observation.states) == ("source.tar", {})

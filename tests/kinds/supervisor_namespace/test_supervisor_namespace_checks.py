@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinds.checking import BAD, GOOD, SKIPPED, checks_on, messages, one, seen
+from kinds.checking import BAD, GOOD, SKIPPED, checks_on, diagnosed, messages, one
 from kinds.lifecycle import EXAMPLES, apply, made
 
 from bfinfra.backends.vcenter.namespaces import Catalog, Namespaces, Supervisor
@@ -36,7 +36,9 @@ def test_a_supervisor_that_serves_no_such_api(sandbox, monkeypatch):
 def test_supervisors_and_the_clusters_in_them_show_their_certificates(sandbox):
     assert made(apply(EXAMPLES["tanzu_cluster"], sandbox))
     found = [
-        each for each in seen(EXAMPLES["tanzu_cluster"], sandbox) if each.check == "clusters.certificates"
+        each
+        for each in diagnosed(EXAMPLES["tanzu_cluster"], sandbox)
+        if each.check == "clusters.certificates"
     ]
     assert [each.health for each in found] == [GOOD] * 3
     assert [each.about.rpartition(":")[2] for each in found] == ["443", "6443", "6443"]
@@ -57,7 +59,7 @@ def test_nobody_logs_in_to_a_supervisor_whose_certificate_is_not_trusted(sandbox
     )
     (tmp_path / "site.yaml").write_text(text)
     before = sandbox.tally()["calls"]
-    found = seen(tmp_path / "site.yaml", sandbox)
+    found = diagnosed(tmp_path / "site.yaml", sandbox)
     assert "bfinfra trust 10." in messages(found, BAD)["clusters.certificates"]
     assert set(messages(found, BAD)) == {"clusters.certificates"}
     assert "certificate is not trusted" in messages(found, SKIPPED)["clusters.entrance"]

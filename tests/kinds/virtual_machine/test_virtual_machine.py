@@ -499,11 +499,14 @@ def test_further_disks_are_put_in_and_grown_while_it_runs(disks, hardware, field
 
 
 def test_a_clone_brings_disks_that_its_template_lacks_and_grows_those_that_it_has():
-    seen = PlanContext(
+    context = PlanContext(
         OWN, facts=VirtualMachineFacts(INVENTORY, {"centos-7.6": replace(TEMPLATE, disks=(FIRST, DATA))})
     )
     step, *_ = decide(
-        "w1", spec(disk=60 * GIB, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}), None, seen
+        "w1",
+        spec(disk=60 * GIB, disks={"scsi0:1": {"size": 20 * GIB}, "scsi0:2": {"size": GIB}}),
+        None,
+        context,
     )
     assert (step.how.hardware.grow, step.how.hardware.add_disks) == (
         {2000: 60 * GIB, 2001: 20 * GIB},
@@ -720,11 +723,11 @@ def test_an_existing_machine_needs_only_secrets_that_the_file_names_anew(tmp_pat
     wanted = spec(**LIBRARY, properties={"password": secret})
     kept = {"password": "scrypt$a$b"}
     given = State(mark=OWN.committed(wanted.applied()), machine=TEMPLATE, digests=kept)
-    (seen,) = look(wanted, kept, OFFERED, "", given).values()
-    assert (seen.stale, seen.problem, bool(seen.away)) == (False, "", True)
+    (found,) = look(wanted, kept, OFFERED, "", given).values()
+    assert (found.stale, found.problem, bool(found.away)) == (False, "", True)
     renamed = spec(**LIBRARY, properties={"password": Secret("file", "other.txt", Sources(base=tmp_path))})
-    (seen,) = look(renamed, kept, OFFERED, "", given).values()
-    assert seen.stale
+    (secret,) = look(renamed, kept, OFFERED, "", given).values()
+    assert secret.stale
 
 
 def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:

@@ -1,4 +1,4 @@
-"""What other kinds read of a cluster's pools in the file."""
+"""The GPUs of a cluster's workers, as other kinds count them from the file."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def written(**changes: Any) -> Spec:
     )
 
 
-def condition(kind: str, status: str = "True", seen: int = 3, why: str = "") -> dict[str, Any]:
-    return {"type": kind, "status": status, "reason": "R", "message": why, "observedGeneration": seen}
+def condition(kind: str, status: str = "True", generation: int = 3, why: str = "") -> dict[str, Any]:
+    return {"type": kind, "status": status, "reason": "R", "message": why, "observedGeneration": generation}
 
 
 def count(wanted: int, **other: int) -> dict[str, int]:
@@ -42,7 +42,7 @@ def count(wanted: int, **other: int) -> dict[str, int]:
     return {**dict.fromkeys(fields, wanted), **other}
 
 
-def seen(
+def observed(
     api: str = V1BETA2, *, status: dict[str, Any] | None = None, workers: Any = None, **conditions: Any
 ) -> Any:
     by_type = {kind: condition(kind) for kind in AWAITED} | conditions
@@ -60,31 +60,36 @@ def seen(
 
 @pytest.mark.parametrize("api", [V1BETA2, V1BETA1])
 def test_it_is_through_where_all_conditions_are_true_and_all_nodes_are_as_written(api):
-    assert seen(api).missing(written()) == ""
+    assert observed(api).missing(written()) == ""
 
 
 def test_a_phase_says_nothing():
-    assert seen(status={"phase": "Provisioned", "conditions": []}).missing(written())
-    assert seen(status={"phase": "Failed"}).missing(written()) == ""
+    assert observed(status={"phase": "Provisioned", "conditions": []}).missing(written())
+    assert observed(status={"phase": "Failed"}).missing(written()) == ""
 
 
 def test_what_was_written_last_must_have_been_seen():
-    assert seen(status={"observedGeneration": 2}).missing(written()) == "accepted"
+    assert observed(status={"observedGeneration": 2}).missing(written()) == "accepted"
 
 
 def test_a_condition_of_before_the_last_write_says_nothing():
     """Each condition is by a controller of its own; that of the topology sees an upgrade later than others."""
-    stale = seen(TopologyReconciled=condition("TopologyReconciled", seen=2))
+    stale = observed(TopologyReconciled=condition("TopologyReconciled", generation=2))
     assert "TopologyReconciled: not updated since the last write" in stale.missing(written())
 
 
 def test_that_a_control_plane_was_made_once_stays_so():
     """Cluster API says it once, and not again for each write."""
-    assert seen(ControlPlaneInitialized=condition("ControlPlaneInitialized", seen=1)).missing(written()) == ""
+    assert (
+        observed(ControlPlaneInitialized=condition("ControlPlaneInitialized", generation=1)).missing(
+            written()
+        )
+        == ""
+    )
 
 
 def test_the_reason_of_a_false_condition_is_reported():
-    found = seen(Available=condition("Available", "False", why="* WorkersAvailable: 1 of 2"))
+    found = observed(Available=condition("Available", "False", why="* WorkersAvailable: 1 of 2"))
     assert found.missing(written()).endswith("Available: * WorkersAvailable: 1 of 2")
 
 
@@ -92,16 +97,16 @@ def test_the_reason_of_a_false_condition_is_reported():
     "workers", [count(2, upToDateReplicas=1), count(2, replicas=3), count(2, availableReplicas=0), count(1)]
 )
 def test_nodes_that_are_old_missing_or_too_many_are_waited_for(workers):
-    assert seen(workers=workers).missing(written())
+    assert observed(workers=workers).missing(written())
 
 
-def pool(name: str, wanted: int, *, seen: int = 2, **status: int) -> dict[str, Any]:
+def pool(name: str, wanted: int, *, generation: int = 2, **status: int) -> dict[str, Any]:
     labels = {"topology.cluster.x-k8s.io/deployment-name": name}
     counts = {field: count(wanted)[field] for field in ("replicas", "upToDateReplicas", "availableReplicas")}
     return {
         "metadata": {"labels": labels, "generation": 2},
         "spec": {"replicas": wanted},
-        "status": {"observedGeneration": seen, **counts, **status},
+        "status": {"observedGeneration": generation, **counts, **status},
     }
 
 
@@ -111,17 +116,17 @@ def pool(name: str, wanted: int, *, seen: int = 2, **status: int) -> dict[str, A
         ([pool("cpu", 2), pool("gpu", 3)], ""),
         ([pool("cpu", 3), pool("gpu", 0)], "pool cpu: 3 of 3 nodes"),
         ([pool("cpu", 2, replicas=3), pool("gpu", 0)], "pool cpu: 2 of 2 nodes"),
-        ([pool("cpu", 2, seen=1), pool("gpu", 0)], "pool cpu: 0 of 2 nodes"),
+        ([pool("cpu", 2, generation=1), pool("gpu", 0)], "pool cpu: 0 of 2 nodes"),
         ([pool("cpu", 2)], "pool gpu does not exist yet"),
     ],
 )
 def test_each_pool_is_waited_for_as_the_clusters_own_sums_come_later(pools, says):
-    found = replace(seen(), pools=state.pools_of(pools))
+    found = replace(observed(), pools=state.pools_of(pools))
     assert found.missing(written()) == says
 
 
 def test_an_autoscaled_pool_may_have_any_number_of_nodes():
-    assert seen(workers=count(5)).missing(written()) == ""
+    assert observed(workers=count(5)).missing(written()) == ""
 
 
 @pytest.mark.parametrize("api", [V1BETA2, V1BETA1])

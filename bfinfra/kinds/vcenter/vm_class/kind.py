@@ -1,4 +1,4 @@
-"""The kind: one read of all classes, one call for each step."""
+"""The kind vm_class: one read of all classes, one call for each step."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class VmClass(kind.Kind[Spec, State]):
         )
 
     def describe(self, needs: Mapping[Key, ResolvedRef]) -> Iterator[Description]:
-        """Every class, with vCenter's own."""
+        """Every class, those that come with vCenter included."""
         for name, each in sorted(self._classes.list().items()):
             left_out = "it has PCI devices that no field describes" if each.others else ""
             state = State(mark=_mark(name, each), settings=each)
@@ -169,6 +169,8 @@ class VmClass(kind.Kind[Spec, State]):
                 self._classes.update(name, settings, self._components(settings))
             case Delete(name=name):
                 self._classes.delete(name)
+            case _:
+                raise AssertionError(step)
 
     def _components(self, settings: vm_classes.VmClass) -> Mapping[str, Sequence[dict[str, Any]]]:
         return self._vgpus.components() if settings.groups else {}
