@@ -163,7 +163,7 @@ def _delete_all(cluster: AdmittingCluster, target: Target, request: Request, opt
 
 
 def body_of(request: Request, *, empty: bool = False) -> Any:
-    """The body, JSON or YAML. Raises Refused (400) if it is neither."""
+    """The body, JSON or YAML. Refused (400) where it is neither."""
     data = request.body.read()
     if not data.strip():
         if empty:

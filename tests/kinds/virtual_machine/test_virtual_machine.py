@@ -726,8 +726,8 @@ def test_an_existing_machine_needs_only_secrets_that_the_file_names_anew(tmp_pat
     (found,) = look(wanted, kept, OFFERED, "", given).values()
     assert (found.stale, found.problem, bool(found.away)) == (False, "", True)
     renamed = spec(**LIBRARY, properties={"password": Secret("file", "other.txt", Sources(base=tmp_path))})
-    (secret,) = look(renamed, kept, OFFERED, "", given).values()
-    assert secret.stale
+    (found,) = look(renamed, kept, OFFERED, "", given).values()
+    assert found.stale
 
 
 def unmanaged(sandbox: Running, folder: Path, name: str) -> Look:
