@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from bfinfra.app.context import LIVE, RunContext
 from bfinfra.app.describe import describe, differing
-from bfinfra.model.errors import BfinfraError, Problem
+from bfinfra.model.errors import BfinfraError, Denied, Problem
 from bfinfra.model.initial import Initial
 from bfinfra.model.secret import Secret
 from bfinfra.model.site import Site, VCenterSettings
@@ -42,9 +42,13 @@ def described(
 
     `settings`: the vCenter's settings for the site; `only`: these kinds, with what they need.
     """
+    from bfinfra.backends.vcenter.inventory import NoDatacenter
     from bfinfra.spec.site_text import describing
 
     found = describe(site, only=only, context=context)
+    for error in found.unreadable.values():
+        if isinstance(error, NoDatacenter) or (isinstance(error, Denied) and not found.resources):
+            raise error
     if not found.resources and found.unreadable:
         raise BfinfraError(*_distinct(found.unreadable.values()))
     if not found.resources and not found.left_out:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfinfra.model.site import Site
+from bfinfra.model.site import Site, VCenterSettings
+from bfinfra.model.sources import LocalFile
+from bfinfra.model.trust import Trust
 from bfinfra.model.variant import Given, Variant
 from bfinfra.spec.load import load as load_files
 
@@ -37,6 +40,15 @@ def load_variant(paths: Sequence[Path], variant: Variant, sandbox: Running | Non
     """The same, with a Variant instead of its parts."""
     if sandbox is None:
         return load_files(paths, variant=variant)
-    return load_files(
+    site = load_files(
         paths, variant=variant, env={**os.environ, **sandbox.env}, stand_ins=Path(sandbox.files)
     )
+    return replace(site, vcenter=trusting(site.vcenter, sandbox)) if site.vcenter else site
+
+
+def trusting(settings: VCenterSettings, sandbox: Running) -> VCenterSettings:
+    """The settings with the sandbox's authority, where they trust this machine's store, which lacks it."""
+    if settings.trust != Trust():
+        return settings
+    authority = LocalFile(str(sandbox.ca_file), sandbox.ca_file)
+    return settings.model_copy(update={"trust": Trust(ca_file=authority)})

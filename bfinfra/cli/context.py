@@ -102,8 +102,8 @@ def named(args: argparse.Namespace) -> str:
 
 
 def has_folder(*names: str | None) -> None:
-    """Raises BfinfraError if the folder of a file to be written is missing. Called before the servers are
-    read, which takes long.
+    """Raises BfinfraError if the folder of a file to be written is missing, or the file is a folder. Called
+    before the servers are read, which takes long.
     """
     from bfinfra.model.errors import BfinfraError, Problem
 
@@ -112,6 +112,11 @@ def has_folder(*names: str | None) -> None:
         Problem("the file can't be written", name, f"there is no folder {folder}", f"mkdir -p {folder}")
         for name, folder in folders.items()
         if not folder.is_dir()
+    ]
+    missing += [
+        Problem("the file can't be written", name, "it is a folder", "name a file in it")
+        for name in folders
+        if Path(name).is_dir()
     ]
     if missing:
         raise BfinfraError(*missing)

@@ -15,6 +15,7 @@ from bfinfra.cli import arguments, context
 if TYPE_CHECKING:
     import argparse
 
+    from bfinfra.model.errors import BfinfraError
     from bfinfra.model.initial import Initial
 
 VARIABLE = "VCENTER_PASSWORD"
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.folder)
     init.free(folder, (init.SITE, SCHEMA))
     name = args.site or _name(folder)
-    found = _described(args, name) if args.source else init.commented(name)
+    found = init.commented(name) if args.source is None else _described(args, name)
     files = init.put(folder, {init.SITE: found.text, SCHEMA: documents.text(schema()) + "\n"})
     Screen.of(args).show(lambda _: render.text(found, files), lambda: render.data(found, files))
     return 0
@@ -127,7 +128,7 @@ def _world(args: argparse.Namespace) -> int:
 def _described(args: argparse.Namespace, name: str) -> Initial:
     from bfinfra.app import init
     from bfinfra.app.context import RunContext
-    from bfinfra.model.errors import BfinfraError, Problem, Untrusted
+    from bfinfra.model.errors import Denied, Untrusted
 
     running = None
     if args.sandbox:
@@ -141,9 +142,18 @@ def _described(args: argparse.Namespace, name: str) -> Initial:
     try:
         return init.described(site, settings, only=frozenset(args.kind), context=run_context)
     except Untrusted as error:
-        found = error.problems[0]
         then = f"bfinfra trust {settings['server']} shows it: compare, then add --trust with its SHA-256"
-        raise BfinfraError(Problem(found.what, found.where, found.why, then)) from None
+        raise _advised(error, then) from None
+    except Denied as error:
+        raise _advised(error, "check --user, and the password") from None
+
+
+def _advised(error: BfinfraError, then: str) -> BfinfraError:
+    """The first problem of an error, with words for somebody who has no site yet."""
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    found = error.problems[0]
+    return BfinfraError(Problem(found.what, found.where, found.why, then))
 
 
 def _settings(args: argparse.Namespace, env: dict[str, str]) -> tuple[dict[str, object], str | None]:
@@ -152,11 +162,22 @@ def _settings(args: argparse.Namespace, env: dict[str, str]) -> tuple[dict[str, 
     from bfinfra.model.errors import BfinfraError, Problem
 
     server = re.sub(r"^https?://(?:[^@/]*@)?|/.*$", "", args.source)
+    if not server:
+        raise BfinfraError(
+            Problem(
+                "--from names no vCenter",
+                why=f"found '{args.source}'",
+                next="write its address: host or host:port",
+            )
+        )
     user = args.user or next((env[each] for each in USERNAMES if env.get(each)), "")
     if not user:
         raise BfinfraError(
             Problem(
-                "which account is to be used?", server, f"{USERNAMES[0]} is not set", "name one with --user"
+                "which account is to be used?",
+                server,
+                f"{USERNAMES[0]} is not set",
+                "name one, such as --user administrator@vsphere.local",
             )
         )
     held = next((each for each in (VARIABLE, *PASSWORDS) if env.get(each)), None)
@@ -170,10 +191,24 @@ def _settings(args: argparse.Namespace, env: dict[str, str]) -> tuple[dict[str, 
     if args.datacenter:
         settings["datacenter"] = args.datacenter
     if args.trust:
-        settings["trust"] = (
-            {"sha256": args.trust} if _digest(args.trust) else {"ca_file": _beside(args.trust, args.folder)}
-        )
+        settings["trust"] = _trust(args.trust, args.folder)
     return settings, typed
+
+
+def _trust(text: str, folder: str) -> dict[str, str]:
+    from bfinfra.model.errors import BfinfraError, Problem
+
+    if _digest(text):
+        return {"sha256": text}
+    if re.fullmatch(r"[0-9A-Fa-f:]+", text) and not Path(text).exists():
+        raise BfinfraError(
+            Problem(
+                f"--trust {text} is neither a file nor a SHA-256",
+                why="a SHA-256 has 64 hexadecimal digits, in pairs with colons or without",
+                next="bfinfra trust HOST shows the one of a server",
+            )
+        )
+    return {"ca_file": _beside(text, folder)}
 
 
 def _reference(text: str, folder: str) -> dict[str, object]:

@@ -85,7 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if left:
             args.parser.refuse(left)
         if getattr(args, "sites", ()) is DEFAULT_SITES and not Path(DEFAULT_SITES[0]).exists():
-            args.parser.error(f"name a SITE: there is no {DEFAULT_SITES[0]} in this folder")
+            args.parser.error(
+                f"name a SITE: there is no {DEFAULT_SITES[0]} in this folder; write one with: bfinfra init"
+            )
     except SystemExit as leave:
         return int(leave.code or 0)
     from bfinfra.cli.signals import conduct

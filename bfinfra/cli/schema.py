@@ -21,9 +21,11 @@ def add(verbs: arguments.Verbs, about: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the schema, or write it to --out; returns 0."""
+    from bfinfra.cli import context
     from bfinfra.cli.screen import Screen
     from bfinfra.render import data
 
+    context.has_folder(args.out)
     text = data.text(_of_worlds() if args.world else _of_sites())
     if not args.out:
         print(text)

@@ -193,7 +193,11 @@ def _run(argv: tuple[str, ...], folder: str) -> str:
         )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise SecretMissing(
-            Problem(f"the secret's command {argv[0]} did not run", why=type(error).__name__)
+            Problem(
+                f"the secret's command {argv[0]} did not run",
+                why=_reason(error),
+                next="run it by hand to see why",
+            )
         ) from None
     if done.returncode:
         raise SecretMissing(
@@ -243,3 +247,15 @@ def _salt(_value: str, _pepper: str) -> bytes:
 @functools.lru_cache(maxsize=1024)
 def _scrypt(value: str, salt: bytes, pepper: str) -> bytes:
     return hashlib.scrypt((value + "\0" + pepper).encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)
+
+
+def _reason(error: Exception) -> str:
+    """Why a command did not run, without its arguments, which may be secrets."""
+    match error:
+        case FileNotFoundError():
+            return "there is no such program"
+        case subprocess.TimeoutExpired():
+            return f"it was not done within {COMMAND_TIMEOUT} s"
+        case OSError(strerror=str(why)):
+            return why
+    return type(error).__name__

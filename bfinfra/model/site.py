@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bfinfra.model.drift import DriftSettings
 from bfinfra.model.errors import Place, Warned
@@ -18,12 +19,18 @@ from bfinfra.model.trust import Trust
 from bfinfra.model.variant import PLAIN, Variant
 
 
+def _address(server: str) -> str:
+    if re.search(r"[/@\s]", server):
+        raise ValueError("write host or host:port, without a scheme, a user or a path")
+    return server
+
+
 class VCenterSettings(BaseModel):
     """The vCenter of a site."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    server: str = ""
+    server: Annotated[str, AfterValidator(_address)] = ""
     """Host name, or host:port; by default that of BFINFRA_VCENTER_SERVER, GOVC_URL, VSPHERE_SERVER or
     VMWARE_HOST.
     """

@@ -63,7 +63,10 @@ class Sources:
         return stand_in if stand_in.exists() else here
 
     def _beside(self, text: str) -> Path:
-        return (self.base / (expanded(text) if text.startswith("~") else text)).absolute()
+        found = (self.base / (expanded(text) if text.startswith("~") else text)).absolute()
+        if ".." in found.parts and not self.base.exists():  # of a site that is still to be written
+            return Path(os.path.normpath(found))
+        return found
 
     def made(self, text: str) -> Path:
         """The absolute path of something that bfinfra makes. In the sandbox it is always inside of

@@ -83,7 +83,12 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
     )
     if not found:
         problems.append(
-            Problem("the folder holds no site file", str(path), "no file in it ends in .yaml or .yml")
+            Problem(
+                "the folder holds no site file",
+                str(path),
+                "no file in it ends in .yaml or .yml",
+                "name the site's file, or another folder",
+            )
         )
     yield from found
 

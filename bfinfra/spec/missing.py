@@ -37,6 +37,9 @@ def references(site: Site) -> tuple[Reference, ...]:
     return tuple(search.found)
 
 
+FILES = "paths begin at the folder of the site file"
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     """The files that were found so far. Each is looked up once, as many resources may name it."""
@@ -56,9 +59,9 @@ class _Search:
             self._see_awaited(key, path, value, how, lost)
         elif isinstance(value, Secret):
             if why := self._once(value.leads, value.missing):
-                self._note(at, str(why), f"export {value.target}=…" if value.way == "env" else "")
+                self._note(at, str(why), f"export {value.target}=…" if value.way == "env" else FILES)
         elif not isinstance(value, LocalOutput) and not self._once(str(value.path), value.path.exists):
-            self._note(at, f"there is no {value.path}", "paths begin at the folder of the site file")
+            self._note(at, f"there is no {value.path}", FILES)
 
     def _see_awaited(self, key: Key, path: str, value: Secret | LocalFile, how: str, why: str) -> None:
         leads = str(value.path) if isinstance(value, LocalFile) else value.leads

@@ -278,6 +278,7 @@ def test_a_check_that_can_not_keep_what_it_saw_is_a_check_all_the_same(
         ["drift", "SITE", "--html", "nowhere/page.html"],
         ["kubeconfig", "SITE", "tanzu_cluster/a", "--out", "nowhere/kubeconfig"],
         ["schedule", "systemd", "SITE", "--out", "nowhere"],
+        ["schema", "--out", "nowhere/schema.json"],
     ],
 )
 def test_a_missing_folder_is_reported_before_anything_is_read(words, site, tmp_path, monkeypatch, capsys):
@@ -288,6 +289,18 @@ def test_a_missing_folder_is_reported_before_anything_is_read(words, site, tmp_p
     output = capsys.readouterr().err
     assert (
         "error: the file can't be written\n  why: there is no folder nowhere\n  next: mkdir -p nowhere"
+        in output
+    )
+
+
+def test_a_folder_in_the_place_of_a_file_is_reported_before_anything_is_read(
+    site, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("bfinfra.app.plan.plan", lambda *_, **__: pytest.fail("looked"))
+    assert main(["plan", str(site), "--out", str(tmp_path)]) == 1
+    output = capsys.readouterr().err
+    assert (
+        f"{tmp_path}: error: the file can't be written\n  why: it is a folder\n  next: name a file in it"
         in output
     )
 
@@ -504,6 +517,7 @@ def test_the_sandbox_is_found_or_started_with_the_world_beside_the_site(site, pl
     class Running:
         def __init__(self) -> None:
             self.env, self.files, self.lookup = {"VCENTER_PASSWORD": "of the sandbox"}, site.parent, None
+            self.ca_file = site.parent / "ca.pem"
 
     started = []
     monkeypatch.setattr(sandbox, "running", lambda state: None, raising=False)

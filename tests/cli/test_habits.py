@@ -161,7 +161,7 @@ def test_a_plan_of_standard_input_is_not_saved(capsys):
 def test_without_a_site_a_command_says_which_file_it_looks_for(capsys):
     Path("site.yaml").unlink()
     assert main(["plan"]) == 1
-    assert "name a SITE: there is no site.yaml in this folder" in capsys.readouterr().err
+    assert "there is no site.yaml in this folder; write one with: bfinfra init" in capsys.readouterr().err
 
 
 def test_a_field_that_there_is_not_is_held_against_those_that_there_are(capsys):

@@ -12,7 +12,7 @@ from kinds.lifecycle import SPECS
 
 from bfinfra import worlds
 from bfinfra.cli import main
-from bfinfra.sandbox import SMALL_WORLD, Running
+from bfinfra.sandbox import SMALL_WORLD, Running, stop
 
 PAGE = SPECS.parent / "docs/how-to/write-a-site-from-your-vcenter.md"
 WORLD = ("--sandbox", "--world", str(SMALL_WORLD))
@@ -126,6 +126,8 @@ def test_a_wrong_password_is_reported_and_never_shown(run) -> None:
     found = run("init", "new", *FROM, "--trust", "ca.pem", "--password", "file:password")
     assert found.code == 1
     assert "not-the-one-1!" not in found.out + found.err
+    assert "vCenter refused the login of admin@small.test" in found.err
+    assert "check --user, and the password" in found.err
     assert not Path("new").exists()
 
 
@@ -136,6 +138,10 @@ def test_a_wrong_password_is_reported_and_never_shown(run) -> None:
         (("--trust", "ca.pem", "--kind", "gpu_hosts"), "there is no kind gpu_hosts"),
         (("--trust", "ca.pem", "--kind", "workload"), "a workload can't be described"),
         (("--trust", "ca.pem", "--kind", "bitfusion_server"), "nothing was found on vc.small.test"),
+        (("--trust", "AA:BB"), "--trust AA:BB is neither a file nor a SHA-256"),
+        (("--trust", "ca.pem", "--datacenter", "nope"), "there is no datacenter nope\n  why: there are: dc"),
+        (("--trust", "ca.pem", "--from", ""), "--from names no vCenter"),
+        (("--trust", "ca.pem", "--from", "https:///sdk"), "--from names no vCenter"),
     ],
 )
 def test_what_can_not_be_is_reported_and_nothing_written(run, words, says) -> None:
@@ -161,3 +167,21 @@ def test_a_kind_of_its_own_goes_to_the_end_of_the_file(run) -> None:
     Path("site.yaml").write_text(SITE)
     assert run("import", *WORLD, "site.yaml", "gpu_host/esx1.small.test").code == 0
     assert Path("site.yaml").read_text() == SITE + "gpu_host:\n  esx1.small.test:\n    cluster: farm\n"
+
+
+def test_a_new_site_and_its_world_are_tried_on_the_sandbox_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("BFINFRA_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "first").mkdir()
+    monkeypatch.chdir(tmp_path / "first")
+    try:
+        assert main(["init"]) == 0
+        site = Path("site.yaml")
+        site.write_text(site.read_text() + "\nvm_class: {small: {cpus: 2, memory: 4GiB}}\n")
+        assert main(["init", "--world", "site.yaml"]) == 0
+        assert main(["plan", "--sandbox"]) == 0, capsys.readouterr()
+        assert "1 to create" in capsys.readouterr().out
+    finally:
+        stop(worlds.state(Path("worlds/site.yaml")))

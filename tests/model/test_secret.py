@@ -88,3 +88,11 @@ def test_two_references_to_the_same_place_are_equal():
 def test_what_begins_at_once_shares_one_digest() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(digest, ["one-and-the-same"] * 8))) == 1
+
+
+def test_a_command_that_is_not_there_is_named_without_its_arguments(tmp_path):
+    with pytest.raises(SecretMissing) as found:
+        secret({"command": ["no-such-program", "hunter2"]}, base=tmp_path).reveal()
+    (problem,) = found.value.problems
+    assert problem.what == "the secret's command no-such-program did not run"
+    assert (problem.why, problem.next) == ("there is no such program", "run it by hand to see why")

@@ -213,7 +213,7 @@ def test_a_file_that_must_not_be_read_is_not_taken_for_its_own_neighbour(
 
 
 def test_a_folder_without_a_site_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SiteError, match="the folder holds no site file"):
+    with pytest.raises(SiteError, match=r"the folder holds no site file.*; name the site's file"):
         load([tmp_path], kinds=GROVE)
 
 

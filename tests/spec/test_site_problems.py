@@ -105,6 +105,10 @@ def test_a_wrong_field_is_explained_at_its_place(tmp_path: Path, written: str, m
             "site: g\nvcenter: {}\n",
             "2:1 vcenter.server is missing; write it, or set BFINFRA_VCENTER_SERVER or GOVC_URL",
         ),
+        (
+            "site: g\nvcenter: {server: 'https://vc.example/ui'}\n",
+            "2:19 vcenter: server: write host or host:port, without a scheme, a user or a path",
+        ),
         ("site: g\nnest: {n: {}}\n", "2:8 nest/n: tree is missing"),
         (
             "site: g\ntree: [oak]\n",

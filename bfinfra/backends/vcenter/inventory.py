@@ -26,6 +26,10 @@ PATHS: Mapping[type[Any], Sequence[str]] = {
 ABOVE_POOLS = (vim.Datacenter, vim.Folder, vim.ComputeResource, vim.ResourcePool)
 
 
+class NoDatacenter(Rejected):
+    """The site names a datacenter that doesn't exist."""
+
+
 class Inventories:
     """Reads inventories. Use one inventory for one decision."""
 
@@ -33,14 +37,14 @@ class Inventories:
         self._session = session
 
     def read(self) -> Inventory:
-        """The whole inventory, in one bulk read. Raises Rejected if the site's datacenter doesn't exist."""
+        """The whole inventory, in one bulk read. Raises NoDatacenter if the site's doesn't exist."""
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, PATHS, properties.whole)
         )
         return _assemble(rows, self._session.settings.datacenter, self._session.server)
 
     def pools(self) -> Inventory:
-        """Only the clusters and their pools. Raises Rejected if the site's datacenter doesn't exist."""
+        """Only the clusters and their pools. Raises NoDatacenter if the site's datacenter doesn't exist."""
         asked = {sort: PATHS[sort] for sort in ABOVE_POOLS}
         rows = self._session.read(
             lambda content: properties.below(content, content.rootFolder, asked, properties.whole)
@@ -58,7 +62,7 @@ def _assemble(rows: Sequence[Row], datacenter: str | None, server: str) -> Inven
     )
     if datacenter and datacenter not in {c.name for c in centers}:
         names = ", ".join(sorted(c.name for c in centers)) or "none"
-        raise Rejected(
+        raise NoDatacenter(
             f"there is no datacenter {datacenter}",
             server=server,
             why=f"there are: {names}",
